@@ -1,0 +1,1 @@
+"""Publish tables from confidential records under differential privacy, with an error bar on every number."""

@@ -1,0 +1,76 @@
+"""Every error that Hushtable raises on purpose.
+
+    HushtableError
+    |-- UsageError             what was asked for cannot be understood   (exit code 2)
+    |   |-- SchemaError        a schema, or its disagreement with the data's header
+    |   |-- BudgetError        an amount that is not a budget
+    |   |-- WorkloadError      marginals, weights, orders, sizes
+    |   `-- QueryError         a question to a decider
+    `-- RefusedError           understood, and refused                   (exit code 1)
+        |-- BudgetExhausted    the ledger does not allow the spend
+        |-- LedgerError        the ledger is missing, foreign, locked or damaged
+        |-- SourceError        the confidential data cannot be read
+        `-- BundleError        a release on disk cannot be read or written
+
+An error has a stable ``code`` (``docs/reference/errors.md`` lists them all), a ``message`` of one sentence and a
+``fix``: what to type instead.  Messages name columns, flags and files; they never contain a value from the data.
+"""
+
+from __future__ import annotations
+
+
+class HushtableError(Exception):
+    """Base of all errors of this package."""
+
+    exit_code = 1
+
+    def __init__(self, code: str, message: str, fix: str = "") -> None:
+        super().__init__(code, message, fix)
+        self.code = code
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.fix}".strip() + f" [{self.code}]"
+
+
+class UsageError(HushtableError):
+    """The request cannot be understood; nothing was spent."""
+
+    exit_code = 2
+
+
+class SchemaError(UsageError):
+    """A schema is wrong, or does not fit the header of the data."""
+
+
+class BudgetError(UsageError):
+    """An amount of privacy that is not a budget."""
+
+
+class WorkloadError(UsageError):
+    """Marginals that cannot be asked for."""
+
+
+class QueryError(UsageError):
+    """A question that a decider cannot answer."""
+
+
+class RefusedError(HushtableError):
+    """The request is understood and refused."""
+
+
+class BudgetExhausted(RefusedError):
+    """The ledger does not allow this spend; nothing was spent."""
+
+
+class LedgerError(RefusedError):
+    """The ledger is missing, foreign, locked or damaged."""
+
+
+class SourceError(RefusedError):
+    """The confidential data cannot be read."""
+
+
+class BundleError(RefusedError):
+    """A release on disk cannot be read or written."""

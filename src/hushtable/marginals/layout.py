@@ -1,0 +1,58 @@
+"""Where the cells of many marginals lie in one flat array.
+
+An attribute set is a strictly increasing tuple of axis numbers; its cells are stored in C order (the last axis
+moves fastest); the sets follow each other in the order given.  Nothing here knows names or data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+AttributeSet = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Offsets of attribute sets in a flat array.
+
+    >>> layout = Layout((4, 3), ((), (0,), (0, 1)))
+    >>> layout.offsets.tolist(), layout.cells
+    ([0, 1, 5, 17], 17)
+    """
+
+    sizes: tuple[int, ...]
+    sets: tuple[AttributeSet, ...]
+    offsets: NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    index: dict[AttributeSet, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        lengths = [prod(self.sizes[i] for i in s) for s in self.sets]
+        offsets = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "index", {s: k for k, s in enumerate(self.sets)})
+
+    @property
+    def cells(self) -> int:
+        """Length of the flat array."""
+        return int(self.offsets[-1])
+
+    def shape(self, attributes: AttributeSet) -> tuple[int, ...]:
+        """Lengths of the axes of one set."""
+        return tuple(self.sizes[i] for i in attributes)
+
+    def view(self, flat: NDArray[Any], attributes: AttributeSet) -> NDArray[Any]:
+        """The cells of one set inside ``flat``, shaped; a view, never a copy."""
+        k = self.index[attributes]
+        return flat[self.offsets[k] : self.offsets[k + 1]].reshape(self.shape(attributes))
+
+
+def sorted_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
+    """Distinct sets, small before large, then in order of their axes."""
+    return tuple(sorted(set(sets), key=lambda s: (len(s), s)))
