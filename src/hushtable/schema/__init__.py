@@ -1,0 +1,33 @@
+"""The declared, public domain of a table: attributes, bins, nulls, rows per person; YAML in and out."""
+
+from hushtable.schema.attribute import (
+    FALSE_TEXTS,
+    TRUE_TEXTS,
+    Attribute,
+    Binned,
+    Boolean,
+    Categorical,
+    Date,
+    Integer,
+    Real,
+    text_of,
+)
+from hushtable.schema.dialect import Dialect
+from hushtable.schema.schema import Impossible, Learnt, Schema
+
+__all__ = [
+    "FALSE_TEXTS",
+    "TRUE_TEXTS",
+    "Attribute",
+    "Binned",
+    "Boolean",
+    "Categorical",
+    "Date",
+    "Dialect",
+    "Impossible",
+    "Integer",
+    "Learnt",
+    "Real",
+    "Schema",
+    "text_of",
+]

@@ -1,0 +1,354 @@
+"""One attribute of the public domain: its kind, its categories and the rules for what does not fit.
+
+An attribute maps a value to a code 0..size-1 or drops the row.  The regular categories come first, in the order
+declared; then "(null)" if nulls are a category, then "(other)" if values outside are.  Attributes are made by
+``build``, which checks them; nothing here reads data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from difflib import get_close_matches
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.schema import bins
+
+Value = str | int | bool
+NullRule = Literal["drop", "category"]
+OutsideRule = Literal["drop", "clip", "other"]
+
+TRUE_TEXTS = ("true", "t", "yes", "y", "1")
+FALSE_TEXTS = ("false", "f", "no", "n", "0")
+
+_INTEGER_RANGE = re.compile(r"(-?[0-9]+)(?:-| to )(-?[0-9]+)\Z", re.ASCII)
+_REAL_RANGE = re.compile(r"\[\s*([^,\s]+)\s*,\s*([^,\s]+)\s*[)\]]\Z", re.ASCII)
+_DATE_RANGE = re.compile(r"([0-9-]{4,10})(?: to |(?<=^[0-9]{4})-(?=[0-9]{4}\Z))([0-9-]{4,10})\Z", re.ASCII)
+
+
+class LabelError(ValueError):
+    """A category that an attribute does not have; ``args`` are (message, fix)."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """What every kind of attribute has; see the subclasses for the categories."""
+
+    kind: ClassVar[str] = ""
+    default_outside: ClassVar[OutsideRule] = "drop"
+
+    name: str
+    column: str
+    null: NullRule = "drop"
+    outside: OutsideRule = "drop"
+    label: str | None = None
+    description: str | None = None
+
+    @property
+    def regular(self) -> int:
+        """Number of categories without "(null)" and "(other)"."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Number of categories."""
+        return self.regular + (self.null == "category") + (self.outside == "other")
+
+    @property
+    def null_code(self) -> int | None:
+        """Code of "(null)", or None when rows with a null are dropped."""
+        return self.regular if self.null == "category" else None
+
+    @property
+    def other_code(self) -> int | None:
+        """Code of "(other)", or None when there is no such category."""
+        return self.regular + (self.null == "category") if self.outside == "other" else None
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """One text per code."""
+        labels = list(self._regular_labels())
+        taken = set(labels)
+        for text, code in (("(null)", self.null_code), ("(other)", self.other_code)):
+            if code is not None:
+                while text in taken:
+                    text = f"({text})"
+                labels.append(text)
+                taken.add(text)
+        return tuple(labels)
+
+    def values_of(self, code: int) -> Any:
+        """The category's value, or the interval (low, high) of a bin; None for "(null)" and "(other)".
+
+        Intervals of integers and dates include both ends, those of reals exclude the upper end except in the last bin.
+        """
+        if not 0 <= code < self.size:
+            raise IndexError(f"{self.name!r} has codes 0..{self.size - 1}")
+        return self._value(code) if code < self.regular else None
+
+    def code_of(self, value: Any) -> int | None:
+        """Code of one public value; None means that a row with this value is dropped."""
+        if value is None:
+            return self.null_code
+        code = self._regular_code(value)
+        return code if code is not None else self.other_code
+
+    def codes_matching(self, given: Any) -> tuple[int, ...]:
+        """Codes that a label, a value or a range made of whole bins stands for; LabelError when there are none."""
+        if given is None and self.null_code is not None:
+            return (self.null_code,)
+        if isinstance(given, str) and given in self._by_label:
+            return (self._by_label[given],)
+        codes = self._matching(given)
+        if codes:
+            return codes
+        near = get_close_matches(str(given), self.labels[:1000], n=2, cutoff=0.5) or self.labels[:3]
+        raise LabelError(
+            f"{given!r} is not a category, a bin or a range of whole bins of {self.name!r}",
+            f"Write for example {' or '.join(repr(label) for label in near)}.",
+        )
+
+    @cached_property
+    def _by_label(self) -> dict[str, int]:
+        return {label: code for code, label in enumerate(self.labels)}
+
+    def _regular_labels(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def _value(self, code: int) -> Any:
+        raise NotImplementedError
+
+    def _regular_code(self, value: Any) -> int | None:
+        raise NotImplementedError
+
+    def _matching(self, given: Any) -> tuple[int, ...]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Categorical(Attribute):
+    """A declared list of values, matched exactly: no trimming, no case folding."""
+
+    kind: ClassVar[str] = "categorical"
+
+    values: tuple[Value, ...] = ()
+    value_labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def regular(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """What each value looks like in a text file."""
+        return tuple(text_of(value) for value in self.values)
+
+    def _regular_labels(self) -> Iterator[str]:
+        return (self.value_labels.get(text, text) for text in self.texts)
+
+    def _value(self, code: int) -> Value:
+        return self.values[code]
+
+    def _regular_code(self, value: Any) -> int | None:
+        return self._by_text.get(text_of(value)) if isinstance(value, str | int) else None
+
+    def _matching(self, given: Any) -> tuple[int, ...]:
+        code = self._regular_code(given)
+        return () if code is None else (code,)
+
+    @cached_property
+    def _by_text(self) -> dict[str, int]:
+        return {text: code for code, text in enumerate(self.texts)}
+
+
+@dataclass(frozen=True)
+class Boolean(Attribute):
+    """False is code 0, true is code 1; texts are matched without regard to case, see TRUE_TEXTS and FALSE_TEXTS."""
+
+    kind: ClassVar[str] = "boolean"
+
+    value_labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def regular(self) -> int:
+        return 2
+
+    def _regular_labels(self) -> Iterator[str]:
+        return (self.value_labels.get(text, text) for text in ("false", "true"))
+
+    def _value(self, code: int) -> bool:
+        return bool(code)
+
+    def _regular_code(self, value: Any) -> int | None:
+        text = text_of(value).lower() if isinstance(value, str | int) else ""
+        return 1 if text in TRUE_TEXTS else 0 if text in FALSE_TEXTS else None
+
+    def _matching(self, given: Any) -> tuple[int, ...]:
+        code = self._regular_code(given)
+        return () if code is None else (code,)
+
+
+@dataclass(frozen=True)
+class Binned(Attribute):
+    """Numbers or days cut into bins.  ``edges`` has the first value of each bin, then the end of the last.
+
+    For integers and dates (day numbers since 1970) the end is one step beyond the upper bound; for reals it is the
+    upper bound itself, which belongs to the last bin.
+    """
+
+    default_outside: ClassVar[OutsideRule] = "clip"
+
+    edges: NDArray[Any] = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+    bounds: tuple[Any, Any] = (0, 0)
+    width: Any = None
+    bins: int | None = None
+    cuts: tuple[Any, ...] | None = None
+    resolution: Fraction | None = None
+
+    @property
+    def regular(self) -> int:
+        return len(self.edges) - 1
+
+    def _regular_labels(self) -> Iterator[str]:
+        return (self._bin_label(code) for code in range(self.regular))
+
+    def _bin_label(self, code: int) -> str:
+        raise NotImplementedError
+
+    def _number(self, value: Any) -> int | float | None:
+        """The value on the scale of ``edges``; None when it is not of this kind."""
+        raise NotImplementedError
+
+    def _regular_code(self, value: Any) -> int | None:
+        number = self._number(value)
+        if number is None:
+            return None
+        low, high = self._number(self.bounds[0]), self._number(self.bounds[1])
+        if low is None or high is None or (self.outside != "clip" and not low <= number <= high):
+            return None
+        inside = min(max(number, low), high)
+        return min(int(np.searchsorted(self.edges, inside, side="right")) - 1, self.regular - 1)
+
+    def _whole_bins(self, low: Any, end: Any) -> tuple[int, ...]:
+        """Codes of the bins that make up [low, end) exactly; () when an end is not an edge."""
+        if not (self.edges[0] <= low < end <= self.edges[-1]):
+            return ()
+        first, last = (int(np.searchsorted(self.edges, x)) for x in (low, end))
+        if self.edges[first] == low and self.edges[last] == end:
+            return tuple(range(first, last))
+        return ()
+
+
+@dataclass(frozen=True)
+class Integer(Binned):
+    """Whole numbers; both bounds are included."""
+
+    kind: ClassVar[str] = "integer"
+
+    def _bin_label(self, code: int) -> str:
+        return bins.integer_label(*self._value(code))
+
+    def _value(self, code: int) -> tuple[int, int]:
+        return int(self.edges[code]), int(self.edges[code + 1]) - 1
+
+    def _number(self, value: Any) -> int | None:
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def _matching(self, given: Any) -> tuple[int, ...]:
+        if isinstance(given, str) and (match := _INTEGER_RANGE.match(given)):
+            return self._whole_bins(int(match[1]), int(match[2]) + 1)
+        number = self._number(given)
+        return () if number is None else self._whole_bins(number, number + 1)
+
+
+@dataclass(frozen=True)
+class Real(Binned):
+    """Floating-point numbers; a bin is [low, high), the last one [low, high]."""
+
+    kind: ClassVar[str] = "real"
+
+    def _bin_label(self, code: int) -> str:
+        return bins.real_label(*self._value(code), last=code == self.regular - 1)
+
+    def _value(self, code: int) -> tuple[float, float]:
+        return float(self.edges[code]), float(self.edges[code + 1])
+
+    def _number(self, value: Any) -> float | None:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+            return None
+        return float(value)
+
+    def _matching(self, given: Any) -> tuple[int, ...]:
+        if isinstance(given, str) and (match := _REAL_RANGE.match(given)):
+            try:
+                return self._whole_bins(float(match[1]), float(match[2]))
+            except ValueError:
+                return ()
+        return ()
+
+
+@dataclass(frozen=True)
+class Date(Binned):
+    """Days of the proleptic Gregorian calendar; both bounds are included."""
+
+    kind: ClassVar[str] = "date"
+
+    def _bin_label(self, code: int) -> str:
+        return bins.date_label(*self._value(code))
+
+    def _value(self, code: int) -> tuple[date, date]:
+        return bins.day_of(int(self.edges[code])), bins.day_of(int(self.edges[code + 1]) - 1)
+
+    def _number(self, value: Any) -> int | None:
+        if isinstance(value, datetime):
+            value = value.date()
+        if isinstance(value, str):
+            value = iso_date(value)
+        return bins.day_number(value) if isinstance(value, date) else None
+
+    def _matching(self, given: Any) -> tuple[int, ...]:
+        low = high = given
+        if isinstance(given, str) and (match := _DATE_RANGE.match(given)):
+            low, high = match[1], match[2]
+        first, last = _first_day(low), _last_day(high)
+        if first is None or last is None:
+            return ()
+        return self._whole_bins(bins.day_number(first), bins.day_number(last) + 1)
+
+
+def text_of(value: Value) -> str:
+    """What a category value looks like in a text file."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def iso_date(text: str) -> date | None:
+    """The day of YYYY-MM-DD, exactly ten ASCII characters; None otherwise."""
+    if re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z", text, re.ASCII) is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _first_day(given: Any) -> date | None:
+    if isinstance(given, str):
+        return iso_date(given + {4: "-01-01", 7: "-01"}.get(len(given), ""))
+    return given if isinstance(given, date) else None
+
+
+def _last_day(given: Any) -> date | None:
+    first = _first_day(given)
+    if first is None or not isinstance(given, str) or len(given) == 10:
+        return first
+    month = 12 if len(given) == 4 else first.month
+    return first.replace(month=month, day=bins.days_in_month(first.year, month))

@@ -1,0 +1,175 @@
+"""How bounds are cut into bins, exactly.
+
+Edges are computed with rationals from the decimal numbers as they were written, and only then rounded to the nearest
+float, so that a label, an edge and the parsed text ``0.3`` agree.  Whole numbers and days are cut in integers.
+Nothing here sees data.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from datetime import date, timedelta
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_BINS = 1_000_000
+MAX_SINGLE = 10_000  # values of an integer or date that get one bin each when nothing else is declared
+LARGEST = 10**18  # bounds of integers; leaves room in int64 for one step beyond
+
+_WIDTH = re.compile(r"([1-9][0-9]{0,6}) (day|week|month|year)s?\Z", re.ASCII)
+DAY_ZERO = date(1970, 1, 1)
+
+
+class BinError(ValueError):
+    """Bins that cannot be made; ``args`` are (message, fix) and the caller adds the field and the line."""
+
+
+def exact(number: int | float) -> Fraction:
+    """The decimal number as written, e.g. 1/10 for 0.1."""
+    return Fraction(str(number))
+
+
+def by_count(low: int, high: int, bins: int) -> NDArray[np.int64]:
+    """First whole number of each of ``bins`` nearly equal bins of low..high, and high + 1 at the end."""
+    _limit(bins)
+    count = high - low + 1
+    if bins > count:
+        raise BinError(f"{bins} bins do not fit into {count} whole steps", f"Use at most {count} bins.")
+    return np.array([low + i * count // bins for i in range(bins + 1)], np.int64)
+
+
+def by_width(low: int, high: int, width: int) -> NDArray[np.int64]:
+    """Bins of ``width`` whole steps from low; the last may be shorter."""
+    _limit(-((low - high - 1) // width))
+    return np.array([*range(low, high + 1, width), high + 1], np.int64)
+
+
+def single(low: int, high: int) -> NDArray[np.int64]:
+    """One bin per whole step."""
+    if high - low >= MAX_SINGLE:
+        raise BinError(
+            f"one bin for each of {high - low + 1} steps is too fine", "Add `width`, `bins` or `cuts`."
+        )
+    return by_width(low, high, 1)
+
+
+def by_cuts(low: int, high: int, cuts: list[int]) -> NDArray[np.int64]:
+    """A cut starts a new bin: bounds [0, 115] and cuts [18, 65] give 0-17, 18-64, 65-115."""
+    _increasing([low, *cuts, high + 1])
+    return np.array([low, *cuts, high + 1], np.int64)
+
+
+def real_by_count(low: float, high: float, bins: int) -> NDArray[np.float64]:
+    """``bins`` equal bins."""
+    _limit(bins)
+    start, step = exact(low), (exact(high) - exact(low)) / bins
+    return _distinct([float(start + i * step) for i in range(bins)] + [high])
+
+
+def real_by_width(low: float, high: float, width: float) -> NDArray[np.float64]:
+    """Bins of equal width from low; the last may be narrower."""
+    start, step = exact(low), exact(width)
+    count = -((start - exact(high)) // step)
+    _limit(count)
+    return _distinct([float(start + i * step) for i in range(count)] + [high])
+
+
+def real_by_cuts(low: float, high: float, cuts: list[float]) -> NDArray[np.float64]:
+    """A cut starts a new bin."""
+    _increasing([low, *cuts, high])
+    return np.array([low, *cuts, high], np.float64)
+
+
+def date_by_width(low: date, high: date, width: str) -> NDArray[np.int64]:
+    """Bins such as "7 days", "3 months" or "1 year" from the first day of the bounds, as day numbers."""
+    match = _WIDTH.match(width)
+    if match is None:
+        raise BinError(
+            "the width of a date is a number of days, weeks, months or years", 'Write "1 year" or "7 days".'
+        )
+    count, unit = int(match[1]), match[2]
+    if unit in ("day", "week"):
+        return by_width(day_number(low), day_number(high), count * (7 if unit == "week" else 1))
+    months = count * (12 if unit == "year" else 1)
+    starts: list[int] = []
+    while (start := _add_months(low, months * len(starts))) is not None and start <= high:
+        starts.append(day_number(start))
+    return np.array([*starts, day_number(high) + 1], np.int64)
+
+
+def day_number(day: date) -> int:
+    """Days since 1970-01-01."""
+    return (day - DAY_ZERO).days
+
+
+def days_in_month(year: int, month: int) -> int:
+    """28 to 31."""
+    return calendar.monthrange(year, month)[1]
+
+
+def day_of(number: int) -> date:
+    """Inverse of ``day_number``."""
+    return DAY_ZERO + timedelta(days=number)
+
+
+def integer_label(low: int, high: int) -> str:
+    """ "7", "0-4", or "-5 to -1" when a minus sign would make the dash hard to read."""
+    if low == high:
+        return str(low)
+    return f"{low}-{high}" if low >= 0 else f"{low} to {high}"
+
+
+def real_label(low: float, high: float, *, last: bool) -> str:
+    """ "[0, 10000)"; the last bin is closed: "[490000, 500000]"."""
+    return f"[{number_text(low)}, {number_text(high)}{']' if last else ')'}"
+
+
+def date_label(low: date, high: date) -> str:
+    """ "1990", "1990-1994", "1990-03", "1990-03-05" or "1990-03-05 to 1990-03-11"."""
+    if low == high:
+        return low.isoformat()
+    if low.day == 1 and high.day == days_in_month(high.year, high.month):
+        if low.month == 1 and high.month == 12:
+            return f"{low.year:04d}" if low.year == high.year else f"{low.year:04d}-{high.year:04d}"
+        if (low.year, low.month) == (high.year, high.month):
+            return f"{low.year:04d}-{low.month:02d}"
+    return f"{low.isoformat()} to {high.isoformat()}"
+
+
+def number_text(number: float) -> str:
+    """Shortest text that reads back as the same float, without ".0"."""
+    text = repr(float(number))
+    return text.removesuffix(".0")
+
+
+def _add_months(day: date, months: int) -> date | None:
+    month = day.month - 1 + months
+    year, month = day.year + month // 12, month % 12 + 1
+    if year > date.max.year:
+        return None
+    return date(year, month, min(day.day, days_in_month(year, month)))
+
+
+def _limit(bins: int | Fraction) -> None:
+    if bins > MAX_BINS:
+        raise BinError(f"that makes more than {MAX_BINS:,} bins", "Use a larger `width` or fewer `bins`.")
+
+
+def _increasing(edges: list[int] | list[float]) -> None:
+    _limit(len(edges) - 1)
+    if any(a >= b for a, b in pairwise(edges)):
+        raise BinError(
+            "cuts must increase and lie inside the bounds",
+            "A cut is the first value of a new bin: bounds [0, 115], cuts [18, 65].",
+        )
+
+
+def _distinct(edges: list[float]) -> NDArray[np.float64]:
+    array = np.array(edges, np.float64)
+    if not bool(np.all(array[1:] > array[:-1])):
+        raise BinError("the bins are narrower than numbers can be told apart", "Use wider or fewer bins.")
+    return array

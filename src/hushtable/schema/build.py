@@ -1,0 +1,402 @@
+"""From a document to checked attributes: what each field means and which combinations make sense.
+
+The only maker of attributes.  Every refusal names line, field and fix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import SchemaError
+from hushtable.schema import bins
+from hushtable.schema.attribute import (
+    Attribute,
+    Binned,
+    Boolean,
+    Categorical,
+    Date,
+    Integer,
+    Real,
+    Value,
+    iso_date,
+    text_of,
+)
+from hushtable.schema.bins import BinError
+from hushtable.schema.dialect import Dialect
+from hushtable.schema.document import Document
+from hushtable.schema.fields import Fields, is_integer, is_number, key_text, suggestion
+
+MAX_ATTRIBUTES = 10_000
+MAX_VALUES = 1_000_000
+
+_COMMON = ("type", "column", "null", "outside", "label", "description")
+_BINNED = ("bounds", "width", "bins", "cuts")
+_FIELDS = {
+    "categorical": (*_COMMON, "values", "labels"),
+    "boolean": (*_COMMON, "labels"),
+    "integer": (*_COMMON, *_BINNED, "resolution"),
+    "real": (*_COMMON, *_BINNED, "resolution"),
+    "date": (*_COMMON, *_BINNED),
+}
+_EVERY_FIELD = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in names))
+
+
+def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
+    """All attributes, in the order written."""
+    if not isinstance(mapping, dict) or not mapping:
+        line = document.line(("attributes",))
+        raise SchemaError(
+            "schema.no-attributes",
+            f"{f'Line {line}: ' if line else ''}`attributes` must name at least one attribute.",
+            "Write for example `attributes: {sex: {type: categorical, values: [F, M]}}`.",
+        )
+    if len(mapping) > MAX_ATTRIBUTES:
+        raise SchemaError("schema.too-large", f"More than {MAX_ATTRIBUTES:,} attributes.", "Leave some out.")
+    built: dict[str, Attribute] = {}
+    for key, value in mapping.items():
+        name = _attribute_name(document, key)
+        if name in built:
+            raise SchemaError(
+                "schema.duplicate-key", f"The attribute {name!r} is written twice.", "Keep one."
+            )
+        built[name] = _attribute(document, name, value)
+    if sum(len(a.values) for a in built.values() if isinstance(a, Categorical)) > MAX_VALUES:
+        raise SchemaError(
+            "schema.too-large",
+            f"More than {MAX_VALUES:,} values.",
+            "Group rare values under `outside: other`.",
+        )
+    return built
+
+
+def dialect(document: Document, value: Any) -> Dialect:
+    """The ``csv`` part."""
+    known = ("delimiter", "quote", "escape", "multiline", "encoding")
+    fields = Fields(document, ("csv",), value, known)
+    made = Dialect(
+        delimiter=fields.character("delimiter", None),
+        quote=fields.character("quote", '"', empty=True) or "",
+        escape=fields.character("escape", None),
+        multiline=fields.flag("multiline", False),
+        encoding=fields.choice("encoding", ("utf-8", "latin-1"), "utf-8"),
+    )
+    if made.quote and made.quote in (made.delimiter or ",\t"):
+        raise fields.error(
+            "schema.wrong-choice", "quote", "is also the delimiter", "Use two different characters."
+        )
+    if made.escape is not None and (not made.quote or made.escape in (made.delimiter or ",\t")):
+        raise fields.error(
+            "schema.wrong-choice", "escape", "needs a quote and cannot be the delimiter", "Remove `escape`."
+        )
+    return made
+
+
+def _attribute_name(document: Document, key: Any) -> str:
+    name = key if isinstance(key, str) else key_text(key)
+    if not name or not name.isprintable():
+        line = document.line(("attributes", name))
+        raise SchemaError(
+            "schema.bad-name",
+            f"{f'Line {line}: ' if line else ''}an attribute's name must be printable text.",
+            "Name the attribute freely and give the file's name in `column:`.",
+        )
+    return name
+
+
+def _attribute(document: Document, name: str, value: Any) -> Attribute:
+    fields = Fields(document, ("attributes", name), value, _EVERY_FIELD)
+    if "type" not in fields:
+        raise fields.error(
+            "schema.missing-field", None, "has no `type`", f"Add one of: {', '.join(_FIELDS)}."
+        )
+    kind = fields.choice("type", tuple(_FIELDS), None)
+    for field in _EVERY_FIELD:
+        if field in fields and field not in _FIELDS[kind]:
+            raise fields.error(
+                "schema.unknown-field",
+                field,
+                f"is not a field of type {kind}",
+                suggestion(field, _FIELDS[kind]),
+            )
+    common = {
+        "name": name,
+        "column": fields.text("column") or name,
+        "null": fields.choice("null", ("drop", "category"), "drop"),
+        "label": fields.text("label"),
+        "description": fields.text("description"),
+    }
+    return _MAKERS[kind](fields, common)
+
+
+def _categorical(fields: Fields, common: dict[str, Any]) -> Attribute:
+    values = fields.items("values")
+    if not values:
+        raise fields.error(
+            "schema.missing-field", None, "needs a list of `values`", "Write `values: [F, M, X]`."
+        )
+    seen: dict[str, int] = {}
+    for i, value in enumerate(values):
+        _check_category(fields, i, value)
+        text = text_of(value)
+        if text in seen:
+            raise fields.error(
+                "schema.duplicate-value",
+                "values",
+                f"has the entry {text!r} twice (entries {seen[text] + 1} and {i + 1})",
+                "Keep one.",
+            )
+        seen[text] = i
+    return Categorical(
+        **common,
+        outside=fields.choice("outside", ("drop", "other"), Categorical.default_outside),
+        values=tuple(values),
+        value_labels=_labels(fields, list(seen)),
+    )
+
+
+def _check_category(fields: Fields, i: int, value: Any) -> None:
+    if not isinstance(value, str | int):
+        fix = "Quote it if it is text; nulls have `null: category`; numbers with decimals need `type: real`."
+        raise fields.error(
+            "schema.wrong-type",
+            "values",
+            f"has an entry (number {i + 1}) that is not text, a whole number or true/false",
+            fix,
+        )
+    if value == "":
+        raise fields.error(
+            "schema.wrong-type",
+            "values",
+            f"has an empty text (entry {i + 1})",
+            "Empty fields are nulls: use `null: category`.",
+        )
+    if is_integer(value) and abs(value) > bins.LARGEST:
+        raise fields.error(
+            "schema.wrong-type", "values", f"has too large a number (entry {i + 1})", "Quote it as text."
+        )
+
+
+def _boolean(fields: Fields, common: dict[str, Any]) -> Attribute:
+    outside = fields.choice("outside", ("drop", "other"), Boolean.default_outside)
+    return Boolean(**common, outside=outside, value_labels=_labels(fields, ["false", "true"]))
+
+
+def _labels(fields: Fields, texts: list[str]) -> dict[str, str]:
+    if "labels" not in fields:
+        return {}
+    value = fields["labels"]
+    if not isinstance(value, dict):
+        raise fields.error(
+            "schema.wrong-type",
+            "labels",
+            "must map values to labels",
+            "Write `labels: {1: Male, 2: Female}`.",
+        )
+    labels = {key_text(key): label for key, label in value.items()}
+    known = set(texts)
+    for key, label in labels.items():
+        if key not in known:
+            raise fields.error(
+                "schema.unknown-value",
+                "labels",
+                f"has a label for {key!r}, which is no value",
+                suggestion(key, texts),
+            )
+        if not isinstance(label, str) or not label:
+            raise fields.error(
+                "schema.wrong-type", "labels", f"has no text for {key!r}", "Put the label in quotes."
+            )
+    shown = [labels.get(text, text) for text in texts]
+    if len(set(shown)) < len(shown):
+        raise fields.error(
+            "schema.duplicate-value", "labels", "shows two values under one label", "Give each its own."
+        )
+    return labels
+
+
+def _integer(fields: Fields, common: dict[str, Any]) -> Attribute:
+    low, high = _bounds(fields, is_integer, "two whole numbers", "bounds: [0, 115]")
+    if max(abs(low), abs(high)) > bins.LARGEST:
+        raise fields.error(
+            "schema.wrong-bounds", "bounds", "go beyond 10^18", "Use closer bounds, or type real."
+        )
+    width = fields.positive("width")
+    cuts = _cuts(fields, is_integer, "whole numbers")
+    return Integer(
+        **common,
+        outside=_outside(fields),
+        edges=_edges(fields, low, high, width, cuts, bins.by_width),
+        bounds=(low, high),
+        width=width,
+        bins=fields.positive("bins"),
+        cuts=cuts,
+        resolution=_resolution(fields, 1),
+    )
+
+
+def _real(fields: Fields, common: dict[str, Any]) -> Attribute:
+    low, high = (float(x) for x in _bounds(fields, is_number, "two numbers", "bounds: [0, 500000]"))
+    if low == high or not np.isfinite(high - low):
+        raise fields.error(
+            "schema.wrong-bounds", "bounds", "leave no room, or too much", "Use [low, high] with low < high."
+        )
+    width, count, cuts = (
+        _number(fields, "width"),
+        fields.positive("bins"),
+        _cuts(fields, is_number, "numbers"),
+    )
+    _at_most_one(fields)
+    if width is None and count is None and cuts is None:
+        raise fields.error(
+            "schema.missing-field", None, "needs bins", "Add `bins: 50`, `width: 10` or `cuts: [...]`."
+        )
+    try:
+        if width is not None:
+            edges = bins.real_by_width(low, high, width)
+        elif count is not None:
+            edges = bins.real_by_count(low, high, count)
+        else:
+            edges = bins.real_by_cuts(low, high, [float(x) for x in cuts or ()])
+    except BinError as error:
+        raise fields.error("schema.wrong-bins", None, *error.args) from None
+    return Real(
+        **common,
+        outside=_outside(fields),
+        edges=edges,
+        bounds=(low, high),
+        width=width,
+        bins=count,
+        cuts=None if cuts is None else tuple(float(x) for x in cuts),
+        resolution=_resolution(fields, None),
+    )
+
+
+def _date(fields: Fields, common: dict[str, Any]) -> Attribute:
+    low, high = (
+        _day(x) for x in _bounds(fields, _is_day, "two ISO dates", "bounds: [1900-01-01, 2025-12-31]")
+    )
+    width = fields.text("width")
+    given = _cuts(fields, _is_day, "ISO dates")
+    cuts = None if given is None else tuple(_day(x) for x in given)
+    numbers = None if cuts is None else tuple(bins.day_number(day) for day in cuts)
+
+    def by_width(_low: int, _high: int, text: str) -> NDArray[np.int64]:
+        return bins.date_by_width(low, high, text)
+
+    edges = _edges(fields, bins.day_number(low), bins.day_number(high), width, numbers, by_width)
+    return Date(
+        **common,
+        outside=_outside(fields),
+        edges=edges,
+        bounds=(low, high),
+        width=width,
+        bins=fields.positive("bins"),
+        cuts=cuts,
+    )
+
+
+def _edges(
+    fields: Fields,
+    low: int,
+    high: int,
+    width: Any,
+    cuts: tuple[int, ...] | None,
+    by_width: Callable[..., NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """Bins of whole steps: integers or day numbers."""
+    _at_most_one(fields)
+    count = fields.positive("bins")
+    try:
+        if width is not None:
+            return by_width(low, high, width)
+        if count is not None:
+            return bins.by_count(low, high, count)
+        return bins.single(low, high) if cuts is None else bins.by_cuts(low, high, list(cuts))
+    except BinError as error:
+        raise fields.error("schema.wrong-bins", None, *error.args) from None
+
+
+def _at_most_one(fields: Fields) -> None:
+    given = [name for name in ("width", "bins", "cuts") if name in fields]
+    if len(given) > 1:
+        raise fields.error(
+            "schema.wrong-bins", given[1], f"contradicts `{given[0]}`", "Keep one of width, bins and cuts."
+        )
+
+
+def _bounds(fields: Fields, fits: Callable[[Any], bool], what: str, example: str) -> tuple[Any, Any]:
+    bounds = fields.items("bounds")
+    if bounds is None:
+        raise fields.error("schema.missing-field", None, "needs `bounds`", f"Write `{example}`.")
+    if len(bounds) != 2 or not all(fits(x) for x in bounds):
+        raise fields.error(
+            "schema.wrong-bounds",
+            "bounds",
+            f"must be {what}, low first",
+            f"Write `{example}`, without quotes.",
+        )
+    low, high = bounds
+    if _comparable(low) > _comparable(high):
+        raise fields.error("schema.wrong-bounds", "bounds", "are reversed", "Write the lower bound first.")
+    return low, high
+
+
+def _cuts(fields: Fields, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...] | None:
+    cuts = fields.items("cuts")
+    if cuts is None:
+        return None
+    if not cuts or not all(fits(x) for x in cuts):
+        raise fields.error(
+            "schema.wrong-bins", "cuts", f"must be a list of {what}", "A cut is the first value of a new bin."
+        )
+    return tuple(cuts)
+
+
+def _outside(fields: Fields) -> Any:
+    return fields.choice("outside", ("clip", "drop", "other"), Binned.default_outside)
+
+
+def _number(fields: Fields, field: str) -> Any:
+    if field not in fields:
+        return None
+    value = fields[field]
+    if not is_number(value) or value <= 0:
+        raise fields.error("schema.wrong-type", field, "must be a number above 0", f"Write `{field}: 10`.")
+    return value
+
+
+def _resolution(fields: Fields, default: int | None) -> Any:
+    given = _number(fields, "resolution")
+    if given is None:
+        given = default
+    return None if given is None else bins.exact(given)
+
+
+def _is_day(value: Any) -> bool:
+    return isinstance(value, date) or (isinstance(value, str) and iso_date(value) is not None)
+
+
+def _day(value: Any) -> date:
+    if isinstance(value, datetime):
+        return value.date()
+    return date.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _comparable(value: Any) -> Any:
+    return _day(value) if isinstance(value, str | date) else value
+
+
+_MAKERS: dict[str, Callable[[Fields, dict[str, Any]], Attribute]] = {
+    "categorical": _categorical,
+    "boolean": _boolean,
+    "integer": _integer,
+    "real": _real,
+    "date": _date,
+}
+
+__all__ = ["Value", "attributes", "dialect"]

@@ -1,0 +1,301 @@
+"""The schema: the declared, public domain of a table and the unit of privacy.
+
+Everything downstream (workloads, plans, reports) sees the data only through this.  It contains nothing that was
+computed from rows, except what a draft marked as learnt from the data, which a curator must review before use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from hushtable.errors import SchemaError
+from hushtable.schema import build, document
+from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
+from hushtable.schema.dialect import Dialect
+from hushtable.schema.document import Document
+from hushtable.schema.fields import Fields, suggestion
+
+_TOP = ("max_rows_per_person", "person", "csv", "attributes", "impossible", "learnt_from_data")
+MAX_ROWS_PER_PERSON = 1_000_000
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """A combination that cannot occur: every axis of ``codes`` with one of its codes, all at once."""
+
+    given: Mapping[str, Any]
+    codes: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A field that was filled in by looking at the data."""
+
+    path: str
+    reviewed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """Attributes in order, and who a row belongs to.
+
+    >>> schema = Schema.loads("attributes: {age: {type: integer, bounds: [0, 9], width: 5}}")
+    >>> schema.sizes, schema.attributes["age"].labels
+    ((2,), ('0-4', '5-9'))
+    """
+
+    attributes: Mapping[str, Attribute]
+    max_rows_per_person: int = 1
+    person: str | None = None
+    csv: Dialect = field(default_factory=Dialect)
+    impossible: tuple[Impossible, ...] = ()
+    learnt: tuple[Learnt, ...] = ()
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Reads a YAML or JSON file."""
+        return cls.loads(document.read(path))
+
+    @classmethod
+    def loads(cls, text: str) -> Schema:
+        """Reads YAML or JSON text."""
+        return _from_document(document.parse(text))
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Schema:
+        """The same fields as in a file, as plain Python values."""
+        return _from_document(Document(dict(value) if isinstance(value, Mapping) else value))
+
+    def save(self, path: str | Path) -> None:
+        """Writes YAML."""
+        Path(path).write_text(self.to_yaml(), encoding="utf-8")
+
+    def to_yaml(self) -> str:
+        """YAML that ``loads`` reads back as an equal schema."""
+        return yaml.dump(
+            self.to_dict(),
+            Dumper=_Dumper,
+            sort_keys=False,
+            default_flow_style=None,
+            allow_unicode=True,
+            width=110,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that ``from_dict`` reads back; fields at their default are left out."""
+        top: dict[str, Any] = {"max_rows_per_person": self.max_rows_per_person}
+        if self.person is not None:
+            top["person"] = self.person
+        if self.csv != Dialect():
+            top["csv"] = {k: v for k, v in vars(self.csv).items() if v != getattr(Dialect(), k)}
+        top["attributes"] = {name: _attribute_dict(a) for name, a in self.attributes.items()}
+        if self.impossible:
+            top["impossible"] = [dict(entry.given) for entry in self.impossible]
+        if self.learnt:
+            top["learnt_from_data"] = {
+                "unreviewed": [mark.path for mark in self.learnt if not mark.reviewed],
+                "reviewed": [mark.path for mark in self.learnt if mark.reviewed],
+            }
+        return top
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the attributes, in axis order."""
+        return tuple(self.attributes)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of categories of each axis, with "(null)" and "(other)"."""
+        return tuple(attribute.size for attribute in self.attributes.values())
+
+    @property
+    def domain_cells(self) -> int:
+        """Number of cells of the full table."""
+        return prod(self.sizes)
+
+    def axis(self, name: str) -> int:
+        """Axis number of one attribute."""
+        try:
+            return self._axis_of[name]
+        except (KeyError, TypeError):
+            raise SchemaError(
+                "schema.unknown-attribute",
+                f"The schema has no attribute {name!r}.",
+                suggestion(str(name), self.names),
+            ) from None
+
+    def axes(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Axis numbers, in the order asked for."""
+        if isinstance(names, str):
+            names = (names,)
+        return tuple(self.axis(name) for name in names)
+
+    @property
+    def unreviewed(self) -> tuple[str, ...]:
+        """Fields that were learnt from the data and that nobody has reviewed."""
+        return tuple(mark.path for mark in self.learnt if not mark.reviewed)
+
+    def require_reviewed(self) -> None:
+        """Refuses a draft whose fields still come from the data alone."""
+        if self.unreviewed:
+            shown = ", ".join(self.unreviewed[:10]) + (", ..." if len(self.unreviewed) > 10 else "")
+            raise SchemaError(
+                "schema.unreviewed",
+                f"{len(self.unreviewed)} field(s) were learnt from the data and not reviewed: {shown}.",
+                "Check each against what is publicly known, then move its line from `unreviewed` to `reviewed`.",
+            )
+
+    @cached_property
+    def canonical(self) -> str:
+        """JSON with sorted keys, without the record of review; equal for schemas that mean the same."""
+        top = self.to_dict()
+        top.pop("learnt_from_data", None)
+        top["attributes"] = list(top["attributes"].items())
+        return json.dumps(top, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+    @cached_property
+    def version(self) -> str:
+        """SHA-256 of ``canonical``, in hex."""
+        return hashlib.sha256(self.canonical.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return self.canonical == other.canonical and self.learnt == other.learnt
+
+    def __hash__(self) -> int:
+        return hash(self.canonical)
+
+    @cached_property
+    def _axis_of(self) -> dict[str, int]:
+        return {name: axis for axis, name in enumerate(self.attributes)}
+
+
+def _from_document(source: Document) -> Schema:
+    fields = Fields(source, (), source.value, _TOP)
+    attributes = build.attributes(source, fields.get("attributes"))
+    rows = fields.positive("max_rows_per_person") or 1
+    if rows > MAX_ROWS_PER_PERSON:
+        raise fields.error(
+            "schema.wrong-type",
+            "max_rows_per_person",
+            f"is above {MAX_ROWS_PER_PERSON:,}",
+            "Use a smaller cap.",
+        )
+    schema = Schema(
+        attributes=MappingProxyType(attributes),
+        max_rows_per_person=rows,
+        person=fields.text("person"),
+        csv=build.dialect(source, fields["csv"]) if "csv" in fields else Dialect(),
+        learnt=_learnt(source, fields["learnt_from_data"]) if "learnt_from_data" in fields else (),
+    )
+    entries = tuple(
+        _impossible(schema, fields, source, i, entry)
+        for i, entry in enumerate(fields.items("impossible") or ())
+    )
+    object.__setattr__(schema, "impossible", entries)
+    return schema
+
+
+def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: Any) -> Impossible:
+    fields = Fields(source, ("impossible", i), entry, schema.names)
+    if not entry:
+        raise fields.error(
+            "schema.impossible", None, "names no attribute", 'Write `- {age: "0-14", member: true}`.'
+        )
+    codes: dict[int, tuple[int, ...]] = {}
+    for name in entry:
+        given = entry[name]
+        options = given if isinstance(given, list | tuple) and given else [given]
+        try:
+            matched = {code for option in options for code in schema.attributes[name].codes_matching(option)}
+        except LabelError as error:
+            raise fields.error(
+                "schema.impossible", name, f"is wrong: {error.args[0]}", error.args[1]
+            ) from None
+        codes[schema.axis(name)] = tuple(sorted(matched))
+    return Impossible(dict(entry), tuple(sorted(codes.items())))
+
+
+def _learnt(source: Document, value: Any) -> tuple[Learnt, ...]:
+    fields = Fields(source, ("learnt_from_data",), value, ("unreviewed", "reviewed"))
+    marks: dict[str, Learnt] = {}
+    for state in ("unreviewed", "reviewed"):
+        if state in fields and fields[state] is None:
+            continue
+        for path in fields.items(state) or ():
+            if not isinstance(path, str):
+                raise fields.error(
+                    "schema.wrong-type", state, "must list paths", "Write `- attributes.age.bounds`."
+                )
+            if path in marks:
+                raise fields.error(
+                    "schema.duplicate-value", state, f"has {path!r} twice", "Keep one of the two lines."
+                )
+            marks[path] = Learnt(path, state == "reviewed")
+    return tuple(marks.values())
+
+
+def _attribute_dict(attribute: Attribute) -> dict[str, Any]:
+    out: dict[str, Any] = {"type": attribute.kind}
+    if attribute.column != attribute.name:
+        out["column"] = attribute.column
+    if isinstance(attribute, Categorical):
+        out["values"] = list(attribute.values)
+    if isinstance(attribute, Categorical | Boolean) and attribute.value_labels:
+        out["labels"] = dict(attribute.value_labels)
+    if isinstance(attribute, Binned):
+        out |= _binned_dict(attribute)
+    if attribute.null != "drop":
+        out["null"] = attribute.null
+    if attribute.outside != attribute.default_outside:
+        out["outside"] = attribute.outside
+    out |= {k: v for k in ("label", "description") if (v := getattr(attribute, k)) is not None}
+    return out
+
+
+def _binned_dict(attribute: Binned) -> dict[str, Any]:
+    out: dict[str, Any] = {"bounds": [_plain(x) for x in attribute.bounds]}
+    if attribute.width is not None:
+        out["width"] = _plain(attribute.width)
+    if attribute.bins is not None:
+        out["bins"] = attribute.bins
+    if attribute.cuts is not None:
+        out["cuts"] = [_plain(x) for x in attribute.cuts]
+    if attribute.resolution is not None and not (attribute.kind == "integer" and attribute.resolution == 1):
+        out["resolution"] = _plain(float(attribute.resolution))
+    return out
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    return value.isoformat()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes every text that the strict reader would not read back as the same text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
+    plain = isinstance(document.scalar(text), str) and text.isprintable() and text != "<<"
+    style = None if plain or not text.isprintable() else "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _represent_text)
