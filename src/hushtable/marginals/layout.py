@@ -6,15 +6,21 @@ moves fastest); the sets follow each other in the order given.  Nothing here kno
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, combinations
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.errors import WorkloadError
+
 AttributeSet = tuple[int, ...]
+
+MAX_SETS = 4_000_000
+"""More attribute sets than this are refused: even their names would not fit in memory."""
 
 
 @dataclass(frozen=True)
@@ -56,3 +62,27 @@ class Layout:
 def sorted_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
     """Distinct sets, small before large, then in order of their axes."""
     return tuple(sorted(set(sets), key=lambda s: (len(s), s)))
+
+
+def subsets(attributes: AttributeSet) -> Iterable[AttributeSet]:
+    """All subsets of one set, small before large."""
+    return chain.from_iterable(combinations(attributes, k) for k in range(len(attributes) + 1))
+
+
+def closure(sets: Iterable[AttributeSet]) -> tuple[AttributeSet, ...]:
+    """All subsets of the given sets (the downward closure), small before large, then in order of their axes.
+
+    >>> closure([(0, 2), (1,)])
+    ((), (0,), (1,), (2,), (0, 2))
+    """
+    distinct = {tuple(sorted(s)) for s in sets}
+    if sum(2 ** len(s) for s in distinct) > 8 * MAX_SETS:
+        raise WorkloadError(
+            "workload.too-large",
+            f"The marginals have more than {MAX_SETS:,} sub-marginals.",
+            "Lower --order, or ask for fewer or smaller marginals.",
+        )
+    found: set[AttributeSet] = set()
+    for attributes in distinct:
+        found.update(subsets(attributes))
+    return sorted_sets(tuple(found))

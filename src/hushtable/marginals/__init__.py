@@ -1,0 +1,28 @@
+"""Marginals, residuals and workloads: the public algebra, on axis numbers and flat arrays, free of data access."""
+
+from hushtable.marginals.algebra import centre, decompose, lift, reconstruct
+from hushtable.marginals.fused import assemble, centre_all, lift_all, project
+from hushtable.marginals.incidence import Incidence
+from hushtable.marginals.layout import AttributeSet, Layout, closure, sorted_sets, subsets
+from hushtable.marginals.workload import Domain, ResolvedWorkload, Workload, marginal_label
+
+__all__ = [
+    "AttributeSet",
+    "Domain",
+    "Incidence",
+    "Layout",
+    "ResolvedWorkload",
+    "Workload",
+    "assemble",
+    "centre",
+    "centre_all",
+    "closure",
+    "decompose",
+    "lift",
+    "lift_all",
+    "marginal_label",
+    "project",
+    "reconstruct",
+    "sorted_sets",
+    "subsets",
+]

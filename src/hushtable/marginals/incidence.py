@@ -1,0 +1,67 @@
+"""Which residuals lie below which marginals, as index arrays.
+
+A marginal over ``gamma`` is made of one residual for each subset of ``gamma``.  The arrays here list those pairs for
+many marginals at once, so that planning and assembling loop in compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.marginals.layout import AttributeSet, Layout, subsets
+
+
+@dataclass(frozen=True)
+class Incidence:
+    """Pairs (marginal, residual below it), grouped by marginal.
+
+    ``members[starts[g]:starts[g + 1]]`` are the numbers of the residuals below marginal ``g`` in the order of
+    ``subsets`` (-1: that residual is not in the list); ``owners`` repeats ``g`` for each of them.
+    """
+
+    starts: NDArray[np.int64]
+    members: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    masks: NDArray[np.int64]
+    """Bit ``width - len(gamma) + j`` says that the residual has the ``j``-th attribute of its marginal."""
+
+    @classmethod
+    def between(cls, marginals: Sequence[AttributeSet], residuals: Layout) -> Incidence:
+        """All pairs of the given marginals with the sets of ``residuals``."""
+        width = max(map(len, marginals), default=0)
+        counts = np.fromiter((1 << len(s) for s in marginals), np.int64, len(marginals))
+        starts = np.zeros(len(marginals) + 1, np.int64)
+        np.cumsum(counts, out=starts[1:])
+        index = residuals.index
+        members = np.fromiter(
+            (index.get(tau, -1) for gamma in marginals for tau in subsets(gamma)), np.int64, int(starts[-1])
+        )
+        masks = np.fromiter(
+            chain.from_iterable(subset_masks(len(s), width - len(s)) for s in marginals),
+            np.int64,
+            int(starts[-1]),
+        )
+        return cls(starts, members, np.repeat(np.arange(len(marginals)), counts), masks)
+
+    def superset_sums(self, values: NDArray[np.float64], residuals: int) -> NDArray[np.float64]:
+        """For each residual the sum of ``values`` over the marginals that contain it."""
+        there = self.members >= 0
+        return np.bincount(self.members[there], values[self.owners[there]], residuals).astype(np.float64)
+
+    def subset_sums(self, values: NDArray[np.float64], marginals: int) -> NDArray[np.float64]:
+        """For each marginal the sum of ``values`` over the residuals below it (absent ones count nothing)."""
+        there = self.members >= 0
+        return np.bincount(self.owners[there], values[self.members[there]], marginals).astype(np.float64)
+
+
+@cache
+def subset_masks(order: int, shift: int) -> tuple[int, ...]:
+    """Bit masks of the subsets of ``order`` attributes, in the order of ``subsets``, moved left by ``shift``."""
+    chosen = chain.from_iterable(combinations(range(order), k) for k in range(order + 1))
+    return tuple(sum(1 << (axis + shift) for axis in axes) for axes in chosen)

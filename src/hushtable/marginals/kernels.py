@@ -1,0 +1,147 @@
+"""The plain loops behind ``fused``: compiled, over index arrays, one range of jobs per call.
+
+Each kernel writes only the cells of its own jobs.  Shapes, offsets and order of jobs come from ``fused``; callers
+elsewhere use ``fused``, never these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def sum_axis(first: int, last: int, jobs: Ints, source: Ints, target: Ints) -> None:
+    """Jobs (source offset, target offset, outer, n, inner): target[o, i] = sum over k of source[o, k, i]."""
+    for job in range(first, last):
+        at, to, outer, n, inner = jobs[job, 0], jobs[job, 1], jobs[job, 2], jobs[job, 3], jobs[job, 4]
+        for o in range(outer):
+            base = at + o * n * inner
+            for i in range(inner):
+                target[to + o * inner + i] = source[base + i]
+            for k in range(1, n):
+                row = base + k * inner
+                for i in range(inner):
+                    target[to + o * inner + i] += source[row + i]
+
+
+@njit(cache=True, nogil=True)
+def lift_sets(first: int, last: int, offsets: Ints, shapes: Ints, flat: Ints) -> None:
+    """In place, for each set and each of its axes: n x - sum(x).  Rows of ``shapes`` are right-aligned."""
+    for s in range(first, last):
+        inner = 1
+        cells = offsets[s + 1] - offsets[s]
+        for axis in range(shapes.shape[1] - 1, -1, -1):
+            n = shapes[s, axis]
+            if n == 0:
+                continue
+            outer = cells // (n * inner)
+            for o in range(outer):
+                base = offsets[s] + o * n * inner
+                for i in range(inner):
+                    total = np.int64(0)
+                    for k in range(n):
+                        total += flat[base + k * inner + i]
+                    for k in range(n):
+                        flat[base + k * inner + i] = n * flat[base + k * inner + i] - total
+            inner *= n
+
+
+@njit(cache=True, nogil=True)
+def centre_sets(
+    first: int, last: int, offsets: Ints, shapes: Ints, scale: Any, source: Any, flat: Any
+) -> None:
+    """flat = source / scale[set], then x - mean(x) along each axis of each set."""
+    for s in range(first, last):
+        for c in range(offsets[s], offsets[s + 1]):
+            flat[c] = source[c] / scale[s]
+        inner = 1
+        cells = offsets[s + 1] - offsets[s]
+        for axis in range(shapes.shape[1] - 1, -1, -1):
+            n = shapes[s, axis]
+            if n == 0:
+                continue
+            outer = cells // (n * inner)
+            for o in range(outer):
+                base = offsets[s] + o * n * inner
+                for i in range(inner):
+                    total = 0.0
+                    for k in range(n):
+                        total += flat[base + k * inner + i]
+                    mean = total / n
+                    for k in range(n):
+                        flat[base + k * inner + i] -= mean
+            inner *= n
+
+
+@njit(cache=True, nogil=True)
+def assemble_sets(
+    first: int,
+    last: int,
+    offsets: Ints,
+    shapes: Ints,
+    starts: Ints,
+    members: Ints,
+    masks: Ints,
+    residual_offsets: Ints,
+    z: Any,
+    flat: Any,
+) -> None:
+    """For each target set: the sum over its residuals of z, repeated along the axes it lacks, over their lengths.
+
+    ``members[starts[s]:starts[s+1]]`` are residual numbers (-1: not there), ``masks`` the axes that each one has, as
+    bits, where bit j is column j of ``shapes`` (columns are right-aligned, unused ones hold 0).
+    """
+    width = shapes.shape[1]
+    position = np.zeros(width + 1, np.int64)
+    stride = np.zeros(width + 1, np.int64)
+    for s in range(first, last):
+        begin, end = offsets[s], offsets[s + 1]
+        for c in range(begin, end):
+            flat[c] = 0.0
+        for member in range(starts[s], starts[s + 1]):
+            residual = members[member]
+            if residual < 0:
+                continue
+            mask = masks[member]
+            step = np.int64(1)
+            missing = 1.0
+            for axis in range(width - 1, -1, -1):
+                n = shapes[s, axis]
+                position[axis] = 0
+                stride[axis] = 0
+                if n > 0:
+                    if mask >> axis & 1:
+                        stride[axis] = step
+                        step *= n
+                    else:
+                        missing *= n
+            factor = 1.0 / missing
+            inner = shapes[s, width - 1] if width > 0 and shapes[s, width - 1] > 0 else 1
+            along = width > 0 and stride[width - 1] == 1
+            at = residual_offsets[residual]
+            c = begin
+            while c < end:
+                if along:
+                    for i in range(inner):
+                        flat[c + i] += z[at + i] * factor
+                else:
+                    value = z[at] * factor
+                    for i in range(inner):
+                        flat[c + i] += value
+                c += inner
+                for axis in range(width - 2, -1, -1):
+                    n = shapes[s, axis]
+                    if n == 0:
+                        break
+                    position[axis] += 1
+                    at += stride[axis]
+                    if position[axis] < n:
+                        break
+                    at -= stride[axis] * n
+                    position[axis] = 0

@@ -1,0 +1,225 @@
+"""What is asked for: a list of marginals with weights, by attribute names, and the same list resolved to axis numbers.
+
+A workload knows nothing of the data.  It meets a schema only in ``resolve``, which needs ``names`` and ``sizes``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from fractions import Fraction
+from itertools import combinations
+from math import comb, prod
+from os import PathLike
+from typing import Protocol
+
+from hushtable.errors import WorkloadError
+from hushtable.marginals.layout import MAX_SETS, AttributeSet, Layout, closure
+from hushtable.marginals.workload_file import read_workload_file
+
+Weight = int | float | str | Decimal | Fraction
+
+
+class Domain(Protocol):
+    """What a workload needs to know of a schema."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    @property
+    def sizes(self) -> Sequence[int]: ...
+
+
+@dataclass(frozen=True)
+class ResolvedWorkload:
+    """A workload on axis numbers: distinct attribute sets in the order asked for, a positive weight for each."""
+
+    sets: tuple[AttributeSet, ...]
+    weights: tuple[Fraction, ...]
+    sizes: tuple[int, ...]
+    names: tuple[str, ...] = ()
+
+    @property
+    def closure(self) -> tuple[AttributeSet, ...]:
+        """All subsets of the marginals: the residuals that they are made of."""
+        return closure(self.sets)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the answers lie in one flat array."""
+        return Layout(self.sizes, self.sets)
+
+    @property
+    def cells(self) -> int:
+        """Numbers in all answers together."""
+        return sum(prod(self.sizes[i] for i in s) for s in self.sets)
+
+    def label(self, attributes: AttributeSet) -> str:
+        """A marginal by its attributes' names, for messages."""
+        return marginal_label(attributes, self.names)
+
+
+@dataclass(frozen=True, init=False)
+class Workload:
+    """Marginals by attribute name (or axis number), and how much each one matters.
+
+    >>> Workload([("age", "sex"), ("age",)], weights=[1, "1/2"]).marginals
+    (('age', 'sex'), ('age',))
+    """
+
+    marginals: tuple[tuple[str | int, ...], ...]
+    weights: tuple[Fraction, ...]
+
+    def __init__(
+        self, marginals: Iterable[Sequence[str | int]], weights: Sequence[Weight] | None = None
+    ) -> None:
+        if isinstance(marginals, str):
+            raise _error("workload.marginal", "A workload is a list of marginals, not a text.")
+        rows = tuple(_marginal(k, m) for k, m in enumerate(marginals))
+        if not rows:
+            raise _error(
+                "workload.empty", "The workload has no marginal.", "List at least one, () is the total."
+            )
+        object.__setattr__(self, "marginals", rows)
+        object.__setattr__(self, "weights", _weights(weights, len(rows)))
+
+    @classmethod
+    def all_marginals(cls, schema: Domain, order: int = 3) -> Workload:
+        """All marginals of exactly ``order`` attributes, equal weights; order 0 is the total alone."""
+        names = tuple(schema.names)
+        if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= len(names):
+            raise _error(
+                "workload.order",
+                f"The order must be a whole number from 0 to {len(names)}, the number of attributes.",
+                f"Give --order {min(3, len(names))}.",
+            )
+        if comb(len(names), order) > MAX_SETS // 2:
+            raise _error(
+                "workload.too-large",
+                f"{len(names)} attributes have {comb(len(names), order):,} marginals of order {order}.",
+                "Lower --order, or list the marginals that matter in a workload file.",
+            )
+        return cls(combinations(names, order))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Workload:
+        """Read a YAML file: a list of attribute lists, or ``marginals:`` with such a list and ``weights:``."""
+        contents = read_workload_file(path)
+        return cls(contents.marginals, contents.weights)
+
+    def resolve(self, schema: Domain) -> ResolvedWorkload:
+        """The same marginals on the axes of ``schema``; unknown and repeated ones are refused."""
+        names, sizes = tuple(schema.names), tuple(int(n) for n in schema.sizes)
+        axis_of = {name: k for k, name in enumerate(names)}
+        seen: dict[AttributeSet, int] = {}
+        for k, marginal in enumerate(self.marginals):
+            attributes = _resolve(k, marginal, axis_of, names)
+            if attributes in seen:
+                raise _error(
+                    "workload.duplicate-marginal",
+                    f"Marginals {seen[attributes] + 1} and {k + 1} of the workload are both "
+                    f"{marginal_label(attributes, names)}.",
+                    "Remove one, or raise the weight of the other.",
+                )
+            seen[attributes] = k
+        return ResolvedWorkload(tuple(seen), self.weights, sizes, names)
+
+    def __len__(self) -> int:
+        return len(self.marginals)
+
+
+def marginal_label(attributes: AttributeSet, names: Sequence[str]) -> str:
+    """``age x sex`` when names are known, ``(0, 1)`` otherwise, ``the total`` for the empty set."""
+    if not attributes:
+        return "the total"
+    return " x ".join(names[i] for i in attributes) if names else str(attributes)
+
+
+def parse_weight(value: Weight) -> Fraction | None:
+    """The exact positive value of a weight (floats as they print), or None when it is not one."""
+    try:
+        if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+            return None
+        exact = Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError, InvalidOperation):
+        return None
+    return exact if exact > 0 else None
+
+
+def _weights(weights: Sequence[Weight] | None, count: int) -> tuple[Fraction, ...]:
+    if weights is None:
+        return (Fraction(1),) * count
+    if len(weights) != count:
+        raise _error(
+            "workload.weights",
+            f"The workload has {count} marginals and {len(weights)} weights.",
+            "Give one weight for each marginal, or none.",
+        )
+    exact = [parse_weight(float(w) if hasattr(w, "dtype") else w) for w in weights]
+    for k, weight in enumerate(exact):
+        if weight is None:
+            raise _error(
+                "workload.weights",
+                f"Weight {k + 1} of the workload is not a positive finite number.",
+                "Remove the marginal if it does not matter.",
+            )
+    return tuple(w for w in exact if w is not None)
+
+
+def _marginal(position: int, marginal: Sequence[str | int]) -> tuple[str | int, ...]:
+    if isinstance(marginal, str | bytes) or not isinstance(marginal, Iterable):
+        raise _error(
+            "workload.marginal",
+            f"Marginal {position + 1} of the workload is not a list of attributes.",
+            'Write one attribute as ["age"], not as "age".',
+        )
+    attributes = tuple(marginal)
+    for attribute in attributes:
+        if isinstance(attribute, bool) or not isinstance(attribute, str | int):
+            raise _error(
+                "workload.marginal",
+                f"Marginal {position + 1} of the workload holds something that is not an attribute name.",
+                "Write attribute names as texts, or axis numbers from 0.",
+            )
+    if len(set(attributes)) != len(attributes):
+        raise _duplicate_attribute(position)
+    return attributes
+
+
+def _resolve(
+    position: int, marginal: tuple[str | int, ...], axis_of: dict[str, int], names: tuple[str, ...]
+) -> AttributeSet:
+    axes: list[int] = []
+    for attribute in marginal:
+        axis = axis_of.get(attribute) if isinstance(attribute, str) else attribute
+        if axis is None or not 0 <= axis < len(names):
+            near = get_close_matches(str(attribute), names, 1)
+            raise _error(
+                "workload.unknown-attribute",
+                f"Marginal {position + 1} of the workload names {str(attribute)[:60]!r}, "
+                "which the schema does not declare.",
+                f"Did you mean {near[0]!r}?" if near else f"The schema declares {_listing(names)}.",
+            )
+        axes.append(axis)
+    if len(set(axes)) != len(axes):
+        raise _duplicate_attribute(position)
+    return tuple(sorted(axes))
+
+
+def _duplicate_attribute(position: int) -> WorkloadError:
+    return _error(
+        "workload.duplicate-attribute",
+        f"Marginal {position + 1} of the workload names an attribute twice.",
+        "Name each attribute once.",
+    )
+
+
+def _listing(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+
+
+def _error(code: str, message: str, fix: str = "") -> WorkloadError:
+    return WorkloadError(code, message, fix)

@@ -1,0 +1,146 @@
+"""Reads a workload file: YAML, one level of lists, nothing else.
+
+Two forms are understood: a list of attribute lists, or a mapping with ``marginals`` and, if wanted, ``weights``.  The
+text is read event by event, so attribute names stay texts (``yes`` and ``2020`` are names), aliases and tags are
+refused, and every complaint names its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hushtable.errors import WorkloadError
+
+MAX_BYTES = 16 * 2**20
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class WorkloadFile:
+    """The contents of a file, not yet checked against a schema."""
+
+    marginals: list[list[str]]
+    weights: list[str] | None
+
+
+def read_workload_file(path: str | PathLike[str]) -> WorkloadFile:
+    """Parse the file at ``path``; see the module for the two forms."""
+    file = Path(path)
+    try:
+        size = file.stat().st_size
+        if size > MAX_BYTES:
+            raise WorkloadError(
+                "workload.file-too-large",
+                f"{file.name} has {size:,} bytes, a workload file has at most {MAX_BYTES:,}.",
+                "Use --order for all marginals of one order.",
+            )
+        text = file.read_bytes().decode("utf-8-sig")
+    except OSError:
+        raise WorkloadError(
+            "workload.unreadable",
+            f"The workload file {file.name} cannot be read.",
+            "Check the path of --workload.",
+        ) from None
+    except UnicodeDecodeError:
+        raise WorkloadError(
+            "workload.syntax", f"{file.name} is not UTF-8 text.", "Save it as UTF-8."
+        ) from None
+    return _Reader(file.name, text).document()
+
+
+class _Reader:
+    """A walk over parser events, one look ahead at a time."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self._name = name
+        self._events = self._parse(text)
+        self._line = 1
+
+    def document(self) -> WorkloadFile:
+        event = self._next()
+        while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
+            event = self._next()
+        if isinstance(event, yaml.MappingStartEvent):
+            found = self._mapping()
+        elif isinstance(event, yaml.SequenceStartEvent):
+            found = WorkloadFile(self._marginals(), None)
+        elif isinstance(event, yaml.StreamEndEvent) or (
+            isinstance(event, yaml.ScalarEvent) and not event.value
+        ):
+            found = WorkloadFile([], None)
+        else:
+            raise self._wrong("a list of marginals is expected")
+        if not isinstance(self._next(), yaml.DocumentEndEvent | yaml.StreamEndEvent):
+            raise self._wrong("the file goes on after the workload")
+        if isinstance(self._next(), yaml.DocumentStartEvent):
+            raise self._wrong("a second document begins")
+        return found
+
+    def _mapping(self) -> WorkloadFile:
+        marginals: list[list[str]] | None = None
+        weights: list[str] | None = None
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            key = event.value if isinstance(event, yaml.ScalarEvent) else None
+            if key == "marginals" and marginals is None:
+                self._open_list("marginals")
+                marginals = self._marginals()
+            elif key == "weights" and weights is None:
+                self._open_list("weights")
+                weights = self._scalars("weights")
+            elif key in ("marginals", "weights"):
+                raise self._wrong(f"{key} occurs twice")
+            else:
+                raise self._wrong("only the fields marginals and weights are known")
+        if marginals is None:
+            raise self._wrong("the field marginals is missing")
+        return WorkloadFile(marginals, weights)
+
+    def _marginals(self) -> list[list[str]]:
+        rows: list[list[str]] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            if not isinstance(event, yaml.SequenceStartEvent):
+                raise self._wrong("a marginal is a list of attributes, such as [age, sex]")
+            rows.append(self._scalars("marginals"))
+        return rows
+
+    def _scalars(self, field: str) -> list[str]:
+        values: list[str] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            if not isinstance(event, yaml.ScalarEvent) or not event.value:
+                raise self._wrong(f"{field} holds something that is neither a name nor a number")
+            values.append(event.value)
+        return values
+
+    def _open_list(self, field: str) -> None:
+        if not isinstance(self._next(), yaml.SequenceStartEvent):
+            raise self._wrong(f"{field} must be a list")
+
+    def _next(self) -> Any:
+        return next(self._events, yaml.StreamEndEvent())
+
+    def _parse(self, text: str) -> Iterator[Any]:
+        try:
+            for event in yaml.parse(text, Loader=_LOADER):
+                self._line = event.start_mark.line + 1
+                if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+                    raise self._wrong("anchors and aliases are not allowed")
+                if getattr(event, "tag", None):
+                    raise self._wrong("tags are not allowed")
+                yield event
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            self._line = mark.line + 1 if mark is not None else self._line
+            raise self._wrong("the text is not YAML") from None
+
+    def _wrong(self, what: str) -> WorkloadError:
+        return WorkloadError(
+            "workload.syntax",
+            f"{self._name}, line {self._line}: {what}.",
+            "Write a list of attribute lists, such as - [age, sex], or marginals: and weights: with one list each.",
+        )

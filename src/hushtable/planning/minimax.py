@@ -1,0 +1,197 @@
+"""The plan that minimises the largest cell variance, with a certificate of how close to the optimum it is.
+
+The dual of ``min t: w Var_gamma <= t, rho spent`` is concave: for weights ``y`` on the marginals the best plan is the
+closed form of ``residual``, and its value bounds ``t`` from below.  With ``u = y / n_gamma^2`` and
+``q = prod (n - 1)`` the dual is ``max sum_tau q sqrt(U_tau) - b.u / 2`` over ``u >= 0``, where ``U_tau`` adds ``u``
+over the marginals above ``tau`` and ``b = n_gamma^2 / w``.  It is solved by a primal-dual interior method.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import comb, prod
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csc_array, csr_array, diags_array
+
+from hushtable.marginals import AttributeSet
+from hushtable.planning.problem import Floats, Problem
+
+TOLERANCE = 1e-9
+DENSE = 6000
+"""Largest dense linear system; beyond it a first-order method takes over."""
+
+
+@dataclass(frozen=True)
+class MinimaxPlan:
+    """Variances, the largest weighted cell variance they give, and a proved lower bound for any plan."""
+
+    variances: Floats
+    largest: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """How far the plan can be from the optimum, relatively."""
+        return self.largest / self.bound - 1.0
+
+
+@dataclass(frozen=True)
+class _Dual:
+    """max sum q sqrt(A'u) - b.u / 2 over u >= 0; rows of A are (orbits of) marginals, columns of residuals."""
+
+    matrix: csr_array
+    q: Floats
+    b: Floats
+
+
+def minimax_variances(problem: Problem, rho: float) -> MinimaxPlan:
+    """Minimise the largest ``w Var(cell)`` over the marginals of the problem at cost ``rho``."""
+    orbits = _orbits(problem)
+    dual = _dual(problem) if orbits is None else _reduced(problem, *orbits)
+    u = _solve(dual)
+    level = np.asarray(dual.matrix.T @ u)
+    if orbits is not None:
+        level = level[orbits[1]]
+    root = problem.span * np.sqrt(level)
+    value = float((problem.price * root).sum())
+    variances = value / (2.0 * rho) / root
+    bound = float(dual.q @ np.sqrt(dual.matrix.T @ u)) ** 2 / float(dual.b @ u) / (2.0 * rho)
+    return MinimaxPlan(variances, float((problem.weights * problem.cell_variances(variances)).max()), bound)
+
+
+def _dual(problem: Problem) -> _Dual:
+    there = problem.pairs.members >= 0
+    rows, columns = problem.pairs.owners[there], problem.pairs.members[there]
+    shape = (len(problem.marginals), len(problem.span))
+    matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    return _Dual(matrix, problem.price * problem.span, problem.cells**2 / problem.weights)
+
+
+def _orbits(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+    """Orbit numbers of marginals and of residuals when equal sizes may be exchanged, None when they may not.
+
+    A workload is unchanged by every exchange of two attributes of equal size when each of its size patterns occurs as
+    often as it can, with one weight.  The dual is concave, so some optimum is constant on orbits.
+    """
+    classes = Counter(problem.sizes)
+    patterns = [_pattern(s, problem.sizes) for s in problem.marginals]
+    weights: dict[tuple[int, ...], set[float]] = {}
+    for pattern, weight in zip(patterns, problem.weights.tolist(), strict=True):
+        weights.setdefault(pattern, set()).add(weight)
+    for pattern, occurs in Counter(patterns).items():
+        possible = prod(comb(classes[n], k) for n, k in Counter(pattern).items())
+        if occurs != possible or len(weights[pattern]) > 1:
+            return None
+    residual_patterns = [_pattern(s, problem.sizes) for s in problem.residuals.sets]
+    return _numbered(patterns), _numbered(residual_patterns)
+
+
+def _pattern(attributes: AttributeSet, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(sizes[i] for i in attributes))
+
+
+def _numbered(patterns: list[tuple[int, ...]]) -> np.ndarray:
+    number = {pattern: k for k, pattern in enumerate(dict.fromkeys(patterns))}
+    return np.array([number[pattern] for pattern in patterns])
+
+
+def _reduced(problem: Problem, of_marginal: np.ndarray, of_residual: np.ndarray) -> _Dual:
+    """The dual with one unknown per orbit: entry (G, T) counts the marginals of orbit G above one residual of T."""
+    full = _dual(problem)
+    counts = np.bincount(of_residual)
+    pairs = problem.pairs.members >= 0
+    rows, columns = of_marginal[problem.pairs.owners[pairs]], of_residual[problem.pairs.members[pairs]]
+    shape = (int(of_marginal.max()) + 1, len(counts))
+    matrix = csr_array((1.0 / counts[columns], (rows, columns)), shape=shape)
+    matrix.sum_duplicates()
+    q, b = np.bincount(of_residual, full.q), np.bincount(of_marginal, full.b)
+    return _Dual(matrix, q.astype(np.float64), b.astype(np.float64))
+
+
+def _solve(dual: _Dual) -> Floats:
+    """An almost optimal ``u > 0``; every ``u > 0`` gives a valid bound, so accuracy is checked by the caller."""
+    own = _own_residuals(dual.matrix)
+    rest = np.setdiff1d(np.arange(len(dual.q)), own[own >= 0])
+    if min(len(dual.b), len(rest)) > DENSE:
+        return _multiplicative(dual)
+    u = _multiplicative(dual, rounds=30)
+    slack = np.maximum(dual.b / 2 - _gradient(dual, u), 1e-3 * dual.b)
+    system = _Newton(dual, own, rest)
+    count = len(u)
+    for _ in range(200):
+        gradient = _gradient(dual, u)
+        complementarity = float(u @ slack)
+        scale = float(dual.b @ u)
+        infeasible = float(np.abs(u * (gradient - dual.b / 2 + slack)).sum())
+        if max(complementarity, infeasible) <= TOLERANCE * scale / 4:
+            break
+        centre = 0.1 * complementarity / count
+        step = system.solve(u, slack, gradient - dual.b / 2 + centre / u)
+        move = centre / u - slack - slack / u * step
+        length = min(_longest(u, step), _longest(slack, move))
+        u = u + length * step
+        slack = slack + length * move
+    return u
+
+
+class _Newton:
+    """Solves ``(H + diag(slack / u)) x = r``, H the negative Hessian, by the smaller of two dense systems."""
+
+    def __init__(self, dual: _Dual, own: np.ndarray, rest: np.ndarray) -> None:
+        self._dual = dual
+        self._own = own
+        self._rest = rest
+        self._low = csr_array(dual.matrix[:, rest])
+        self._by_residual = len(rest) < len(dual.b)
+
+    def solve(self, u: Floats, slack: Floats, right: Floats) -> Floats:
+        matrix = self._dual.matrix
+        curve = self._dual.q / 4 / np.asarray(matrix.T @ u) ** 1.5
+        diagonal = slack / u
+        if not self._by_residual:
+            dense = (matrix @ diags_array(curve) @ matrix.T).toarray()
+            dense[np.diag_indices_from(dense)] += diagonal
+            return cho_solve(cho_factor(dense, lower=True), right)
+        has_own = self._own >= 0
+        weight = np.asarray(matrix[np.flatnonzero(has_own), self._own[has_own]]).ravel()
+        diagonal[has_own] += curve[self._own[has_own]] * weight**2
+        inner = (self._low.T @ diags_array(1 / diagonal) @ self._low).toarray()
+        inner[np.diag_indices_from(inner)] += 1 / curve[self._rest]
+        back = cho_solve(cho_factor(inner, lower=True), self._low.T @ (right / diagonal))
+        return (right - self._low @ back) / diagonal
+
+
+def _own_residuals(matrix: csr_array) -> np.ndarray:
+    """For each row a column that only this row has, or -1."""
+    by_column = csc_array(matrix)
+    single = np.flatnonzero(np.diff(by_column.indptr) == 1)
+    own = np.full(matrix.shape[0], -1)
+    own[by_column.indices[by_column.indptr[single]]] = single
+    return own
+
+
+def _multiplicative(dual: _Dual, rounds: int = 3000) -> Floats:
+    """Monotone updates ``u *= (gradient / (b / 2))``, rescaled; the gap is checked every ten rounds."""
+    u = 1.0 / (dual.b * len(dual.b))
+    for k in range(rounds):
+        gradient = _gradient(dual, u)
+        value = 2.0 * float(u @ gradient)
+        ratio = gradient / (dual.b * value / 2)
+        if k % 10 == 0 and ratio.max() - 1 < TOLERANCE:
+            break
+        u = u * ratio
+        u = u / float(dual.b @ u)
+    value = 2.0 * float(u @ _gradient(dual, u))
+    return u * value**2
+
+
+def _gradient(dual: _Dual, u: Floats) -> Floats:
+    return np.asarray(dual.matrix @ (dual.q / 2 / np.sqrt(dual.matrix.T @ u)))
+
+
+def _longest(position: Floats, step: Floats) -> float:
+    down = step < 0
+    return min(1.0, 0.99 * float((-position[down] / step[down]).min())) if down.any() else 1.0

@@ -1,0 +1,103 @@
+"""The public numbers of a planning problem: prices, error shares and pairs, as arrays.
+
+With n the axis lengths: a residual ``tau`` measured with variance ``s2`` costs ``p / (2 s2)`` of rho, where
+``p = prod (n - 1) / n``, and adds ``s2 p (n_tau / n_gamma)^2`` to the variance of every cell of a marginal ``gamma``
+above it (aim-grem, Propositions 4.3 and 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, closure
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A workload in numbers; ``residuals`` is the closure without sets that hold an attribute of size 1.
+
+    Such a residual is identically zero: it needs no measurement and has no error.
+    """
+
+    sizes: tuple[int, ...]
+    marginals: tuple[AttributeSet, ...]
+    weights: Floats
+    residuals: Layout
+    pairs: Incidence
+    price: Floats
+    """p of each residual."""
+    span: Floats
+    """Cells n_tau of each residual's marginal."""
+    cells: Floats
+    """Cells n_gamma of each marginal."""
+
+    @classmethod
+    def of(
+        cls, sizes: Sequence[int], marginals: Sequence[AttributeSet], weights: Sequence[float | Fraction]
+    ) -> Problem:
+        """Lay out the problem of the given marginals (sorted, distinct) and positive weights."""
+        lengths = tuple(int(n) for n in sizes)
+        sets = tuple(marginals)
+        kept = tuple(s for s in closure(sets) if all(lengths[i] > 1 for i in s))
+        residuals = Layout(lengths, kept)
+        return cls(
+            lengths,
+            sets,
+            np.array([float(w) for w in weights]),
+            residuals,
+            Incidence.between(sets, residuals),
+            np.array([prod((lengths[i] - 1) / lengths[i] for i in s) for s in kept]),
+            np.diff(residuals.offsets).astype(np.float64),
+            np.array([float(prod(lengths[i] for i in s)) for s in sets]),
+        )
+
+    @classmethod
+    def of_workload(cls, workload: ResolvedWorkload) -> Problem:
+        """The problem of a resolved workload."""
+        return cls.of(workload.sizes, workload.sets, workload.weights)
+
+    def cell_variances(self, s2: Floats) -> Floats:
+        """Variance of a cell of each marginal when residual k has variance ``s2[k]``."""
+        return self.pairs.subset_sums(s2 * self.price * self.span**2, len(self.marginals)) / self.cells**2
+
+    def rho(self, s2: Floats) -> float:
+        """Cost of measuring every residual with the given variances."""
+        return float((self.price / (2 * s2)).sum())
+
+
+def checked_sets(sizes: Sequence[int], marginals: Sequence[Sequence[int]]) -> tuple[AttributeSet, ...]:
+    """The marginals as sorted tuples; unknown, repeated or missing axes are refused."""
+    if not all(isinstance(n, int | np.integer) and n >= 1 for n in sizes):
+        raise WorkloadError(
+            "workload.sizes", "Every size must be a whole number of at least 1.", "Correct sizes."
+        )
+    sets = tuple(tuple(sorted(int(i) for i in m)) for m in marginals)
+    if not sets:
+        raise WorkloadError(
+            "workload.empty", "The workload has no marginal.", "List at least one, () is the total."
+        )
+    for attributes in sets:
+        if len(set(attributes)) != len(attributes):
+            raise WorkloadError(
+                "workload.duplicate-attribute", f"Marginal {attributes} names an axis twice.", ""
+            )
+        if attributes and not (attributes[0] >= 0 and attributes[-1] < len(sizes)):
+            raise WorkloadError(
+                "workload.unknown-attribute",
+                f"Marginal {attributes} names an axis outside 0..{len(sizes) - 1}.",
+                "Give one size for each axis.",
+            )
+    if len(set(sets)) != len(sets):
+        raise WorkloadError(
+            "workload.duplicate-marginal", "A marginal occurs twice.", "Remove one of the two."
+        )
+    return sets

@@ -1,0 +1,85 @@
+"""The batch plan: one variance for every residual below a workload, optimal for the workload's error.
+
+Only public sizes and weights enter.  Exact, chargeable plans are made from these floats in ``batch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet, ResolvedWorkload
+from hushtable.planning.minimax import minimax_variances
+from hushtable.planning.problem import Floats, Problem, checked_sets
+
+OBJECTIVES = ("sum_variance", "max_variance")
+
+
+def residual_plan(
+    sizes: Sequence[int],
+    workload: Sequence[Sequence[int]] | ResolvedWorkload,
+    rho: float | Fraction,
+    objective: str = "sum_variance",
+    weights: Sequence[float | Fraction] | None = None,
+) -> dict[AttributeSet, float]:
+    """The variance ``s2`` of every residual below ``workload`` that spends ``rho`` best.
+
+    ``sum_variance`` minimises the sum over marginals of ``w n_gamma Var(cell)``; ``max_variance`` the largest
+    ``w Var(cell)``.  ``workload`` holds tuples of axis numbers.  Residuals that hold an attribute of size 1 are
+    identically zero and not listed.
+
+    >>> residual_plan((2, 2), [(0,), (1,)], 0.5)
+    {(): 2.414213562373095, (0,): 1.7071067811865472, (1,): 1.7071067811865472}
+    """
+    marginals = workload.sets if isinstance(workload, ResolvedWorkload) else workload
+    if weights is None and isinstance(workload, ResolvedWorkload):
+        weights = workload.weights
+    sets = checked_sets(sizes, marginals)
+    problem = Problem.of(sizes, sets, _checked_weights(weights, len(sets)))
+    variances = plan_variances(problem, _checked_rho(rho), objective)
+    return dict(zip(problem.residuals.sets, variances.tolist(), strict=True))
+
+
+def plan_variances(problem: Problem, rho: float, objective: str) -> Floats:
+    """``residual_plan`` on arrays: variances in the order of ``problem.residuals``."""
+    if objective == "sum_variance":
+        return sum_variances(problem, rho)
+    if objective == "max_variance":
+        return minimax_variances(problem, rho).variances
+    raise WorkloadError(
+        "planning.objective", "The objective is not known.", f"Choose one of {', '.join(OBJECTIVES)}."
+    )
+
+
+def sum_variances(problem: Problem, rho: float) -> Floats:
+    """Closed form: ``s2 = sqrt(p / W) sum(sqrt(p W)) / (2 rho)`` with ``W = sum over gamma of w n_gamma v``.
+
+    Since ``n_gamma v = p n_tau^2 / n_gamma``, ``sqrt(p / W) = 1 / (n_tau sqrt(Y))`` with ``Y`` the sum of
+    ``w / n_gamma`` over the marginals above.
+    """
+    above = problem.pairs.superset_sums(problem.weights / problem.cells, len(problem.span))
+    root = problem.span * np.sqrt(above)
+    return float((problem.price * root).sum()) / (2.0 * rho) / root
+
+
+def _checked_rho(rho: float | Fraction) -> float:
+    value = float(rho)
+    if not (np.isfinite(value) and value > 0):
+        raise WorkloadError("planning.rho", "rho must be positive and finite.", "Give rho such as 0.1.")
+    return value
+
+
+def _checked_weights(weights: Sequence[float | Fraction] | None, count: int) -> list[float]:
+    if weights is None:
+        return [1.0] * count
+    values = [float(w) for w in weights]
+    if len(values) != count or not all(np.isfinite(w) and w > 0 for w in values):
+        raise WorkloadError(
+            "workload.weights",
+            f"{count} positive finite weights are needed, one for each marginal.",
+            "Leave weights out to count all marginals alike.",
+        )
+    return values
