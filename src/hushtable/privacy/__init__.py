@@ -1,0 +1,67 @@
+"""The privacy core: exact budgets, exact noise, and what each mechanism costs.
+
+No files, no clock, no logging, no ordinary random numbers.
+"""
+
+from hushtable.privacy.bits import BitSource, system_bits
+from hushtable.privacy.budget import (
+    UNIT,
+    ZCDP,
+    ApproxDP,
+    Budget,
+    Cost,
+    PureDP,
+    charge,
+    epsilon_from,
+    price_in,
+    rho_from,
+)
+from hushtable.privacy.mechanism import (
+    GaussianNoise,
+    LaplaceNoise,
+    Mechanism,
+    Price,
+    ResidualNoise,
+    Selection,
+    total_price,
+)
+from hushtable.privacy.sampler import (
+    bernoulli,
+    bernoulli_exp,
+    discrete_gaussian,
+    discrete_gaussian_segments,
+    discrete_laplace,
+    discrete_laplace_segments,
+    exponential_mechanism,
+    uniform_below,
+)
+
+__all__ = [
+    "UNIT",
+    "ZCDP",
+    "ApproxDP",
+    "BitSource",
+    "Budget",
+    "Cost",
+    "GaussianNoise",
+    "LaplaceNoise",
+    "Mechanism",
+    "Price",
+    "PureDP",
+    "ResidualNoise",
+    "Selection",
+    "bernoulli",
+    "bernoulli_exp",
+    "charge",
+    "discrete_gaussian",
+    "discrete_gaussian_segments",
+    "discrete_laplace",
+    "discrete_laplace_segments",
+    "epsilon_from",
+    "exponential_mechanism",
+    "price_in",
+    "rho_from",
+    "system_bits",
+    "total_price",
+    "uniform_below",
+]

@@ -1,0 +1,189 @@
+"""What can be measured, each with its price beside its noise.
+
+Prices are per person: a person holds at most `rows` rows, so an epsilon counts `rows` times and a rho `rows` squared
+times (group privacy).  The proofs are in `proofs/`.  Nothing here draws noise or knows ledgers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Literal, Protocol
+
+from hushtable.errors import BudgetError
+from hushtable.privacy.amounts import exact
+from hushtable.privacy.budget import Kind, price_in
+
+Ratio = tuple[int, int]
+"""Numerator and denominator, not necessarily in lowest terms."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """Pure epsilon `xi` (None: not pure at any epsilon) and zCDP `rho` of one mechanism or of several together."""
+
+    xi: Fraction | None
+    rho: Fraction
+
+    def __add__(self, other: Price) -> Price:
+        xi = None if self.xi is None or other.xi is None else self.xi + other.xi
+        return Price(xi, self.rho + other.rho)
+
+    def in_currency(self, kind: Kind, *, prefer: Literal["rho", "pure"] = "rho") -> tuple[Fraction, Fraction]:
+        """The exact (xi, rho) that a ledger of `kind` charges."""
+        return price_in(kind, self.xi, self.rho, prefer=prefer)
+
+
+class Mechanism(Protocol):
+    """What `total_price` adds up."""
+
+    def price(self, rows: int = 1) -> Price:
+        """Cost for a person with at most `rows` rows."""
+        ...
+
+    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
+        """The same (xi, rho) as plain integers, for long sums."""
+        ...
+
+
+class _Priced:
+    """`price` from `ratios`."""
+
+    __slots__ = ()
+
+    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
+        raise NotImplementedError
+
+    def price(self, rows: int = 1) -> Price:
+        """Cost for a person with at most `rows` rows."""
+        xi, rho = self.ratios(rows)
+        return Price(None if xi is None else Fraction(*xi), Fraction(*rho))
+
+
+@dataclass(frozen=True)
+class ResidualNoise(_Priced):
+    """A residual of attributes with `sizes` categories: kron(n_i I - 11') mu + DiscreteGaussian(prod(n)^2 / precision).
+
+    The integers released have squared L2 sensitivity prod n_i (n_i - 1), hence rho = precision prod((n_i - 1)/n_i) / 2
+    for one row.  After division by prod(n) the noise variance is 1 / precision.  `sizes` is empty for the total.
+    """
+
+    sizes: tuple[int, ...]
+    precision: Fraction
+
+    def __post_init__(self) -> None:
+        _check_positive(self.precision, "precision")
+        if any(n < 1 for n in self.sizes):
+            raise BudgetError(
+                "noise.sizes", "A residual needs at least one category per attribute.", "Check sizes."
+            )
+
+    @property
+    def noise_variance(self) -> Fraction:
+        """Parameter of the discrete Gaussian added to the integers."""
+        return prod(self.sizes) ** 2 / self.precision
+
+    @property
+    def sensitivity_squared(self) -> int:
+        """Squared L2 norm of a column of kron(n_i I - 1 1')."""
+        return prod(n * (n - 1) for n in self.sizes)
+
+    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
+        """xi None; rho = rows^2 precision prod((n - 1) / n) / 2."""
+        top = rows * rows * prod(n - 1 for n in self.sizes) * self.precision.numerator
+        return None, (top, 2 * prod(self.sizes) * self.precision.denominator)
+
+
+@dataclass(frozen=True)
+class GaussianNoise(_Priced):
+    """The cells of a marginal + DiscreteGaussian(variance): a row moves one cell by 1, rho = 1 / (2 variance)."""
+
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        _check_positive(self.variance, "variance")
+
+    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
+        """xi None; rho = rows^2 / (2 variance)."""
+        return None, (rows * rows * self.variance.denominator, 2 * self.variance.numerator)
+
+
+@dataclass(frozen=True)
+class LaplaceNoise(_Priced):
+    """The cells of a marginal + DiscreteLaplace(scale): epsilon = 1 / scale for one row.
+
+    An epsilon-DP mechanism is epsilon tanh(epsilon/2)-zCDP, and this one no better; the price is a rational just above.
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        _check_positive(self.scale, "scale")
+
+    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
+        """xi = rows / scale; rho = xi tanh(xi / 2), rounded up to a rational."""
+        xi = (rows * self.scale.denominator, self.scale.numerator)
+        return xi, pure_rho(xi)
+
+
+@dataclass(frozen=True)
+class Selection(_Priced):
+    """The exponential mechanism, P(i) ~ exp(epsilon score_i / (2 sensitivity)): epsilon-DP with bounded range epsilon,
+    hence rho = epsilon^2 / 8 for one row.
+    """
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _check_positive(self.epsilon, "epsilon")
+
+    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
+        """xi = rows epsilon; rho = xi^2 / 8."""
+        top, bottom = rows * self.epsilon.numerator, self.epsilon.denominator
+        return (top, bottom), (top * top, 8 * bottom * bottom)
+
+
+def pure_rho(xi: Ratio) -> Ratio:
+    """A rational zCDP price of any xi-DP mechanism: at least xi tanh(xi/2), at most xi^2/2 and at most xi.
+
+    With y = xi/2, tanh y <= y (15 + y^2) / (15 + 6 y^2), a convergent of its continued fraction.
+    """
+    top, bottom = xi
+    square, unit = top * top, bottom * bottom
+    if 2 * square >= 43 * unit:  # from about here on the convergent exceeds 1
+        return xi
+    return square * (60 * unit + square), unit * (120 * unit + 12 * square)
+
+
+def total_price(mechanisms: Iterable[Mechanism], rows: int = 1) -> Price:
+    """Exact sum of the prices; quick for tens of thousands of mechanisms.
+
+    Numerators over equal denominators are added as integers first, and what remains is added in pairs.
+    """
+    pure: dict[int, int] | None = {}
+    rhos: dict[int, int] = {}
+    for mechanism in mechanisms:
+        xi, (top, bottom) = mechanism.ratios(rows)
+        rhos[bottom] = rhos.get(bottom, 0) + top
+        if xi is None:
+            pure = None
+        elif pure is not None:
+            pure[xi[1]] = pure.get(xi[1], 0) + xi[0]
+    return Price(None if pure is None else _sum(pure), _sum(rhos))
+
+
+def _sum(tops: dict[int, int]) -> Fraction:
+    terms: Sequence[Fraction] = [Fraction(top, bottom) for bottom, top in sorted(tops.items())]
+    while len(terms) > 1:
+        pairs = [terms[i] + terms[i + 1] for i in range(0, len(terms) - 1, 2)]
+        terms = pairs if len(terms) % 2 == 0 else [*pairs, terms[-1]]
+    return terms[0] if terms else Fraction(0)
+
+
+def _check_positive(value: Fraction, name: str) -> None:
+    if exact(value, name) <= 0:
+        raise BudgetError(
+            "noise.not-positive", f"{name} must be above zero.", f"Give {name} as an exact Fraction."
+        )

@@ -1,0 +1,273 @@
+"""Exact integer noise: discrete Gaussian, discrete Laplace, Bernoulli, uniform and the exponential mechanism.
+
+Every draw has exactly the distribution it names, for any rational parameter: nothing is rounded (see `exact`, which
+defines the draws, and `proofs/discrete-noise.md`).  Results are int64; parameters that could leave that range are
+refused.  Nothing here knows budgets or data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import BudgetError
+from hushtable.privacy import exact, sampler_loops
+from hushtable.privacy.amounts import Number
+from hushtable.privacy.amounts import exact as exact_number
+from hushtable.privacy.bits import BitSource, system_bits
+
+Integers = NDArray[np.int64]
+Shape = int | tuple[int, ...]
+
+LARGEST_VARIANCE = 2**114
+"""Of the discrete Gaussian: 2^62 is then 32 standard deviations away, a chance below 1e-222."""
+
+LARGEST_SCALE = 2**53
+"""Of the discrete Laplace: 2^62 is then 512 scales away, a chance below 1e-222."""
+
+_CHUNK = 1 << 15
+"""Words fetched at once: 256 KB, which stay in the cache."""
+
+_STEEPEST = 2.0**60
+"""Rates above this are as good as infinite: every term but the middle one is below the loops' cutoff."""
+
+_Fill = Callable[..., int]
+_Attempt = Callable[[exact.Stream, int], int | None]
+
+
+def discrete_gaussian(variance: Number, size: Shape, *, bits: BitSource | None = None) -> Integers:
+    """Integers with P(x) ~ exp(-x^2 / (2 variance)).
+
+    >>> discrete_gaussian("2.5", (3, 4)).shape
+    (3, 4)
+    """
+    cells = int(np.prod(size))
+    return discrete_gaussian_segments([_positive(variance, "variance")], [cells], bits=bits).reshape(size)
+
+
+def discrete_laplace(scale: Number, size: Shape, *, bits: BitSource | None = None) -> Integers:
+    """Integers with P(x) ~ exp(-|x| / scale).
+
+    >>> discrete_laplace("1/3", 5).dtype
+    dtype('int64')
+    """
+    cells = int(np.prod(size))
+    return discrete_laplace_segments([_positive(scale, "scale")], [cells], bits=bits).reshape(size)
+
+
+def discrete_gaussian_segments(
+    variances: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
+) -> Integers:
+    """One flat array: lengths[i] discrete Gaussians of variances[i], one after another."""
+    _check_all(variances, LARGEST_VARIANCE, "variance")
+    spreads = np.sqrt(_floats(variances, 2.0**-120))
+    moduli = np.maximum(np.floor(2.0 * spreads), 1.0).astype(np.uint64)
+    rates = np.minimum(np.sqrt(0.5) / spreads, _STEEPEST)
+    caps = sampler_loops.gaussian_caps(moduli, rates)
+
+    def attempt(stream: exact.Stream, segment: int) -> int | None:
+        twice = 2 * Fraction(variances[segment])
+        cap = Fraction(float(caps[segment]))
+        return exact.attempt(stream, int(moduli[segment]), cap, lambda x: x * x / twice)
+
+    return _draw(sampler_loops.fill_gaussian, attempt, lengths, (moduli, rates, caps), bits)
+
+
+def discrete_laplace_segments(
+    scales: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
+) -> Integers:
+    """One flat array: lengths[i] discrete Laplace integers of scales[i], one after another."""
+    _check_all(scales, LARGEST_SCALE, "scale")
+    spreads = _floats(scales, 2.0**-60)
+    moduli = np.maximum(np.floor(spreads), 1.0).astype(np.uint64)
+    rates = np.minimum(1.0 / spreads, _STEEPEST)
+    caps = sampler_loops.laplace_caps(moduli, rates)
+
+    def attempt(stream: exact.Stream, segment: int) -> int | None:
+        scale = Fraction(scales[segment])
+        cap = Fraction(float(caps[segment]))
+        return exact.attempt(stream, int(moduli[segment]), cap, lambda x: abs(x) / scale)
+
+    return _draw(sampler_loops.fill_laplace, attempt, lengths, (moduli, rates, caps), bits)
+
+
+def uniform_below(bound: int, size: Shape, *, bits: BitSource | None = None) -> Integers:
+    """Uniform integers in [0, bound), 1 <= bound <= 2^63."""
+    if not 1 <= bound <= 2**63:
+        raise BudgetError(
+            "noise.bound", "A uniform draw needs a bound from 1 to 2^63.", "Give a bound in that range."
+        )
+    out = np.empty(int(np.prod(size)), dtype=np.int64)
+    stream, cursor = exact.Stream(bits or system_bits(), out.size + 16), np.zeros(3, dtype=np.int64)
+    while sampler_loops.fill_uniform(out, np.uint64(bound), stream.words, cursor) != sampler_loops.DONE:
+        stream.position = int(cursor[2])
+        stream.fetch(out.size - int(cursor[0]) + 16)
+        cursor[2] = 0
+    return out.reshape(size)
+
+
+def exponential_mechanism(
+    scores: NDArray[Any] | Sequence[int], factor: Number, *, bits: BitSource | None = None
+) -> int:
+    """An index i with P(i) ~ exp(factor * scores[i]), exactly; scores are integers below 2^62 in size, factor >= 0.
+
+    >>> exponential_mechanism([0, 10**6, 5], 1)
+    1
+    """
+    steepness = exact_number(factor, "factor")
+    gaps = _gaps(np.asarray(scores))
+    if steepness < 0:
+        raise BudgetError("noise.factor", "factor must not be negative.", "Negate the scores instead.")
+    rate = _float(steepness, _STEEPEST)
+    stream, cursor = exact.Stream(bits or system_bits(), 64), np.zeros(3, dtype=np.int64)
+    while True:
+        cursor[2] = stream.position
+        status = sampler_loops.select(gaps, rate, stream.words, cursor)
+        stream.position = int(cursor[2])
+        if status == sampler_loops.DONE:
+            return int(cursor[0])
+        if status == sampler_loops.EMPTY:
+            stream.fetch(min(4 * gaps.size, _CHUNK))
+            continue
+        index = exact.uniform_below(stream, gaps.size) if gaps.size > 1 else 0
+        if exact.below_exp(exact.Uniform.draw(stream), int(gaps[index]) * steepness):
+            return index
+
+
+@overload
+def bernoulli(p: Number, size: None = None, *, bits: BitSource | None = None) -> bool: ...
+@overload
+def bernoulli(p: Number, size: Shape, *, bits: BitSource | None = None) -> NDArray[np.bool_]: ...
+def bernoulli(
+    p: Number, size: Shape | None = None, *, bits: BitSource | None = None
+) -> bool | NDArray[np.bool_]:
+    """True with probability exactly p, a rational in [0, 1]; one bool, or an array of shape `size`."""
+    chance = exact_number(p, "p")
+    if not 0 <= chance <= 1:
+        raise BudgetError("noise.chance", "A probability lies between 0 and 1.", "Give p in that range.")
+
+    def below(u: exact.Uniform) -> bool:
+        while True:
+            scaled = chance.numerator << u.length
+            if (u.digits + 1) * chance.denominator <= scaled:
+                return True
+            if u.digits * chance.denominator >= scaled:
+                return False
+            u.refine()
+
+    return _compare((chance.numerator << 64) // chance.denominator, below, size, bits)
+
+
+@overload
+def bernoulli_exp(x: Number, size: None = None, *, bits: BitSource | None = None) -> bool: ...
+@overload
+def bernoulli_exp(x: Number, size: Shape, *, bits: BitSource | None = None) -> NDArray[np.bool_]: ...
+def bernoulli_exp(
+    x: Number, size: Shape | None = None, *, bits: BitSource | None = None
+) -> bool | NDArray[np.bool_]:
+    """True with probability exactly exp(-x), x a rational that is not negative."""
+    exponent = exact_number(x, "x")
+    if exponent < 0:
+        raise BudgetError(
+            "noise.chance", "exp(-x) is a probability for x from 0 on only.", "Give x = 0 or above."
+        )
+    threshold, precision = exact.exp_enclosure(exponent, 128), 128
+    while threshold[0] >> (precision - 64) != threshold[1] >> (precision - 64):
+        precision *= 2
+        threshold = exact.exp_enclosure(exponent, precision)
+    return _compare(threshold[0] >> (precision - 64), lambda u: exact.below_exp(u, exponent), size, bits)
+
+
+def _compare(
+    threshold: int, below: Callable[[exact.Uniform], bool], size: Shape | None, bits: BitSource | None
+) -> bool | NDArray[np.bool_]:
+    """Uniform reals below a number whose first 64 bits are `threshold`; `below` decides when those bits are equal."""
+    shape = () if size is None else size
+    stream = exact.Stream(bits or system_bits(), int(np.prod(shape, dtype=np.int64)))
+    words = stream.words
+    stream.position = words.size
+    if threshold >> 64:
+        result = np.ones(words.size, dtype=np.bool_)
+    else:
+        result = words < np.uint64(threshold)
+        for tie in np.flatnonzero(words == np.uint64(threshold)):
+            result[tie] = below(exact.Uniform(stream, threshold, 64))
+    return bool(result[0]) if size is None else result.reshape(shape)
+
+
+def _draw(
+    fill: _Fill,
+    attempt: _Attempt,
+    lengths: Sequence[int],
+    tables: tuple[NDArray[Any], ...],
+    bits: BitSource | None,
+) -> Integers:
+    """Run a compiled loop over all segments, with fresh words and exact attempts where it stops for them."""
+    ends = np.cumsum(np.asarray(lengths, dtype=np.int64), dtype=np.int64)
+    if len(lengths) != tables[0].size or (len(lengths) and min(lengths) < 0):
+        raise BudgetError(
+            "noise.lengths", "Every segment needs a length of 0 or more.", "Give one length per scale."
+        )
+    out = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.int64)
+    stream, cursor = exact.Stream(bits or system_bits(), _request(out.size)), np.zeros(3, dtype=np.int64)
+    while True:
+        cursor[2] = stream.position
+        status = fill(out, ends, *tables, stream.words, cursor)
+        stream.position = int(cursor[2])
+        if status == sampler_loops.DONE:
+            return out
+        if status == sampler_loops.EMPTY:
+            stream.fetch(_request(out.size - int(cursor[0])))
+            continue
+        drawn = attempt(stream, int(cursor[1]))
+        if drawn is not None:
+            out[cursor[0]] = drawn
+            cursor[0] += 1
+
+
+def _request(cells: int) -> int:
+    return min(2 * cells + cells // 16 + 8, _CHUNK)
+
+
+def _gaps(scores: NDArray[Any]) -> Integers:
+    """Distance of each score from the largest."""
+    if scores.ndim != 1 or scores.size == 0 or scores.dtype.kind not in "iu":
+        raise BudgetError(
+            "noise.scores", "Scores are a list of one or more integers.", "Round them to a grid first."
+        )
+    low, high = int(scores.min()), int(scores.max())
+    if low < -(2**62) or high > 2**62:
+        raise BudgetError("noise.too-large", "A score is beyond 2^62.", "Use a coarser grid for the scores.")
+    return high - scores.astype(np.int64)
+
+
+def _positive(value: Number, name: str) -> Fraction:
+    return exact_number(value, name)
+
+
+def _check_all(values: Sequence[Fraction], largest: int, name: str) -> None:
+    if any(value <= 0 for value in values):
+        raise BudgetError(
+            "noise.not-positive", f"{name} must be above zero.", f"Give {name} as in {name}=2.5."
+        )
+    if any(value > largest for value in values):
+        raise BudgetError(
+            "noise.too-large",
+            f"Noise of this {name} does not fit 64-bit integers.",
+            f"Spend a larger budget, or measure smaller tables, so that {name} is at most 2^{largest.bit_length() - 1}.",
+        )
+
+
+def _floats(values: Sequence[Fraction], smallest: float) -> NDArray[np.float64]:
+    """Each value as the nearest double; below `smallest` it makes no difference how small."""
+    return np.maximum(
+        np.array([value.numerator / value.denominator for value in values], dtype=np.float64), smallest
+    )
+
+
+def _float(value: Fraction, largest: float) -> float:
+    return float(min(value, Fraction(largest)))
