@@ -1,0 +1,167 @@
+"""The state of a ledger: balances, reservations and charges, derived by reading its entries in order.
+
+There are no stored balances: opening, spending and verifying all fold the same entries, so nothing can disagree with
+the chain.  A book records entries; whether the next one is allowed is decided in ``rules``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from hushtable.ledger.entries import (
+    GENESIS,
+    Bind,
+    Create,
+    Draw,
+    Entry,
+    Grant,
+    Raise,
+    Reserve,
+    SchemaVersion,
+    Settle,
+    Store,
+)
+from hushtable.ledger.values import Holding, Reservation, StoredCharge, Unit
+from hushtable.privacy.budget import Budget, Cost
+
+
+@dataclass
+class Account:
+    """What one holder may spend, has drawn for ever, and has set aside in open reservations."""
+
+    budget: Budget
+    limit: Cost
+    spent: Cost = Cost.ZERO
+    held: Cost = Cost.ZERO
+
+    @property
+    def remaining(self) -> Cost:
+        return self.limit - self.spent - self.held
+
+
+@dataclass
+class Folder:
+    """One reservation: its entry, what was drawn from it, and its charges by entry number."""
+
+    entry: Entry
+    body: Reserve
+    drawn: Cost = Cost.ZERO
+    charges: list[int] = field(default_factory=list[int])
+    settled: bool = False
+
+    @property
+    def held(self) -> Cost:
+        return Cost.ZERO if self.settled else self.body.cost.cost - self.drawn
+
+    def reservation(self, *, fresh: bool = False) -> Reservation:
+        body = self.body
+        return Reservation(
+            number=self.entry.number,
+            hash=self.entry.hash,
+            kind=body.kind,
+            request=body.request,
+            spender=body.spender,
+            cost=body.cost.cost,
+            detail=dict(body.detail),
+            time=body.time,
+            fresh=fresh,
+        )
+
+
+@dataclass
+class Book:
+    """Everything that the entries recorded so far imply."""
+
+    create: Create | None = None
+    dataset: Account | None = None
+    unit: Unit | None = None
+    hashes: list[str] = field(default_factory=list[str])
+    grants: dict[str, Account] = field(default_factory=dict[str, Account])
+    schemas: dict[str, int] = field(default_factory=dict[str, int])
+    folders: dict[int, Folder] = field(default_factory=dict[int, Folder])
+    opened: dict[int, Folder] = field(default_factory=dict[int, Folder])
+    requests: dict[str, int] = field(default_factory=dict[str, int])
+    draws: dict[int, Draw] = field(default_factory=dict[int, Draw])
+    payloads: dict[int, str] = field(default_factory=dict[int, str])
+
+    @property
+    def count(self) -> int:
+        return len(self.hashes)
+
+    @property
+    def head(self) -> str:
+        return self.hashes[-1] if self.hashes else GENESIS
+
+    def accounts(self, spender: str | None) -> list[Account]:
+        """The accounts that a spend touches: the dataset's, and the spender's if one is named."""
+        found = [] if self.dataset is None else [self.dataset]
+        return found if spender is None else [*found, self.grants[spender]]
+
+    def open_folders(self, spender: str | None = None) -> list[Folder]:
+        """Reservations that were never settled; of one spender, if named."""
+        return [folder for folder in self.opened.values() if spender in (None, folder.body.spender)]
+
+    def holding(self, folder: Folder) -> Holding:
+        """A frozen picture of a reservation."""
+        charges = tuple(
+            StoredCharge(n, self.draws[n].ordinal, self.draws[n].cost.cost, self.payloads.get(n))
+            for n in folder.charges
+        )
+        return Holding(folder.reservation(), "settled" if folder.settled else "open", charges)
+
+    def record(self, entry: Entry) -> None:
+        """Take in an entry that the rules have allowed."""
+        match entry.body:
+            case Create() as body:
+                self.create = body
+                self.dataset = Account(Budget.from_dict(body.budget), body.limit.cost)
+            case Bind() as body:
+                self.unit = Unit(body.rows, body.person)
+            case Grant() as body:
+                self._grant(body)
+            case Raise() as body:
+                for account in self.accounts(None):
+                    account.budget, account.limit = Budget.from_dict(body.budget), body.limit.cost
+            case SchemaVersion() as body:
+                self.schemas[body.sha256] = body.version
+            case Reserve() as body:
+                self._reserve(entry, body)
+            case Draw() as body:
+                self._draw(entry.number, body)
+            case Store() as body:
+                self.payloads[body.charge] = body.sha256
+            case Settle() as body:
+                self._settle(body)
+            case _:
+                assert_never(entry.body)
+        self.hashes.append(entry.hash)
+
+    def _grant(self, body: Grant) -> None:
+        account = self.grants.setdefault(
+            body.spender, Account(Budget.from_dict(body.budget), body.limit.cost)
+        )
+        account.budget, account.limit = Budget.from_dict(body.budget), body.limit.cost
+
+    def _reserve(self, entry: Entry, body: Reserve) -> None:
+        self.folders[entry.number] = self.opened[entry.number] = Folder(entry, body)
+        if body.request is not None:
+            self.requests[body.request] = entry.number
+        for account in self.accounts(body.spender):
+            account.held += body.cost.cost
+
+    def _draw(self, number: int, body: Draw) -> None:
+        folder = self.folders[body.reservation]
+        folder.drawn += body.cost.cost
+        folder.charges.append(number)
+        self.draws[number] = body
+        for account in self.accounts(folder.body.spender):
+            account.held -= body.cost.cost
+            account.spent += body.cost.cost
+
+    def _settle(self, body: Settle) -> None:
+        folder = self.folders[body.reservation]
+        for account in self.accounts(folder.body.spender):
+            account.held -= folder.held
+        folder.settled = True
+        del self.opened[body.reservation]

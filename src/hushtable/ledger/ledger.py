@@ -1,0 +1,400 @@
+"""One durable account of privacy for a dataset: reserve, charge, store, settle.
+
+A spend is reserved first, in one transaction that checks the spender and the dataset.  Parts of it are charged, each
+durable before its noise is drawn; each charge's payload is stored before it is shown; settling frees only what was
+never drawn.  The ledger knows amounts and hashes, never the data, and decides nothing about what to measure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime
+from typing import Any
+
+from hushtable.errors import LedgerError
+from hushtable.ledger import audit, names, places, rules, store
+from hushtable.ledger.book import Book, Folder
+from hushtable.ledger.entries import (
+    Amount,
+    Bind,
+    Body,
+    Create,
+    Draw,
+    Entry,
+    Grant,
+    Raise,
+    Reserve,
+    SchemaVersion,
+    Settle,
+    Store,
+    canonical,
+    digest,
+    intact,
+    seal,
+)
+from hushtable.ledger.failpoints import reach
+from hushtable.ledger.payloads import Payloads
+from hushtable.ledger.values import Charge, Holding, Report, Reservation, Stored, Unit
+from hushtable.privacy.budget import Budget, Cost
+
+WAIT = 60.0
+
+
+class Ledger:
+    """An open ledger; safe to share between threads, and any number of processes may open the same file.
+
+    Use ``Ledger.create`` or ``Ledger.open``.  Nothing stays locked or open between calls.
+    """
+
+    def __init__(self, file: store.SQLiteStore) -> None:
+        self._file = file
+        self._payloads = Payloads.beside(file.path)
+        self._book = Book()
+        self._mine: set[int] = set()
+        self._lock = threading.RLock()
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        budget: Budget,
+        unit: Unit | None = None,
+        *,
+        name: str | None = None,
+        wait: float = WAIT,
+    ) -> Ledger:
+        """Write a new ledger, and refuse to replace anything.
+
+        ``name`` is the dataset's label, by default the file's name without its ending.  Without a unit the ledger
+        cannot be spent from until ``bind_unit``.
+        """
+        place = places.new_file(path)
+        label = names.check_dataset(place.stem if name is None else name)
+        bodies: list[Body] = [
+            Create(
+                ledger=secrets.token_hex(16),
+                name=label,
+                budget=budget.to_dict(),
+                limit=Amount.of(budget.limit),
+            )
+        ]
+        if unit is not None:
+            bodies.append(Bind(rows=unit.rows, person=unit.person))
+        book, entries = Book(), list[Entry]()
+        for body in bodies:
+            rules.check(book, body)
+            entries.append(seal(body, number=book.count + 1, previous=book.head))
+            book.record(entries[-1])
+        store.create(place, entries)
+        return cls.open(place, wait=wait)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, head: str | None = None, wait: float = WAIT) -> Ledger:
+        """Open a ledger, after checking its chain, its rules and its balances from the first entry on.
+
+        With ``head``, a hash published earlier, an older copy is refused.  ``wait`` is how many seconds a call may
+        wait for other processes.
+        """
+        wanted = None if head is None else names.check_head(head)
+        place = places.existing_file(path)
+        store.identify(place)
+        ledger = cls(store.SQLiteStore(place, wait=wait))
+        with ledger._reading() as book:
+            rules.dataset(book)
+            if wanted is not None and wanted not in book.hashes:
+                raise LedgerError(
+                    "ledger.older-than-head",
+                    f"{place} does not contain the published head: it is an older copy, or another ledger.",
+                    "Restore the copy that the head was published from, or a later one.",
+                )
+        return ledger
+
+    @property
+    def path(self) -> str:
+        return str(self._file.path)
+
+    @property
+    def name(self) -> str:
+        """The dataset's label."""
+        with self._reading() as book:
+            return "" if book.create is None else book.create.name
+
+    @property
+    def budget(self) -> Budget:
+        """The dataset's budget, as last raised."""
+        with self._reading() as book:
+            return rules.dataset(book).budget
+
+    @property
+    def kind(self) -> str:
+        """The currency: ``pure``, ``zcdp`` or ``approx``."""
+        return self.budget.kind
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit of privacy, or None until one is bound."""
+        with self._reading() as book:
+            return book.unit
+
+    @property
+    def head(self) -> str:
+        """The hash of the last entry; publish it to make the ledger's history provable."""
+        with self._reading() as book:
+            return book.head
+
+    @property
+    def grants(self) -> dict[str, Budget]:
+        """What each named spender may spend in total."""
+        with self._reading() as book:
+            return {name: account.budget for name, account in book.grants.items()}
+
+    def limit(self, spender: str | None = None) -> Cost:
+        """What may be spent in total, by everyone or by one spender."""
+        with self._reading() as book:
+            return rules.account_of(book, spender).limit
+
+    def spent(self, spender: str | None = None) -> Cost:
+        """What was charged, for ever."""
+        with self._reading() as book:
+            return rules.account_of(book, spender).spent
+
+    def held(self, spender: str | None = None) -> Cost:
+        """What open reservations have set aside and not charged."""
+        with self._reading() as book:
+            return rules.account_of(book, spender).held
+
+    def remaining(self, spender: str | None = None) -> Cost:
+        """Limit less what is spent and held; for a spender, no more than the dataset has left."""
+        with self._reading() as book:
+            left = rules.dataset(book).remaining
+            if spender is None:
+                return left
+            own = rules.account_of(book, spender).remaining
+            return Cost(xi=min(left.xi, own.xi), rho=min(left.rho, own.rho))
+
+    def bind_unit(self, unit: Unit) -> None:
+        """Bind the ledger to a unit of privacy, once; the same unit again changes nothing."""
+        self._append(
+            "bind", lambda book: None if book.unit == unit else Bind(rows=unit.rows, person=unit.person)
+        )
+
+    def grant(self, name: str, budget: Budget) -> None:
+        """Let a spender spend up to ``budget`` in total; granting again replaces the total."""
+        spender = names.check_spender(name)
+        body = Grant(spender=spender, budget=budget.to_dict(), limit=Amount.of(budget.limit))
+        self._append("grant", lambda book: body)
+
+    def raise_budget(self, budget: Budget) -> None:
+        """Raise the dataset's budget to a new total of the same kind."""
+        body = Raise(budget=budget.to_dict(), limit=Amount.of(budget.limit))
+        self._append("raise", lambda book: body)
+
+    def schema_version(self, schema_json: str) -> int:
+        """The version of a schema in this ledger, counted from 1; a schema seen before keeps its version.
+
+        Binds the schema's unit (``max_rows_per_person``, ``person``), and refuses one that differs.
+        """
+        schema = names.schema_object(schema_json)
+        self.bind_unit(Unit(schema.get("max_rows_per_person", 1), schema.get("person")))
+        sha256 = digest(canonical(schema))
+
+        def decide(book: Book) -> Body | None:
+            known = sha256 in book.schemas
+            return None if known else SchemaVersion(version=len(book.schemas) + 1, sha256=sha256)
+
+        self._append("schema", decide)
+        with self._reading() as book:
+            return book.schemas[sha256]
+
+    def reserve(
+        self,
+        *,
+        cost: Cost,
+        kind: str,
+        request: str | None = None,
+        spender: str | None = None,
+        detail: dict[str, Any],
+    ) -> Reservation:
+        """Set an amount aside, checked against the spender and the dataset in one transaction.
+
+        ``detail`` is public and must tell apart any two requests that differ.  A request id that has reserved before
+        returns that reservation with ``fresh=False``, whatever its cost; see ``find`` for its payloads.
+        """
+        body = Reserve(
+            kind=names.check_kind(kind),
+            request=None if request is None else names.check_request(request),
+            spender=None if spender is None else names.check_spender(spender),
+            cost=Amount.of(cost),
+            detail=names.public_detail(detail),
+            time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        )
+        earlier: list[Folder] = []
+
+        def decide(book: Book) -> Body | None:
+            earlier.extend(rules.earlier(book, body))
+            return None if earlier else body
+
+        entry = self._append("reserve", decide)
+        return (earlier[0] if entry is None else Folder(entry, body)).reservation(fresh=entry is not None)
+
+    def charge(self, reservation: Reservation, cost: Cost, *, ordinal: int | None = None) -> Charge:
+        """Spend a part of a reservation for ever; durable when this returns, and then its noise may be drawn.
+
+        ``ordinal`` is how many charges the caller knows of; it is refused if another process has made more.
+        """
+
+        def decide(book: Book) -> Body:
+            folder = rules.same_reservation(book, reservation)
+            place = len(folder.charges) if ordinal is None else ordinal
+            return Draw(reservation=reservation.number, ordinal=place, cost=Amount.of(cost))
+
+        entry = self._append("charge", decide)
+        if entry is None or not isinstance(entry.body, Draw):
+            raise rules.unknown_reservation()
+        with self._lock:
+            self._mine.add(entry.number)
+        return Charge(entry.number, reservation.number, entry.body.ordinal, cost)
+
+    def store(self, charge: Charge, payload: bytes) -> str:
+        """Keep the payload that a charge paid for, once, and return its SHA-256; show it only afterwards.
+
+        Only the ledger object that made the charge may store for it: after a crash the draw is lost, never repeated.
+        """
+        self._refuse_second_draw(charge)
+        pending = self._payloads.write(charge.number, payload)
+        body = Store(charge=charge.number, sha256=pending.sha256)
+
+        def decide(book: Book) -> Body:
+            rules.check(book, body)
+            pending.keep()
+            return body
+
+        try:
+            self._append("store", decide)
+        finally:
+            pending.discard()
+        with self._lock:
+            self._mine.discard(charge.number)
+        return pending.sha256
+
+    def settle(self, reservation: Reservation) -> None:
+        """End a reservation and free what was never drawn; settling again changes nothing."""
+
+        def decide(book: Book) -> Body | None:
+            folder = rules.same_reservation(book, reservation)
+            return None if folder.settled else Settle(reservation=reservation.number)
+
+        self._append("settle", decide)
+
+    def find(
+        self, request: str, *, kind: str | None = None, detail: dict[str, Any] | None = None
+    ) -> Stored | None:
+        """What a request id reserved, charged and stored, with the bytes, or None.
+
+        With ``kind`` or ``detail``, a request that differs in them is refused.
+        """
+        wanted = names.check_request(request)
+        with self._reading() as book:
+            number = book.requests.get(wanted)
+            if number is None:
+                return None
+            folder = book.folders[number]
+            given = {} if detail is None else {"detail": names.public_detail(detail)}
+            given |= {} if kind is None else {"kind": names.check_kind(kind)}
+            if rules.request_digest(folder.body.model_copy(update=given)) != rules.request_digest(
+                folder.body
+            ):
+                raise rules.differs(wanted)
+            holding = book.holding(folder)
+        payloads = tuple(
+            None if c.sha256 is None else self._payloads.read(c.number, c.sha256) for c in holding.charges
+        )
+        return Stored(holding.reservation, holding.state, holding.charges, payloads)
+
+    def payload(self, charge_id: int) -> bytes:
+        """The bytes stored for a charge, checked against their hash."""
+        with self._reading() as book:
+            sha256 = book.payloads.get(charge_id)
+        if sha256 is None:
+            raise LedgerError(
+                "ledger.no-payload",
+                f"The ledger has no payload for charge {charge_id}.",
+                "If the charge exists its draw was lost and stays spent; ask again under a new request id.",
+            )
+        return self._payloads.read(charge_id, sha256)
+
+    def reservations(self) -> tuple[Holding, ...]:
+        """Every reservation with its state and charges, oldest first."""
+        with self._reading() as book:
+            return tuple(book.holding(folder) for folder in book.folders.values())
+
+    def open_reservations(self) -> tuple[Holding, ...]:
+        """The reservations that were never settled, oldest first."""
+        with self._reading() as book:
+            return tuple(book.holding(folder) for folder in book.open_folders())
+
+    def history(self) -> list[Entry]:
+        """Every entry, oldest first, read from the file and checked."""
+        book = Book()
+        with self._file.reading() as transaction:
+            return [rules.take_in(book, row) for row in transaction.rows(start=0)]
+
+    def export(self) -> list[dict[str, Any]]:
+        """The history as plain JSON values; every one of them is covered by the chain."""
+        return [entry.as_dict() for entry in self.history()]
+
+    def verify(self, head: str | None = None) -> Report:
+        """Recompute the file's chain, rules, balances and payloads, and look for a published head."""
+        return audit.verify_file(self._file.path, head=head)
+
+    @contextlib.contextmanager
+    def _reading(self) -> Generator[Book]:
+        with self._lock:
+            with self._file.reading() as transaction:
+                self._catch_up(transaction)
+            yield self._book
+
+    def _append(self, step: str, decide: Callable[[Book], Body | None]) -> Entry | None:
+        """One transaction: read what others wrote, decide, check, write.  None when there is nothing to write."""
+        with self._lock:
+            with self._file.writing() as transaction:
+                reach(f"{step}.locked")
+                self._catch_up(transaction)
+                body = decide(self._book)
+                if body is None:
+                    return None
+                rules.check(self._book, body)
+                entry = seal(body, number=self._book.count + 1, previous=self._book.head)
+                transaction.append(entry)
+                reach(f"{step}.inserted")
+            reach(f"{step}.committed")
+            self._book.record(entry)
+            return entry
+
+    def _catch_up(self, transaction: store.Transaction) -> None:
+        """Record the entries that other processes have written since the last call."""
+        rows = transaction.rows(start=self._book.count)
+        if self._book.count:
+            last = rows.pop(0) if rows else (None, None, None)
+            if last[0] != self._book.count or last[2] != self._book.head or not intact(last):
+                raise LedgerError(
+                    "ledger.replaced",
+                    f"{self._file.path} was replaced or cut short while it was open.",
+                    "Restore the latest copy of the ledger and open it with the last head you know.",
+                )
+        for row in rows:
+            rules.take_in(self._book, row)
+
+    def _refuse_second_draw(self, charge: Charge) -> None:
+        with self._reading() as book:
+            rules.check(book, Store(charge=charge.number, sha256="0" * 64))
+            if charge.number not in self._mine:
+                raise LedgerError(
+                    "ledger.charge-lost",
+                    f"Charge {charge.number} was made by another process, and its draw is lost.",
+                    "Charge again before drawing again; what was charged stays spent.",
+                )

@@ -1,0 +1,284 @@
+"""Which entry may follow: the rules that every write obeys and that ``verify`` applies again to every entry.
+
+Each rule refuses with the error that the caller sees.  Nothing here reads or writes a file.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
+from hushtable.ledger import amounts
+from hushtable.ledger.book import Account, Book, Folder
+from hushtable.ledger.entries import (
+    Amount,
+    Bind,
+    Body,
+    Create,
+    Draw,
+    Entry,
+    Grant,
+    Raise,
+    Reserve,
+    Row,
+    SchemaVersion,
+    Settle,
+    Store,
+    canonical,
+    damaged,
+    digest,
+    read,
+)
+from hushtable.ledger.values import Reservation
+from hushtable.privacy.budget import ApproxDP, Budget, Cost
+
+
+def check(book: Book, body: Body) -> None:
+    """Refuse an entry that may not follow those in the book."""
+    if (book.dataset is None) != isinstance(body, Create):
+        raise LedgerError(
+            "ledger.damaged", "A ledger has one create entry, its first.", "Restore a copy of it."
+        )
+    match body:
+        case Create():
+            pass
+        case Bind():
+            _check_bind(book)
+        case Grant():
+            _check_grant(book, body)
+        case Raise():
+            _check_raise(dataset(book), body)
+        case SchemaVersion():
+            _check_schema(book, body)
+        case Reserve():
+            _check_reserve(book, body)
+        case Draw():
+            _check_draw(book, body)
+        case Store():
+            _check_store(book, body)
+        case Settle():
+            if find_folder(book, body.reservation).settled:
+                raise settled(body.reservation)
+        case _:
+            assert_never(body)
+
+
+def take_in(book: Book, row: Row) -> Entry:
+    """Read the next stored entry, check it against the chain and the rules, and record it."""
+    number = book.count + 1
+    if row[0] != number:
+        raise damaged(number, "is missing")
+    entry = read(row, number=number, previous=book.head)
+    try:
+        check(book, entry.body)
+        book.record(entry)
+    except HushtableError as error:
+        raise damaged(number, f"breaks a rule ({error.code})") from None
+    return entry
+
+
+def dataset(book: Book) -> Account:
+    """The dataset's account; every book but an empty one has it."""
+    if book.dataset is None:
+        raise LedgerError(
+            "ledger.damaged", "The ledger has no entries.", "Restore the latest copy of the ledger."
+        )
+    return book.dataset
+
+
+def find_folder(book: Book, number: int) -> Folder:
+    """The reservation with that entry number."""
+    folder = book.folders.get(number)
+    if folder is None:
+        raise unknown_reservation()
+    return folder
+
+
+def same_reservation(book: Book, reservation: Reservation) -> Folder:
+    """The folder of a reservation handed out earlier, by this ledger and not by another."""
+    folder = book.folders.get(reservation.number)
+    if folder is None or folder.entry.hash != reservation.hash:
+        raise unknown_reservation()
+    return folder
+
+
+def account_of(book: Book, spender: str | None) -> Account:
+    """A spender's account, or the dataset's."""
+    if spender is None:
+        return dataset(book)
+    if spender not in book.grants:
+        raise LedgerError(
+            "ledger.unknown-spender",
+            f"The ledger grants nothing to {spender!r}.",
+            f"Ask the curator for `hush ledger grant L {spender} --budget ...`, or correct the name.",
+        )
+    return book.grants[spender]
+
+
+def earlier(book: Book, body: Reserve) -> list[Folder]:
+    """The reservation that this request id made before, if any; refused if it was another request."""
+    if body.request is None or body.request not in book.requests:
+        return []
+    folder = book.folders[book.requests[body.request]]
+    if request_digest(folder.body) != request_digest(body):
+        raise differs(body.request)
+    return [folder]
+
+
+def request_digest(body: Reserve) -> str:
+    """What makes two reservations the same request: kind, spender and detail, not the amount or the time."""
+    return digest(canonical({"kind": body.kind, "spender": body.spender, "detail": body.detail}))
+
+
+def differs(request: str) -> LedgerError:
+    return LedgerError(
+        "ledger.request-differs",
+        f"The request id {request!r} belongs to another request.",
+        "Choose a new request id, or repeat the first request exactly to get its stored answer.",
+    )
+
+
+def settled(number: int) -> LedgerError:
+    return LedgerError(
+        "ledger.settled", f"Reservation {number} is settled.", "Reserve again under a new request id."
+    )
+
+
+def unknown_reservation() -> LedgerError:
+    return LedgerError(
+        "ledger.unknown-reservation",
+        "The reservation is not one of this ledger.",
+        "Use the reservation that this ledger's reserve() or find() returned.",
+    )
+
+
+def _check_bind(book: Book) -> None:
+    if book.unit is not None:
+        raise LedgerError(
+            "ledger.unit-changed",
+            f"The ledger is bound to another unit of privacy: {book.unit}.",
+            "Use a schema with the same max_rows_per_person and person, or a ledger of its own.",
+        )
+
+
+def _check_currency(book: Book, limit: Amount) -> None:
+    kind = dataset(book).budget.kind
+    if (kind == "pure" and limit.rho) or (kind == "zcdp" and limit.xi):
+        raise LedgerError(
+            "ledger.other-currency",
+            f"The ledger counts {amounts.currency(kind)}, and this amount is in another currency.",
+            f"Give it as --budget {'epsilon' if kind == 'pure' else 'rho'}=..., or use a mechanism priced in that.",
+        )
+
+
+def _check_grant(book: Book, body: Grant) -> None:
+    _check_currency(book, body.limit)
+    account = book.grants.get(body.spender)
+    used = None if account is None else account.spent + account.held
+    if used is not None and not used <= body.limit.cost:
+        raise LedgerError(
+            "ledger.below-spent",
+            f"{body.spender!r} has already spent or reserved {amounts.text(used)}, more than the new grant.",
+            f"Grant at least {amounts.text(used)}; a grant is a total, not an addition.",
+        )
+
+
+def _check_raise(account: Account, body: Raise) -> None:
+    budget = Budget.from_dict(body.budget)
+    if budget.kind != account.budget.kind:
+        raise LedgerError(
+            "ledger.other-currency",
+            f"The ledger counts {amounts.currency(account.budget.kind)}, and the new budget does not.",
+            f"Give a budget of the same kind as {account.budget}.",
+        )
+    same_delta = not isinstance(budget, ApproxDP) or budget.delta == getattr(account.budget, "delta", None)
+    if not same_delta:
+        raise LedgerError(
+            "ledger.delta-changed",
+            "The new budget has another delta; a ledger keeps one for its life.",
+            f"Keep the delta of {account.budget} and raise epsilon.",
+        )
+    if not account.limit <= body.limit.cost or account.limit == body.limit.cost:
+        raise LedgerError(
+            "ledger.not-a-raise",
+            f"The new budget is not larger than the present one, {account.budget}.",
+            "Give the new total, at least as large in every part; a budget is never lowered.",
+        )
+
+
+def _check_schema(book: Book, body: SchemaVersion) -> None:
+    if body.sha256 in book.schemas or body.version != len(book.schemas) + 1:
+        raise LedgerError(
+            "ledger.damaged", "A schema's version is out of order.", "Restore a copy of the ledger."
+        )
+
+
+def _check_reserve(book: Book, body: Reserve) -> None:
+    if book.unit is None:
+        raise LedgerError(
+            "ledger.no-unit",
+            "The ledger is not bound to a unit of privacy yet.",
+            "Open a session with a schema first, or call bind_unit(Unit(rows=1)).",
+        )
+    if body.request is not None and body.request in book.requests:
+        raise differs(body.request)
+    _check_currency(book, body.cost)
+    if body.spender is not None:
+        _check_room(book, body.spender, body.cost.cost)
+    _check_room(book, None, body.cost.cost)
+
+
+def _check_room(book: Book, spender: str | None, cost: Cost) -> None:
+    account = account_of(book, spender)
+    remaining = account.remaining
+    if cost <= remaining:
+        return
+    whose = "the ledger" if spender is None else f"the grant of {spender!r}"
+    open_count = len(book.open_folders(spender))
+    part = "rho" if cost.rho > remaining.rho else "xi"
+    left = amounts.decimal(remaining.rho if part == "rho" else remaining.xi)
+    word = "rho" if part == "rho" else "epsilon"
+    waiting = f"; open reservations ({open_count}) hold {amounts.text(account.held)}" if open_count else ""
+    if left == "0":
+        fix = "Ask the curator to raise it (`hush ledger raise` or `hush ledger grant`)."
+    else:
+        fix = f"Ask for at most --budget {word}={left}."
+    raise BudgetExhausted(
+        "ledger.exhausted" if spender is None else "ledger.grant-exhausted",
+        f"The request costs {amounts.text(cost)} and the remaining {word} of {whose} is {left}{waiting}.",
+        fix,
+    )
+
+
+def _check_draw(book: Book, body: Draw) -> None:
+    folder = find_folder(book, body.reservation)
+    if folder.settled:
+        raise settled(body.reservation)
+    if body.ordinal != len(folder.charges):
+        raise LedgerError(
+            "ledger.charge-raced",
+            f"Reservation {body.reservation} has {len(folder.charges)} charges, so charge {body.ordinal} is not next.",
+            "Another process works on this request; wait for it, then ask again with the same request id.",
+        )
+    if not body.cost.cost <= folder.held:
+        raise BudgetExhausted(
+            "ledger.over-reservation",
+            f"The charge of {amounts.text(body.cost.cost)} is more than the reservation still holds, "
+            f"{amounts.text(folder.held)}.",
+            "Charge no more than was reserved, or reserve the rest under its own request.",
+        )
+
+
+def _check_store(book: Book, body: Store) -> None:
+    if body.charge not in book.draws:
+        raise LedgerError(
+            "ledger.unknown-charge",
+            f"The ledger has no charge {body.charge}.",
+            "Charge first, then store its payload.",
+        )
+    if body.charge in book.payloads:
+        raise LedgerError(
+            "ledger.already-stored",
+            f"Charge {body.charge} has its payload already.",
+            "Read it with payload(); a second draw needs a second charge.",
+        )

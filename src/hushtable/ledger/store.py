@@ -1,0 +1,235 @@
+"""The SQLite file under a ledger: one table of chained entries, opened anew for every transaction.
+
+Every write is one ``BEGIN IMMEDIATE`` transaction with ``synchronous=FULL`` and a rollback journal that is truncated:
+a commit is on the disk when it returns, and between transactions the one file is the whole ledger (a write-ahead log
+would leave the latest entries in a second file, and a copy of the first alone would be an older, valid ledger).
+What entries mean is not known here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Column, Integer, MetaData, Table, Text, create_engine, event, insert, select
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from hushtable.errors import LedgerError
+from hushtable.ledger.entries import FORMAT, Entry, Row
+from hushtable.ledger.failpoints import reach
+from hushtable.ledger.payloads import unwritable
+from hushtable.ledger.places import foreign, sync_folder
+
+APPLICATION = 0x48555348  # "HUSH", in the header of the file
+
+_metadata = MetaData()
+_entry = Table(
+    "entry",
+    _metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+
+
+class SQLiteStore:
+    """Transactions on one ledger file."""
+
+    def __init__(self, path: Path, *, wait: float) -> None:
+        self.path = path
+        self._wait = wait
+        self._engine = _engine(lambda: _connect(path, wait))
+
+    @contextlib.contextmanager
+    def reading(self) -> Generator[Transaction]:
+        """A consistent view of the file."""
+        with self._transaction("BEGIN") as transaction:
+            yield transaction
+
+    @contextlib.contextmanager
+    def writing(self) -> Generator[Transaction]:
+        """The only writer; commits, durably, when the block ends without an error."""
+        with self._transaction("BEGIN IMMEDIATE") as transaction:
+            yield transaction
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Generator[Transaction]:
+        with (
+            translated(self.path, wait=self._wait),
+            self._engine.connect() as connection,
+            connection.execution_options(begin=begin).begin(),
+        ):
+            yield Transaction(connection)
+
+
+class Transaction:
+    """What may be done to the table of entries: read on from a number, append."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def rows(self, *, start: int) -> list[Row]:
+        """Number, text and hash of the entries from ``start`` on, in order."""
+        query = select(_entry).where(_entry.c.number >= start).order_by(_entry.c.number)
+        return [(row[0], row[1], row[2]) for row in self._connection.execute(query)]
+
+    def append(self, entry: Entry) -> None:
+        self._connection.execute(insert(_entry).values(number=entry.number, body=entry.text, hash=entry.hash))
+
+    def faults(self) -> list[str]:
+        """What SQLite's own check of the file complains about, without the file's content."""
+        answer = self._connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        return [] if answer == ["ok"] else ["SQLite's integrity check of the file fails."]
+
+
+def create(path: Path, entries: Sequence[Entry]) -> None:
+    """Write a new ledger; it appears under its name complete, or not at all, and replaces nothing."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        _fill(temporary, entries)
+        reach("create.written")
+        os.link(temporary, path)
+        reach("create.linked")
+        sync_folder(path.parent)
+    except FileExistsError:
+        raise LedgerError(
+            "ledger.exists",
+            f"{path} exists already.",
+            "Open it without a budget, or choose another file name.",
+        ) from None
+    except OSError:
+        raise unwritable(path.parent) from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def identify(path: Path) -> None:
+    """Refuse a file that is not a ledger of this format, without locking or changing it.
+
+    Another process may be writing at this moment, so a page that cannot be read yet proves nothing; every transaction
+    checks the header again under its lock.
+    """
+    try:
+        with contextlib.closing(_sqlite(path, "mode=ro&immutable=1", 0.0)) as connection:
+            _check_header(path, connection)
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
+            raise foreign(path) from None
+
+
+@contextlib.contextmanager
+def translated(path: Path, *, wait: float) -> Generator[None]:
+    """Turn SQLite's errors into the ledger's own; their text may quote the file's content and is dropped."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _refusal(path, getattr(error.orig, "sqlite_errorcode", None), wait) from None
+    except sqlite3.Error as error:
+        raise _refusal(path, getattr(error, "sqlite_errorcode", None), wait) from None
+
+
+def _refusal(path: Path, code: int | None, wait: float) -> LedgerError:
+    primary = None if code is None else code & 0xFF
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LedgerError(
+            "ledger.locked",
+            f"{path} has been in use by another process for {wait:g} seconds; nothing was spent.",
+            "Wait for the other process to finish, or end it, and try again with the same request id.",
+        )
+    if primary == sqlite3.SQLITE_NOTADB:
+        return foreign(path)
+    if primary == sqlite3.SQLITE_READONLY:
+        return LedgerError(
+            "ledger.read-only",
+            f"{path} may only be read.",
+            "Ask its owner for write permission, then try again.",
+        )
+    if primary in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return unwritable(path)
+    if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        return LedgerError(
+            "ledger.unreadable", f"{path} cannot be opened.", "Check that it exists and may be read."
+        )
+    return LedgerError(
+        "ledger.damaged",
+        f"{path} cannot be read as a ledger.",
+        "Restore the latest copy of the ledger and check it with `hush ledger verify L --head H`.",
+    )
+
+
+def _fill(path: Path, entries: Sequence[Entry]) -> None:
+    engine = _engine(lambda: _sqlite(path, "mode=rw", 0.0))
+    with (
+        translated(path, wait=0.0),
+        engine.connect() as connection,
+        connection.execution_options(begin="BEGIN IMMEDIATE").begin(),
+    ):
+        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
+        connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
+        _metadata.create_all(connection)
+        for entry in entries:
+            Transaction(connection).append(entry)
+
+
+def _engine(connect: Any) -> Engine:
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
+
+    event.listen(engine, "begin", begin)
+    return engine
+
+
+def _connect(path: Path, wait: float) -> sqlite3.Connection:
+    connection = _sqlite(path, "mode=rw", wait)
+    try:
+        _check_header(path, connection)
+        _check_objects(path, connection)
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _sqlite(path: Path, options: str, wait: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?{options}", uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+    )
+    try:
+        for setting in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
+            connection.execute(f"PRAGMA {setting}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_header(path: Path, connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        raise foreign(path)
+    if connection.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+        raise LedgerError(
+            "ledger.format",
+            f"{path} has another format than this version of Hushtable reads.",
+            "Use the version that wrote it, or a newer one.",
+        )
+
+
+def _check_objects(path: Path, connection: sqlite3.Connection) -> None:
+    if connection.execute("SELECT type, name FROM sqlite_schema").fetchall() != [("table", "entry")]:
+        raise LedgerError(
+            "ledger.damaged",
+            f"{path} holds other tables, views or triggers than a ledger has.",
+            "Restore the latest copy of the ledger and check it with `hush ledger verify L --head H`.",
+        )

@@ -1,0 +1,117 @@
+"""What a ledger hands to its callers: the unit it is bound to, reservations, charges, and what was stored.
+
+All are frozen records of what the chain says at one moment; asking again may give a newer one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hushtable.errors import LedgerError
+from hushtable.ledger.names import check_person
+from hushtable.privacy.budget import Cost
+
+State = Literal["open", "settled"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of privacy: all rows of one person, at most ``rows`` of them, told apart by a column if one is named.
+
+    >>> print(Unit(rows=2, person="patient"))
+    one person, at most 2 rows, kept by column 'patient'
+    """
+
+    rows: int
+    person: str | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.rows) is not int or self.rows < 1:
+            raise LedgerError(
+                "ledger.bad-unit",
+                "The rows per person are not a whole number above 0.",
+                "Use rows=1 or more.",
+            )
+        if self.person is not None:
+            check_person(self.person)
+
+    def __str__(self) -> str:
+        rows = "1 row" if self.rows == 1 else f"{self.rows} rows"
+        how = "as the curator states" if self.person is None else f"kept by column {self.person!r}"
+        return f"one person, at most {rows}, {how}"
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """An amount set aside.  ``fresh`` is False when the request had reserved before."""
+
+    number: int
+    hash: str
+    kind: str
+    request: str | None
+    spender: str | None
+    cost: Cost
+    detail: dict[str, Any] = field(hash=False)
+    time: str
+    fresh: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """The right to draw once and to store once; ``number`` names it, ``ordinal`` counts within its reservation."""
+
+    number: int
+    reservation: int
+    ordinal: int
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class StoredCharge:
+    """A charge as the chain knows it; without a hash its payload was never stored and its draw is lost."""
+
+    number: int
+    ordinal: int
+    cost: Cost
+    sha256: str | None
+
+    @property
+    def stored(self) -> bool:
+        return self.sha256 is not None
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A reservation with what became of it."""
+
+    reservation: Reservation
+    state: State
+    charges: tuple[StoredCharge, ...]
+
+    @property
+    def drawn(self) -> Cost:
+        """What is spent for ever."""
+        return sum((c.cost for c in self.charges), Cost.ZERO)
+
+    @property
+    def held(self) -> Cost:
+        """What is still set aside; zero once settled."""
+        return self.reservation.cost - self.drawn if self.state == "open" else Cost.ZERO
+
+
+@dataclass(frozen=True)
+class Stored(Holding):
+    """A reservation with the bytes that its charges paid for; None where the draw was lost."""
+
+    payloads: tuple[bytes | None, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What ``verify`` found.  ``head`` is the last hash that could be recomputed."""
+
+    ok: bool
+    findings: tuple[str, ...]
+    head: str
+    entries: int

@@ -1,0 +1,401 @@
+"""What every ledger must do, whatever it is stored in.
+
+A ledger on another database inherits ``LedgerContract`` and overrides the ``home`` fixture with an object that can
+create a ledger and open it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
+from hushtable.ledger import Ledger, Reservation, Unit
+from hushtable.privacy.budget import ZCDP, ApproxDP, Budget, Cost, PureDP
+
+ONE = Unit(rows=1)
+
+
+def rho(text: str) -> Cost:
+    return ZCDP(text).limit
+
+
+def epsilon(text: str) -> Cost:
+    return PureDP(text).limit
+
+
+def code_of(action: Callable[[], object]) -> str:
+    with pytest.raises(HushtableError) as caught:
+        action()
+    assert caught.value.message.endswith(".") and caught.value.fix
+    return caught.value.code
+
+
+def reserve(ledger: Ledger, cost: Cost, request: str | None = None, **more: object) -> Reservation:
+    options: dict[str, object] = {"kind": "release", "spender": None, "detail": {}}
+    return ledger.reserve(cost=cost, request=request, **(options | more))  # type: ignore[arg-type]
+
+
+def spend(ledger: Ledger, cost: Cost, spender: str | None = None) -> Reservation:
+    reservation = reserve(ledger, cost, spender=spender)
+    ledger.store(ledger.charge(reservation, cost), b"noisy")
+    ledger.settle(reservation)
+    return reservation
+
+
+@dataclass
+class FileHome:
+    path: Path
+
+    def create(self, budget: Budget, unit: Unit | None = ONE) -> Ledger:
+        return Ledger.create(self.path, budget, unit, name="people")
+
+    def open(self, head: str | None = None) -> Ledger:
+        return Ledger.open(self.path, head=head)
+
+
+class LedgerContract:
+    """Tests that need nothing but ``home.create(budget, unit)`` and ``home.open(head=None)``."""
+
+    # Budgets
+
+    @pytest.mark.parametrize(
+        "budget", [ZCDP("0.5"), PureDP(2), ApproxDP(epsilon=1, delta="1e-9", pure="0.25")], ids=str
+    )
+    def test_a_new_ledger_has_its_whole_budget_and_says_so_after_reopening(
+        self, home: FileHome, budget: Budget
+    ) -> None:
+        home.create(budget)
+        ledger = home.open()
+        assert (ledger.budget, ledger.kind, ledger.unit, ledger.name) == (budget, budget.kind, ONE, "people")
+        assert ledger.remaining() == budget.limit and ledger.spent() == Cost.ZERO == ledger.held()
+
+    def test_ten_tenths_fit_into_one_and_not_a_grain_more(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        for _ in range(10):
+            spend(ledger, rho("0.1"))
+        assert ledger.remaining() == Cost.ZERO and ledger.spent() == rho("1")
+        assert code_of(lambda: reserve(ledger, Cost(0, 1))) == "ledger.exhausted"
+
+    def test_the_refusal_says_what_may_still_be_asked_for(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP("0.5"))
+        spend(ledger, rho("0.38"))
+        with pytest.raises(BudgetExhausted) as caught:
+            reserve(ledger, rho("0.2"))
+        assert "remaining rho of the ledger is 0.12" in caught.value.message
+        assert "--budget rho=0.12" in caught.value.fix
+        spend(ledger, Budget.parse("rho=0.12").limit)
+
+    def test_a_refused_spend_writes_nothing(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP("0.5"))
+        head = ledger.head
+        code_of(lambda: reserve(ledger, rho("0.6"), "r"))
+        assert ledger.head == head and ledger.find("r") is None
+
+    def test_both_currencies_of_an_approximate_ledger_are_limited_apart(self, home: FileHome) -> None:
+        budget = ApproxDP(epsilon=1, delta="1e-9", pure="0.25")
+        ledger = home.create(budget)
+        spend(ledger, Cost(budget.limit.xi, 0))
+        assert code_of(lambda: reserve(ledger, Cost(1, 0))) == "ledger.exhausted"
+        spend(ledger, Cost(0, budget.limit.rho))
+        assert ledger.remaining() == Cost.ZERO
+
+    @pytest.mark.parametrize(("budget", "cost"), [(PureDP(1), Cost(0, 1)), (ZCDP(1), Cost(1, 0))], ids=str)
+    def test_the_wrong_currency_is_refused_by_name(self, home: FileHome, budget: Budget, cost: Cost) -> None:
+        ledger = home.create(budget)
+        assert code_of(lambda: reserve(ledger, cost)) == "ledger.other-currency"
+
+    # The unit
+
+    def test_a_ledger_without_a_unit_spends_nothing_until_one_is_bound(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1), None)
+        assert ledger.unit is None
+        assert code_of(lambda: reserve(ledger, rho("0.1"))) == "ledger.no-unit"
+        ledger.bind_unit(Unit(2, "patient"))
+        spend(ledger, rho("0.1"))
+        assert home.open().unit == Unit(2, "patient")
+
+    def test_the_same_unit_again_is_nothing_new_and_another_is_refused(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1), Unit(2, "patient"))
+        head = ledger.head
+        ledger.bind_unit(Unit(2, "patient"))
+        assert ledger.head == head
+        for other in (Unit(1, "patient"), Unit(2), Unit(2, "doctor")):
+            assert code_of(lambda other=other: ledger.bind_unit(other)) == "ledger.unit-changed"
+        assert ledger.head == head
+
+    # Schemas
+
+    def test_schemas_are_numbered_by_content_and_keep_their_number(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1), None)
+        first = '{"max_rows_per_person": 1, "attributes": {"a": 1}}'
+        second = '{"max_rows_per_person": 1, "attributes": {"a": 2}}'
+        respaced = '{"attributes":{"a":1},"max_rows_per_person":1}'
+        assert [ledger.schema_version(s) for s in (first, second, respaced, second)] == [1, 2, 1, 2]
+        assert home.open().schema_version(second) == 2
+        assert ledger.unit == Unit(1)
+
+    def test_a_schema_with_another_unit_is_refused(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        assert code_of(lambda: ledger.schema_version('{"max_rows_per_person": 2}')) == "ledger.unit-changed"
+        assert code_of(lambda: ledger.schema_version('{"person": "id"}')) == "ledger.unit-changed"
+        assert code_of(lambda: ledger.schema_version("[]")) == "ledger.bad-schema"
+        assert code_of(lambda: ledger.schema_version("{")) == "ledger.bad-schema"
+
+    # Grants
+
+    def test_a_spender_is_held_to_the_grant_and_to_the_dataset(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP("0.5"))
+        ledger.grant("ann", ZCDP("0.2"))
+        ledger.grant("bob", ZCDP("0.4"))
+        spend(ledger, rho("0.15"), "ann")
+        assert code_of(lambda: reserve(ledger, rho("0.1"), spender="ann")) == "ledger.grant-exhausted"
+        spend(ledger, rho("0.3"), "bob")
+        assert ledger.spent() == rho("0.45") and ledger.spent("ann") == rho("0.15")
+        assert ledger.remaining("ann") == rho("0.05") and ledger.remaining("bob") == rho("0.05")
+        assert code_of(lambda: reserve(ledger, rho("0.06"), spender="bob")) == "ledger.exhausted"
+        spend(ledger, rho("0.05"))
+        assert ledger.remaining("ann") == Cost.ZERO and ledger.spent("bob") == rho("0.3")
+
+    def test_nobody_spends_without_a_grant_under_a_name(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        assert code_of(lambda: reserve(ledger, rho("0.1"), spender="eve")) == "ledger.unknown-spender"
+        assert code_of(lambda: ledger.remaining("eve")) == "ledger.unknown-spender"
+
+    def test_a_second_grant_replaces_the_total_but_not_below_what_is_used(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        ledger.grant("ann", ZCDP("0.2"))
+        spend(ledger, rho("0.1"), "ann")
+        reserve(ledger, rho("0.05"), spender="ann")
+        assert code_of(lambda: ledger.grant("ann", ZCDP("0.1"))) == "ledger.below-spent"
+        ledger.grant("ann", ZCDP("0.15"))
+        assert ledger.remaining("ann") == Cost.ZERO
+        ledger.grant("ann", ZCDP("0.4"))
+        assert ledger.remaining("ann") == rho("0.25") and ledger.grants == {"ann": ZCDP("0.4")}
+
+    def test_a_grant_must_be_in_a_currency_of_the_ledger(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        assert code_of(lambda: ledger.grant("ann", PureDP(1))) == "ledger.other-currency"
+        ledger.grant("ann", ApproxDP(epsilon=1, delta="1e-9"))
+
+    # Raising
+
+    def test_a_raise_is_a_larger_total_of_the_same_kind_and_delta(self, home: FileHome) -> None:
+        ledger = home.create(ApproxDP(epsilon=1, delta="1e-9", pure="0.25"))
+        ledger.raise_budget(ApproxDP(epsilon=2, delta="1e-9", pure="0.25"))
+        assert home.open().budget == ApproxDP(epsilon=2, delta="1e-9", pure="0.25")
+        refused = {
+            ApproxDP(epsilon=2, delta="1e-9", pure="0.25"): "ledger.not-a-raise",
+            ApproxDP(epsilon=1, delta="1e-9", pure="0.25"): "ledger.not-a-raise",
+            ApproxDP(epsilon=2, delta="1e-9", pure="0.75"): "ledger.not-a-raise",
+            ApproxDP(epsilon=3, delta="1e-8", pure="0.25"): "ledger.delta-changed",
+            ZCDP(9): "ledger.other-currency",
+        }
+        for budget, code in refused.items():
+            assert code_of(lambda budget=budget: ledger.raise_budget(budget)) == code
+
+    def test_a_raise_makes_room(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP("0.1"))
+        spend(ledger, rho("0.1"))
+        ledger.raise_budget(ZCDP("0.3"))
+        assert ledger.remaining() == rho("0.2") and ledger.spent() == rho("0.1")
+
+    # Reserve, charge, store, settle
+
+    def test_an_open_reservation_counts_until_it_is_settled(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        reservation = reserve(ledger, rho("0.7"))
+        ledger.charge(reservation, rho("0.2"))
+        assert (ledger.spent(), ledger.held(), ledger.remaining()) == (rho("0.2"), rho("0.5"), rho("0.3"))
+        assert code_of(lambda: reserve(ledger, rho("0.4"))) == "ledger.exhausted"
+        [holding] = ledger.open_reservations()
+        assert (holding.state, holding.drawn, holding.held) == ("open", rho("0.2"), rho("0.5"))
+        ledger.settle(reservation)
+        assert (ledger.spent(), ledger.held(), ledger.remaining()) == (rho("0.2"), Cost.ZERO, rho("0.8"))
+        assert ledger.open_reservations() == () and ledger.reservations()[0].state == "settled"
+
+    def test_settling_twice_frees_once(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        reservation = reserve(ledger, rho("0.7"))
+        ledger.settle(reservation)
+        head = ledger.head
+        ledger.settle(reservation)
+        assert ledger.remaining() == rho("1") and ledger.head == head
+
+    def test_charges_never_exceed_their_reservation(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        reservation = reserve(ledger, rho("0.3"))
+        ledger.charge(reservation, rho("0.2"))
+        assert code_of(lambda: ledger.charge(reservation, rho("0.2"))) == "ledger.over-reservation"
+        ledger.charge(reservation, rho("0.1"))
+        assert code_of(lambda: ledger.charge(reservation, Cost(0, 1))) == "ledger.over-reservation"
+        ledger.settle(reservation)
+        assert code_of(lambda: ledger.charge(reservation, Cost.ZERO)) == "ledger.settled"
+
+    def test_two_processes_cannot_both_make_the_next_charge(self, home: FileHome) -> None:
+        first = home.create(ZCDP(1))
+        second = home.open()
+        reservation = reserve(first, rho("0.3"), "r")
+        again = reserve(second, rho("0.3"), "r")
+        first.charge(reservation, rho("0.1"), ordinal=0)
+        assert code_of(lambda: second.charge(again, rho("0.1"), ordinal=0)) == "ledger.charge-raced"
+        assert second.charge(again, rho("0.1"), ordinal=1).ordinal == 1
+
+    def test_a_charge_has_one_payload(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        reservation = reserve(ledger, rho("0.3"), "r")
+        charge = ledger.charge(reservation, rho("0.1"))
+        ledger.store(charge, b"first")
+        assert code_of(lambda: ledger.store(charge, b"second")) == "ledger.already-stored"
+        assert ledger.payload(charge.number) == b"first"
+        assert code_of(lambda: ledger.payload(reservation.number)) == "ledger.no-payload"
+
+    def test_a_charge_of_a_process_that_is_gone_is_lost_and_stays_spent(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        charge = ledger.charge(reserve(ledger, rho("0.3"), "r"), rho("0.1"))
+        later = home.open()
+        assert code_of(lambda: later.store(charge, b"drawn again")) == "ledger.charge-lost"
+        found = later.find("r")
+        assert found is not None and found.payloads == (None,) and not found.charges[0].stored
+        later.settle(found.reservation)
+        assert later.spent() == rho("0.1") and later.remaining() == rho("0.9")
+
+    def test_a_payload_may_arrive_after_settling(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        reservation = reserve(ledger, rho("0.3"))
+        charge = ledger.charge(reservation, rho("0.3"))
+        home.open().settle(reservation)
+        ledger.store(charge, b"late")
+        assert home.open().payload(charge.number) == b"late"
+
+    def test_a_reservation_of_another_ledger_is_unknown(self, home: FileHome, tmp_path: Path) -> None:
+        ledger = home.create(ZCDP(1))
+        reserve(ledger, rho("0.3"))
+        other = Ledger.create(tmp_path / "other.ledger", ZCDP(1), ONE, name="people")
+        stranger = reserve(other, rho("0.3"))
+        assert code_of(lambda: ledger.charge(stranger, rho("0.1"))) == "ledger.unknown-reservation"
+        assert code_of(lambda: ledger.settle(stranger)) == "ledger.unknown-reservation"
+
+    # Requests
+
+    def test_a_retry_finds_its_bytes_in_order(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        reservation = reserve(ledger, rho("0.3"), "r", detail={"strategy": "aim", "rounds": 3})
+        for part in (b"one", b"", bytes(range(256))):
+            ledger.store(ledger.charge(reservation, rho("0.1")), part)
+        found = home.open().find("r", kind="release", detail={"rounds": 3, "strategy": "aim"})
+        assert found is not None and found.payloads == (b"one", b"", bytes(range(256)))
+        assert found.reservation == reservation and found.state == "open"
+        assert home.open().find("s") is None
+
+    def test_the_same_request_reserves_once(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        first = reserve(ledger, rho("0.3"), "r", detail={"a": 1})
+        second = reserve(home.open(), rho("0.3"), "r", detail={"a": 1})
+        assert (first.fresh, second.fresh) == (True, False) and first == second
+        assert ledger.remaining() == rho("0.7")
+
+    def test_a_request_id_is_not_reused_for_something_else(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        ledger.grant("ann", ZCDP(1))
+        reserve(ledger, rho("0.3"), "r", detail={"a": 1})
+        differing = ({"detail": {"a": 2}}, {"detail": {"a": 1.0}}, {"kind": "check"}, {"spender": "ann"})
+        for more in differing:
+            changed = {"detail": {"a": 1}} | more
+            again = lambda changed=changed: reserve(ledger, rho("0.3"), "r", **changed)  # noqa: E731
+            assert code_of(again) == "ledger.request-differs"
+        assert code_of(lambda: ledger.find("r", detail={"a": 2})) == "ledger.request-differs"
+        assert code_of(lambda: ledger.find("r", kind="check")) == "ledger.request-differs"
+        assert ledger.remaining() == rho("0.7")
+
+    def test_without_a_request_id_every_reservation_is_new(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        assert reserve(ledger, rho("0.3")).number != reserve(ledger, rho("0.3")).number
+        assert ledger.remaining() == rho("0.4")
+
+    @pytest.mark.parametrize(
+        "bad", ["", " a", "a ", "a\nb", "a\0b", "x" * 201, "e\u0301", "\ud800", 7], ids=ascii
+    )
+    def test_names_and_request_ids_are_short_printable_text(self, home: FileHome, bad: str) -> None:
+        ledger = home.create(ZCDP(1))
+        assert code_of(lambda: reserve(ledger, rho("0.1"), bad)) == "ledger.bad-request"
+        assert code_of(lambda: ledger.find(bad)) == "ledger.bad-request"
+        assert code_of(lambda: ledger.grant(bad, ZCDP(1))) == "ledger.bad-spender"
+        assert code_of(lambda: reserve(ledger, rho("0.1"), kind=bad)) == "ledger.bad-kind"
+
+    @pytest.mark.parametrize(
+        "bad",
+        [{"a": float("nan")}, {"a": object()}, {"a": b"x"}, {"a": "\ud800"}, [1], None, {"a": {1, 2}}],
+        ids=ascii,
+    )
+    def test_a_detail_is_plain_json(self, home: FileHome, bad: object) -> None:
+        ledger = home.create(ZCDP(1))
+        assert code_of(lambda: reserve(ledger, rho("0.1"), detail=bad)) == "ledger.bad-detail"
+
+    def test_a_detail_is_short(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        reserve(ledger, rho("0.1"), detail={"a": "x" * 65_000})
+        assert (
+            code_of(lambda: reserve(ledger, rho("0.1"), detail={"a": "x" * 66_000}))
+            == "ledger.detail-too-long"
+        )
+
+    # History
+
+    def test_history_has_one_time_per_reservation_and_none_elsewhere(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        ledger.grant("ann", ZCDP(1))
+        ledger.schema_version("{}")
+        ledger.raise_budget(ZCDP(2))
+        spend(ledger, rho("0.3"), "ann")
+        kinds = [entry.type for entry in ledger.history()]
+        assert kinds == ["create", "bind", "grant", "schema", "raise", "reserve", "charge", "store", "settle"]
+        timed = [e["entry"]["type"] for e in ledger.export() if "time" in e["entry"]]
+        assert timed == ["reserve"]
+        keys = {key for e in ledger.export() for key in e["entry"]}
+        assert not keys & {"rows_read", "duration", "seconds", "size", "ended"}
+
+    def test_a_good_ledger_verifies_against_every_head_it_ever_had(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        heads = [ledger.head]
+        for _ in range(3):
+            spend(ledger, rho("0.1"))
+            heads.append(ledger.head)
+        for head in heads:
+            assert ledger.verify(head).ok and home.open(head).head == heads[-1]
+        assert ledger.verify().entries == len(ledger.history()) == len(ledger.export())
+
+    def test_a_head_from_elsewhere_is_refused(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        assert not ledger.verify("ab" * 32).ok
+        assert code_of(lambda: home.open("ab" * 32)) == "ledger.older-than-head"
+        assert code_of(lambda: home.open("abc")) == "ledger.bad-head"
+
+    def test_open_ledgers_see_each_other(self, home: FileHome) -> None:
+        first = home.create(ZCDP(1))
+        second = home.open()
+        spend(first, rho("0.6"))
+        assert second.remaining() == rho("0.4") and second.head == first.head
+        with pytest.raises(BudgetExhausted):
+            reserve(second, rho("0.5"))
+        spend(second, rho("0.4"))
+        assert first.remaining() == Cost.ZERO and first.verify().ok
+
+
+class TestSQLiteLedger(LedgerContract):
+    @pytest.fixture
+    def home(self, tmp_path: Path) -> FileHome:
+        return FileHome(tmp_path / "people.ledger")
+
+    def test_creating_refuses_whatever_is_there(self, home: FileHome) -> None:
+        home.path.write_bytes(b"precious")
+        assert code_of(lambda: home.create(ZCDP(1))) == "ledger.exists"
+        assert home.path.read_bytes() == b"precious"
+
+    def test_a_missing_ledger_is_not_created_by_opening(self, home: FileHome) -> None:
+        with pytest.raises(LedgerError, match="hush ledger create"):
+            home.open()
+        assert not home.path.exists()
