@@ -1,0 +1,15 @@
+"""pyarrow under the names that this package uses; it has no types of its own, so they are declared as Any."""
+
+# pyright: reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow
+import pyarrow.compute
+import pyarrow.parquet
+
+pa: Any = pyarrow
+pc: Any = pyarrow.compute
+pq: Any = pyarrow.parquet

@@ -1,0 +1,203 @@
+"""Delimited text files (.csv, .tsv, also gzipped) as blocks of whole rows.
+
+The header is read when the source is opened; rows only during a pass.  No type is guessed: a field is text until an
+attribute reads it.  ``rows`` says what a row is and which rows are malformed.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import SchemaError, SourceError
+from hushtable.kernel.sources import rows
+from hushtable.kernel.sources.files import DataFile, unreadable
+from hushtable.kernel.sources.rows import MAX_ROW, Marks
+from hushtable.kernel.sources.text import Texts
+from hushtable.schema import Dialect
+
+BLOCK = 1 << 21
+_BOM = b"\xef\xbb\xbf"
+
+
+class ByteStream(Protocol):
+    """A file open for reading."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
+        ...
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Whole rows of one file; splitting them is left to whoever calls ``columns``, once."""
+
+    data: NDArray[np.uint8]
+    marks: Marks
+    slots: NDArray[np.int32]
+    wanted: int
+
+    def columns(self) -> list[Texts]:
+        """The wanted columns, in the order asked for."""
+        starts, ends = rows.split_rows(self.data, self.marks, self.slots, self.wanted)
+        return [Texts(self.data, starts[k], ends[k]) for k in range(self.wanted)]
+
+
+class TextFiles:
+    """Several text files with the same wanted columns, possibly at different places."""
+
+    def __init__(self, files: Sequence[DataFile], dialect: Dialect) -> None:
+        self._files = files
+        self._dialect = dialect
+        self.headers = [self._header(file) for file in files]
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuses a file whose header lacks a column."""
+        for file, header in zip(self._files, self.headers, strict=True):
+            require_columns(columns, header, file.shown)
+
+    def blocks(self, columns: Sequence[str], size: int = BLOCK) -> Iterator[TextBlock]:
+        """All rows, a few megabytes at a time."""
+        for file, header in zip(self._files, self.headers, strict=True):
+            marks = _marks(self._dialect, file)
+            slots = np.full(len(header), -1, np.int32)
+            wanted = list(dict.fromkeys(columns))
+            for k, column in enumerate(wanted):
+                slots[header.index(column)] = k
+            with _open(file) as stream:
+                reader = _RowReader(stream, marks)
+                if _names(reader.first(), marks) != header:
+                    raise SourceError(
+                        "source.changed", f"The header of {file.shown} has changed.", "Open it again."
+                    )
+                for data in reader.blocks(size):
+                    yield TextBlock(data, marks, slots, len(wanted))
+
+    def _header(self, file: DataFile) -> list[str]:
+        marks = _marks(self._dialect, file)
+        with unreadable(file.shown), _open(file) as stream:
+            first = _RowReader(stream, marks).first()
+        header = _names(first, marks)
+        if header is None:
+            raise SourceError(
+                "source.bad-header",
+                f"The first line of {file.shown} is no header in the declared dialect.",
+                "Check `csv` in the schema (delimiter, quote, encoding) and that the first line names the columns.",
+            )
+        require_distinct(header, file.shown)
+        return header
+
+
+class _RowReader:
+    """Cuts a stream of bytes at the ends of rows."""
+
+    def __init__(self, stream: ByteStream, marks: Marks) -> None:
+        self._stream = stream
+        self._marks = marks
+        self._rest = stream.read(len(_BOM))
+        if marks.utf8 and self._rest == _BOM:
+            self._rest = b""
+
+    def first(self) -> NDArray[np.uint8] | None:
+        """The first row, without its line break; None when there is none of a reasonable length."""
+        data, ended = self._rest, False
+        while len(data) <= 2 * MAX_ROW and not ended:
+            chunk = self._stream.read(BLOCK)
+            ended = not chunk
+            data += chunk
+            array = np.frombuffer(data, np.uint8)
+            end = rows.row_end(array, 0, len(data), self._marks)
+            if end < len(data) or ended:
+                self._rest = data[end + 1 :]
+                line = data[:end].removesuffix(b"\r")
+                return np.frombuffer(line, np.uint8).copy() if 0 < len(line) <= MAX_ROW else None
+        return None
+
+    def blocks(self, size: int) -> Iterator[NDArray[np.uint8]]:
+        """Arrays of whole rows, each with its line break; rows longer than MAX_ROW may be left out."""
+        skipping = False
+        while True:
+            chunk = self._stream.read(size)
+            data = self._rest + chunk
+            if skipping:
+                end = data.find(b"\n")
+                data = data[end + 1 :] if end >= 0 else b""
+                skipping = end < 0
+            if not chunk:
+                if data:
+                    yield _array(data if data.endswith(b"\n") else data + b"\n")
+                return
+            cut = self._complete(data)
+            if cut:
+                yield _array(data[:cut])
+            self._rest = data[cut:]
+            if len(self._rest) > MAX_ROW + 1:
+                self._rest, skipping = b"", True
+
+    def _complete(self, data: bytes) -> int:
+        if not self._marks.multiline:
+            return data.rfind(b"\n") + 1
+        return int(rows.complete(np.frombuffer(data, np.uint8), len(data), self._marks))
+
+
+def require_columns(columns: Sequence[str], header: Sequence[str], shown: str) -> None:
+    """Refuses a table that lacks a column, naming close matches."""
+    known = set(header)
+    for column in columns:
+        if column not in known:
+            near = get_close_matches(column, header, n=3, cutoff=0.6)
+            near = near or [name for name in header if name.strip().lower() == column.strip().lower()]
+            fix = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+            raise SchemaError(
+                "source.unknown-column",
+                f"{shown} has no column {column!r}.",
+                f"{fix}Name the file's column in the attribute's `column`, or remove the attribute.",
+            )
+
+
+def require_distinct(header: Sequence[str], shown: str) -> None:
+    """Refuses a header that names a column twice; columns without a name are ignored."""
+    for name, count in Counter(header).items():
+        if name and count > 1:
+            raise SourceError(
+                "source.duplicate-column",
+                f"{shown} has two columns {name!r}.",
+                "Rename or remove one of them.",
+            )
+
+
+def _marks(dialect: Dialect, file: DataFile) -> Marks:
+    delimiter = dialect.delimiter or ("\t" if file.tabbed else ",")
+    quote = ord(dialect.quote) if dialect.quote else -1
+    escape = ord(dialect.escape) if dialect.escape else quote
+    return Marks(ord(delimiter), quote, escape, dialect.multiline, dialect.encoding == "utf-8")
+
+
+def _names(line: NDArray[np.uint8] | None, marks: Marks) -> list[str] | None:
+    """The fields of a header; None when it is malformed."""
+    if line is None or not rows.well_encoded(line, 0, len(line), marks.utf8):
+        return None
+    slots = np.arange(np.count_nonzero(line == marks.delimiter) + 1, dtype=np.int32)
+    starts, ends = np.empty((len(slots), 1), np.int32), np.empty((len(slots), 1), np.int32)
+    count = rows.split_row(line, 0, len(line), marks, slots, starts, ends, 0)
+    if count < 0:
+        return None
+    encoding = "utf-8" if marks.utf8 else "latin-1"
+    fields = (line[starts[k, 0] : ends[k, 0]].tobytes() for k in range(count))
+    return [field.decode(encoding) for field in fields]
+
+
+def _open(file: DataFile) -> AbstractContextManager[ByteStream]:
+    return gzip.open(file.path, "rb") if file.packed else file.path.open("rb")
+
+
+def _array(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(bytearray(data), np.uint8)

@@ -1,0 +1,126 @@
+"""Columns of text, and the values that an attribute reads from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.kernel.sources import parse
+from hushtable.kernel.sources.arrow import pa, pc
+from hushtable.kernel.sources.parse import States
+from hushtable.kernel.sources.rows import Bytes, Positions
+from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Attribute, Categorical
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The fields of one column: ``data[starts[row]:ends[row]]``; an empty field is a null."""
+
+    data: Bytes
+    starts: Positions
+    ends: Positions
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+@dataclass(frozen=True)
+class Values:
+    """What an attribute reads from a column: a number and a state (VALUE, NULL, OTHER) per row.
+
+    The number is an entry of the vocabulary for categories and booleans, a day number for dates.
+    """
+
+    numbers: NDArray[Any]
+    states: States
+
+
+class Vocabulary:
+    """Known texts and a hash table over them."""
+
+    def __init__(self, texts: Sequence[bytes], *, fold: bool) -> None:
+        self._fold = fold
+        self._known = np.frombuffer(b"".join(texts) or b"\0", np.uint8).copy()
+        ends = np.cumsum([len(text) for text in texts], dtype=np.int32)
+        self._ends = np.asarray(ends, np.int32)
+        self._starts = np.concatenate([np.zeros(1, np.int32), self._ends[:-1]])
+        self._table = np.full(1 << (2 * len(texts)).bit_length(), -1, np.int32)
+        parse.fill_table(self._table, self._known, self._starts, self._ends)
+
+    def match(self, texts: Texts) -> Values:
+        """Entry number of each text."""
+        numbers, states = np.empty(len(texts), np.int64), np.empty(len(texts), np.uint8)
+        parse.match_texts(
+            texts.data,
+            texts.starts,
+            texts.ends,
+            self._fold,
+            self._table,
+            self._known,
+            self._starts,
+            self._ends,
+            numbers,
+            states,
+        )
+        return Values(numbers, states)
+
+
+def read_integers(texts: Texts) -> Values:
+    """Whole numbers."""
+    numbers, states = np.empty(len(texts), np.int64), np.empty(len(texts), np.uint8)
+    parse.read_integers(texts.data, texts.starts, texts.ends, numbers, states)
+    return Values(numbers, states)
+
+
+def read_reals(texts: Texts) -> Values:
+    """The float64 nearest to each decimal number."""
+    numbers, states = np.empty(len(texts), np.float64), np.empty(len(texts), np.uint8)
+    if parse.check_reals(texts.data, texts.starts, texts.ends, numbers, states):
+        rows = np.flatnonzero(np.isnan(numbers))
+        data, offsets = parse.gather(texts.data, texts.starts, texts.ends, rows)
+        strings = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(data))
+        numbers[rows] = pc.cast(strings, pa.float64()).to_numpy()
+    return Values(numbers, states)
+
+
+def read_days(texts: Texts) -> Values:
+    """Day numbers."""
+    numbers, states = np.empty(len(texts), np.int64), np.empty(len(texts), np.uint8)
+    parse.read_days(texts.data, texts.starts, texts.ends, numbers, states)
+    return Values(numbers, states)
+
+
+def text_reader(attribute: Attribute, encoding: str) -> Callable[[Texts], Values]:
+    """How an attribute reads text."""
+    if isinstance(attribute, Categorical):
+        return Vocabulary([_bytes(text, encoding) for text in attribute.texts], fold=False).match
+    if attribute.kind == "boolean":
+        return Vocabulary([text.encode() for text in (*FALSE_TEXTS, *TRUE_TEXTS)], fold=True).match
+    return {"integer": read_integers, "real": read_reals, "date": read_days}[attribute.kind]
+
+
+def _bytes(text: str, encoding: str) -> bytes:
+    """The text as it stands in the file; one that the encoding cannot write never occurs (0 is not in any row)."""
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError:
+        return b"\0" + text.encode("utf-8", "surrogatepass")
+
+
+def from_arrow(array: Any) -> Texts:
+    """An Arrow array of strings or bytes, without copying the text; nulls become empty fields."""
+    if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
+        array = array.cast(pa.large_binary() if pa.types.is_binary(array.type) else pa.large_string())
+    if len(array) == 0:
+        return Texts(np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    _, offset_buffer, data_buffer = array.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int64)[array.offset : array.offset + len(array) + 1]
+    data = np.frombuffer(data_buffer if data_buffer is not None else b"", np.uint8)
+    starts, ends = offsets[:-1], offsets[1:]
+    if array.null_count:
+        ends = np.where(array.is_null().to_numpy(zero_copy_only=False), starts, ends)
+    return Texts(data, starts, ends)

@@ -1,0 +1,231 @@
+"""Columns of Arrow data, and the values that an attribute reads from them.
+
+What a column may be read as depends on its type alone, and is decided when the source is opened:
+
+=================  ==========================================================================================
+column             may be read as
+=================  ==========================================================================================
+text, decimal      anything, by the rules for text files
+dictionary         what its values may be read as
+whole number       integer, real, boolean (0 and 1), categorical (values that are whole numbers)
+floating point     the same; a number with a fraction is not an integer; NaN is not a number
+boolean            boolean, categorical (values true and false)
+date               date, categorical (as YYYY-MM-DD)
+timestamp          date (in UTC when the column has a time zone)
+null               anything
+=================  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import SchemaError
+from hushtable.kernel.sources import text
+from hushtable.kernel.sources.arrow import pa, pc
+from hushtable.kernel.sources.parse import HUGE, NULL, OTHER, VALUE
+from hushtable.kernel.sources.text import Texts, Values
+from hushtable.schema import FALSE_TEXTS, Attribute, Categorical
+
+_NUMERIC = frozenset({"integer", "real", "boolean", "categorical"})
+_READABLE: dict[str, frozenset[str]] = {
+    "text": frozenset({"integer", "real", "boolean", "categorical", "date"}),
+    "null": frozenset({"integer", "real", "boolean", "categorical", "date"}),
+    "integer": _NUMERIC,
+    "real": _NUMERIC,
+    "boolean": frozenset({"boolean", "categorical"}),
+    "day": frozenset({"date", "categorical"}),
+    "timestamp": frozenset({"date"}),
+}
+_DAYS_PER = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def family(arrow_type: Any) -> str | None:
+    """Which row of the table a column type belongs to; None for types that hold no single value."""
+    types = pa.types
+    if types.is_dictionary(arrow_type):
+        return family(arrow_type.value_type)
+    tests: list[tuple[Callable[[Any], bool], str]] = [
+        (types.is_string, "text"),
+        (types.is_large_string, "text"),
+        (types.is_string_view, "text"),
+        (types.is_decimal, "text"),
+        (types.is_boolean, "boolean"),
+        (types.is_integer, "integer"),
+        (types.is_floating, "real"),
+        (types.is_date, "day"),
+        (types.is_timestamp, "timestamp"),
+        (types.is_null, "null"),
+    ]
+    return next((name for test, name in tests if test(arrow_type)), None)
+
+
+def check_type(attribute: Attribute, arrow_type: Any) -> None:
+    """Refuses a column that the attribute cannot read, whatever it holds."""
+    found = family(arrow_type)
+    allowed = found is not None and attribute.kind in _READABLE[found]
+    if allowed and isinstance(attribute, Categorical):
+        allowed = found in ("text", "null", "day") or bool(_entries(attribute, found or ""))
+    if not allowed:
+        raise SchemaError(
+            "source.column-type",
+            f"The column {attribute.column!r} has type {arrow_type}, which attribute {attribute.name!r} "
+            f"of type {attribute.kind} cannot read.",
+            "Change the attribute's `type` or `values`, or convert the column.",
+        )
+
+
+def _entries(attribute: Categorical, found: str) -> dict[int, int]:
+    """Category number by the whole number that stands for it; booleans are 0 and 1."""
+    if found == "boolean":
+        known = {"false": 0, "true": 1}
+        return {known[t]: entry for entry, t in enumerate(attribute.texts) if t in known}
+    return {int(t): entry for entry, t in enumerate(attribute.texts) if _is_whole(t)}
+
+
+def _is_whole(given: str) -> bool:
+    digits = given.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) <= 18 and str(int(given)) == given
+
+
+class TypedReader:
+    """How one attribute reads Arrow arrays."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        self._attribute = attribute
+        self._text = text.text_reader(attribute, "utf-8")
+
+    def read(self, array: Any) -> Values:
+        """Values of a column of a type that ``check_type`` has accepted."""
+        if isinstance(array.type, pa.BaseExtensionType):
+            array = array.storage
+        if pa.types.is_dictionary(array.type):
+            return self._dictionary(array)
+        found = family(array.type)
+        if found == "null":
+            return Values(np.zeros(len(array), np.int64), np.full(len(array), NULL, np.uint8))
+        if found == "text" or (found == "day" and self._attribute.kind == "categorical"):
+            return self._text(as_texts(array))
+        if found in ("day", "timestamp"):
+            return Values(_days(array), _states(array))
+        if found == "boolean":
+            return self._whole(_filled(array.cast(pa.int8()), np.int64), _states(array), found)
+        if found == "integer":
+            return self._whole(_whole_numbers(array), _states(array), found)
+        return self._floats(array)
+
+    def _dictionary(self, array: Any) -> Values:
+        known = self.read(array.dictionary)
+        indices, states = _filled(array.indices, np.int64), _states(array.indices)
+        if len(known.states) == 0:
+            return Values(np.zeros(len(array), known.numbers.dtype), states)
+        return Values(known.numbers[indices], np.where(states == NULL, states, known.states[indices]))
+
+    def _whole(self, numbers: NDArray[np.int64], states: NDArray[np.uint8], found: str) -> Values:
+        if self._attribute.kind == "integer":
+            return Values(numbers, states)
+        if self._attribute.kind == "real":
+            return Values(numbers.astype(np.float64), states)
+        if isinstance(self._attribute, Categorical):
+            entries = _entries(self._attribute, found)
+        else:
+            entries = {0: 0, 1: len(FALSE_TEXTS)}  # where the boolean vocabulary has its true texts
+        return _looked_up(numbers, states, entries)
+
+    def _floats(self, array: Any) -> Values:
+        numbers, states = _filled(array.cast(pa.float64()), np.float64), _states(array)
+        if self._attribute.kind == "real":
+            return Values(
+                numbers, np.where(np.isnan(numbers) & (states == VALUE), OTHER, states).astype(np.uint8)
+            )
+        whole = np.isfinite(numbers) & (np.floor(numbers) == numbers)
+        states = np.where((states == VALUE) & ~whole, OTHER, states).astype(np.uint8)
+        clipped = np.clip(np.where(whole, numbers, 0.0), -float(HUGE), float(HUGE)).astype(np.int64)
+        return self._whole(clipped, states, "real")
+
+
+def as_texts(array: Any) -> Texts:
+    """A column as the text that a file would hold."""
+    if family(array.type) != "text" or pa.types.is_decimal(array.type):
+        array = array.cast(pa.string())
+    return text.from_arrow(array)
+
+
+def as_keys(array: Any) -> Texts:
+    """A column as bytes that are equal when, and only when, the values are; nulls are empty."""
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    found = family(array.type)
+    if found == "integer":
+        return _fixed(_whole_numbers(array), _states(array))
+    if found == "real":
+        numbers = _filled(array.cast(pa.float64()), np.float64)
+        missing = np.isnan(numbers) | (_states(array) == NULL)
+        return _fixed(numbers + 0.0, np.where(missing, NULL, VALUE))
+    if pa.types.is_fixed_size_binary(array.type):
+        array = array.cast(pa.large_binary())
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        return text.from_arrow(array)
+    return as_texts(array)
+
+
+def check_key_type(column: str, arrow_type: Any) -> str:
+    """The family of a person column, which must be the same in all files."""
+    if pa.types.is_binary(arrow_type) or pa.types.is_large_binary(arrow_type):
+        return "binary"
+    if pa.types.is_fixed_size_binary(arrow_type):
+        return "binary"
+    found = family(arrow_type)
+    if found in ("text", "integer", "real"):
+        return found
+    raise SchemaError(
+        "source.column-type",
+        f"The person column {column!r} has type {arrow_type}, which cannot identify a person.",
+        "Use a column of text, bytes or numbers.",
+    )
+
+
+def _fixed(numbers: NDArray[Any], states: NDArray[Any]) -> Texts:
+    starts = np.arange(0, 8 * len(numbers), 8, dtype=np.int64)
+    return Texts(
+        np.ascontiguousarray(numbers).view(np.uint8), starts, np.where(states == NULL, starts, starts + 8)
+    )
+
+
+def _looked_up(numbers: NDArray[np.int64], states: NDArray[np.uint8], entries: dict[int, int]) -> Values:
+    known = np.array(sorted(entries), np.int64)
+    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    positions = np.array([entries[int(number)] for number in known], np.int64)
+    missing = (known[at] != numbers) & (states == VALUE)
+    return Values(positions[at], np.where(missing, OTHER, states).astype(np.uint8))
+
+
+def _days(array: Any) -> NDArray[np.int64]:
+    if pa.types.is_date32(array.type):
+        return _filled(array.cast(pa.int32()), np.int64)
+    per_day = _DAYS_PER["ms" if pa.types.is_date64(array.type) else array.type.unit]
+    return _filled(array.cast(pa.int64()), np.int64) // per_day
+
+
+def _whole_numbers(array: Any) -> NDArray[np.int64]:
+    if pa.types.is_uint64(array.type):
+        return np.minimum(_filled(array, np.uint64), np.uint64(HUGE)).astype(np.int64)
+    return np.clip(_filled(array, np.int64), -HUGE, HUGE)
+
+
+def _filled(array: Any, dtype: Any) -> NDArray[Any]:
+    if array.null_count:
+        array = pc.fill_null(array, 0)
+    return array.to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+
+
+def _states(array: Any) -> NDArray[np.uint8]:
+    if array.null_count == 0:
+        return np.full(len(array), VALUE, np.uint8)
+    return np.where(array.is_null().to_numpy(zero_copy_only=False), NULL, VALUE).astype(np.uint8)
