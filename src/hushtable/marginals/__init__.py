@@ -1,7 +1,7 @@
 """Marginals, residuals and workloads: the public algebra, on axis numbers and flat arrays, free of data access."""
 
 from hushtable.marginals.algebra import centre, decompose, lift, reconstruct
-from hushtable.marginals.fused import assemble, centre_all, lift_all, project
+from hushtable.marginals.fused import accumulate, assemble, centre_all, lift_all, project
 from hushtable.marginals.incidence import Incidence
 from hushtable.marginals.layout import AttributeSet, Layout, closure, sorted_sets, subsets
 from hushtable.marginals.workload import Domain, ResolvedWorkload, Workload, marginal_label
@@ -13,6 +13,7 @@ __all__ = [
     "Layout",
     "ResolvedWorkload",
     "Workload",
+    "accumulate",
     "assemble",
     "centre",
     "centre_all",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals.incidence import Incidence
-from hushtable.marginals.kernels import assemble_sets, centre_sets, lift_sets, sum_axis
+from hushtable.marginals.kernels import accumulate_sets, assemble_sets, centre_sets, lift_sets, sum_axis
 from hushtable.marginals.layout import AttributeSet, Layout
 from hushtable.marginals.threads import in_ranges
 
@@ -48,7 +48,7 @@ def lift_all(layout: Layout, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """``algebra.lift`` of every set of the layout."""
     _require_length(counts, layout, np.int64)
     lifted = counts.copy()
-    in_ranges(lift_sets, np.diff(layout.offsets), layout.offsets, shapes(layout), lifted)
+    in_ranges(lift_sets, layout.lengths, layout.offsets, layout.shapes, lifted)
     return lifted
 
 
@@ -60,7 +60,7 @@ def centre_all(
     divide = np.ones(len(layout.sets)) if scale is None else np.ascontiguousarray(scale, np.float64)
     centred = np.empty(layout.cells)
     source = np.ascontiguousarray(values)
-    in_ranges(centre_sets, np.diff(layout.offsets), layout.offsets, shapes(layout), divide, source, centred)
+    in_ranges(centre_sets, layout.lengths, layout.offsets, layout.shapes, divide, source, centred)
     return centred
 
 
@@ -71,12 +71,12 @@ def assemble(
     _require_length(centred, residuals, np.float64)
     pairs = Incidence.between(target.sets, residuals) if incidence is None else incidence
     flat = np.empty(target.cells)
-    work = np.diff(target.offsets) * np.diff(pairs.starts)
+    work = target.lengths * np.diff(pairs.starts)
     in_ranges(
         assemble_sets,
         work,
         target.offsets,
-        shapes(target),
+        target.shapes,
         pairs.starts,
         pairs.members,
         pairs.masks,
@@ -87,11 +87,33 @@ def assemble(
     return flat
 
 
-def shapes(layout: Layout) -> NDArray[np.int64]:
-    """One row per set: its axis lengths, right-aligned, 0 where the set has fewer axes than the largest."""
-    width = max(map(len, layout.sets), default=0)
-    rows = [(0,) * (width - len(s)) + layout.shape(s) for s in layout.sets]
-    return np.array(rows, np.int64).reshape(len(rows), width)
+def accumulate(
+    marginals: Layout, values: NDArray[Any], weights: NDArray[np.float64], target: Layout
+) -> NDArray[np.float64]:
+    """For each set of ``target``: the weighted sum, over the marginals that contain it, of those summed to it."""
+    _require_length(values, marginals, None)
+    pairs = Incidence.between(marginals.sets, target)
+    there = np.flatnonzero(pairs.members >= 0)
+    by_target = there[np.argsort(pairs.members[there], kind="stable")]
+    counts = np.bincount(pairs.members[there], minlength=len(target.sets))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    owners = pairs.owners[by_target]
+    work = np.bincount(pairs.members[by_target], marginals.lengths[owners], len(target.sets))
+    flat = np.empty(target.cells)
+    in_ranges(
+        accumulate_sets,
+        work.astype(np.int64),
+        target.offsets,
+        starts,
+        owners,
+        pairs.masks[by_target],
+        marginals.shapes,
+        marginals.offsets,
+        np.ascontiguousarray(weights, np.float64),
+        np.ascontiguousarray(values),
+        flat,
+    )
+    return flat
 
 
 Jobs = tuple[list[tuple[int, ...]], list[tuple[int, ...]]]

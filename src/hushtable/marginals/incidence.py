@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, combinations
 
 import numpy as np
@@ -31,23 +31,10 @@ class Incidence:
     masks: NDArray[np.int64]
     """Bit ``width - len(gamma) + j`` says that the residual has the ``j``-th attribute of its marginal."""
 
-    @classmethod
-    def between(cls, marginals: Sequence[AttributeSet], residuals: Layout) -> Incidence:
-        """All pairs of the given marginals with the sets of ``residuals``."""
-        width = max(map(len, marginals), default=0)
-        counts = np.fromiter((1 << len(s) for s in marginals), np.int64, len(marginals))
-        starts = np.zeros(len(marginals) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
-        index = residuals.index
-        members = np.fromiter(
-            (index.get(tau, -1) for gamma in marginals for tau in subsets(gamma)), np.int64, int(starts[-1])
-        )
-        masks = np.fromiter(
-            chain.from_iterable(subset_masks(len(s), width - len(s)) for s in marginals),
-            np.int64,
-            int(starts[-1]),
-        )
-        return cls(starts, members, np.repeat(np.arange(len(marginals)), counts), masks)
+    @staticmethod
+    def between(marginals: Sequence[AttributeSet], residuals: Layout) -> Incidence:
+        """All pairs of the given marginals with the sets of ``residuals``; the last few are remembered."""
+        return _between(tuple(marginals), residuals)
 
     def superset_sums(self, values: NDArray[np.float64], residuals: int) -> NDArray[np.float64]:
         """For each residual the sum of ``values`` over the marginals that contain it."""
@@ -65,3 +52,21 @@ def subset_masks(order: int, shift: int) -> tuple[int, ...]:
     """Bit masks of the subsets of ``order`` attributes, in the order of ``subsets``, moved left by ``shift``."""
     chosen = chain.from_iterable(combinations(range(order), k) for k in range(order + 1))
     return tuple(sum(1 << (axis + shift) for axis in axes) for axes in chosen)
+
+
+@lru_cache(maxsize=4)
+def _between(marginals: tuple[AttributeSet, ...], residuals: Layout) -> Incidence:
+    width = max(map(len, marginals), default=0)
+    counts = np.fromiter((1 << len(s) for s in marginals), np.int64, len(marginals))
+    starts = np.zeros(len(marginals) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    index = residuals.index
+    members = np.fromiter(
+        (index.get(tau, -1) for gamma in marginals for tau in subsets(gamma)), np.int64, int(starts[-1])
+    )
+    masks = np.fromiter(
+        chain.from_iterable(subset_masks(len(s), width - len(s)) for s in marginals),
+        np.int64,
+        int(starts[-1]),
+    )
+    return Incidence(starts, members, np.repeat(np.arange(len(marginals)), counts), masks)

@@ -145,3 +145,64 @@ def assemble_sets(
                         break
                     at -= stride[axis] * n
                     position[axis] = 0
+
+
+@njit(cache=True, nogil=True)
+def accumulate_sets(
+    first: int,
+    last: int,
+    offsets: Ints,
+    starts: Ints,
+    owners: Ints,
+    masks: Ints,
+    shapes: Ints,
+    source_offsets: Ints,
+    weights: Any,
+    source: Any,
+    flat: Any,
+) -> None:
+    """For each target set: the sum over the marginals above it of weight times that marginal summed to the set.
+
+    The transpose of ``assemble_sets``: ``owners[starts[t]:starts[t + 1]]`` are the marginals above target ``t``, with
+    ``masks`` the axes that both have.
+    """
+    width = shapes.shape[1]
+    position = np.zeros(width + 1, np.int64)
+    stride = np.zeros(width + 1, np.int64)
+    for t in range(first, last):
+        for c in range(offsets[t], offsets[t + 1]):
+            flat[c] = 0.0
+        for owner in range(starts[t], starts[t + 1]):
+            s, mask = owners[owner], masks[owner]
+            step = np.int64(1)
+            for axis in range(width - 1, -1, -1):
+                n = shapes[s, axis]
+                position[axis] = 0
+                stride[axis] = 0
+                if n > 0 and mask >> axis & 1:
+                    stride[axis] = step
+                    step *= n
+            inner = shapes[s, width - 1] if width > 0 and shapes[s, width - 1] > 0 else 1
+            along = width > 0 and stride[width - 1] == 1
+            at = offsets[t]
+            c = source_offsets[s]
+            while c < source_offsets[s + 1]:
+                if along:
+                    for i in range(inner):
+                        flat[at + i] += source[c + i] * weights[s]
+                else:
+                    total = 0.0
+                    for i in range(inner):
+                        total += source[c + i]
+                    flat[at] += total * weights[s]
+                c += inner
+                for axis in range(width - 2, -1, -1):
+                    n = shapes[s, axis]
+                    if n == 0:
+                        break
+                    position[axis] += 1
+                    at += stride[axis]
+                    if position[axis] < n:
+                        break
+                    at -= stride[axis] * n
+                    position[axis] = 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,25 @@ class Layout:
     sets: tuple[AttributeSet, ...]
     offsets: NDArray[np.int64] = field(init=False, repr=False, compare=False)
     index: dict[AttributeSet, int] = field(init=False, repr=False, compare=False)
+    lengths: NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    """Cells of each set."""
+    shapes: NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    """One row per set: its axis lengths, right-aligned, 0 where the set has fewer axes than the largest."""
 
     def __post_init__(self) -> None:
-        lengths = [prod(self.sizes[i] for i in s) for s in self.sets]
+        shapes = _shapes(self.sizes, self.sets)
+        lengths = np.where(shapes == 0, 1, shapes).prod(axis=1)
+        if np.where(shapes == 0, 1.0, shapes).prod(axis=1).sum() >= 2.0**62:
+            raise WorkloadError(
+                "workload.too-large",
+                "The marginals have more cells than can be numbered.",
+                "Lower --order, use coarser bins, or ask for fewer marginals.",
+            )
         offsets = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "lengths", lengths)
+        object.__setattr__(self, "shapes", shapes)
         object.__setattr__(self, "index", {s: k for k, s in enumerate(self.sets)})
 
     @property
@@ -57,6 +69,13 @@ class Layout:
         """The cells of one set inside ``flat``, shaped; a view, never a copy."""
         k = self.index[attributes]
         return flat[self.offsets[k] : self.offsets[k + 1]].reshape(self.shape(attributes))
+
+
+def _shapes(sizes: tuple[int, ...], sets: tuple[AttributeSet, ...]) -> NDArray[np.int64]:
+    width = max(map(len, sets), default=0)
+    filler = len(sizes)
+    axes = np.array([(filler,) * (width - len(s)) + s for s in sets], np.int64).reshape(len(sets), width)
+    return np.array((*sizes, 0), np.int64)[axes]
 
 
 def sorted_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import combinations
@@ -16,9 +16,10 @@ from math import comb, prod
 from os import PathLike
 from typing import Protocol
 
-from hushtable.errors import WorkloadError
+from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals.layout import MAX_SETS, AttributeSet, Layout, closure
 from hushtable.marginals.workload_file import read_workload_file
+from hushtable.privacy.amounts import exact
 
 Weight = int | float | str | Decimal | Fraction
 
@@ -141,12 +142,11 @@ def marginal_label(attributes: AttributeSet, names: Sequence[str]) -> str:
 def parse_weight(value: Weight) -> Fraction | None:
     """The exact positive value of a weight (floats as they print), or None when it is not one."""
     try:
-        if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-            return None
-        exact = Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
-    except (ValueError, TypeError, ZeroDivisionError, OverflowError, InvalidOperation):
+        weight = exact(value, "weight")
+        usable = weight > 0 and 0.0 < float(weight) < math.inf
+    except (BudgetError, OverflowError):
         return None
-    return exact if exact > 0 else None
+    return weight if usable else None
 
 
 def _weights(weights: Sequence[Weight] | None, count: int) -> tuple[Fraction, ...]:
@@ -158,7 +158,7 @@ def _weights(weights: Sequence[Weight] | None, count: int) -> tuple[Fraction, ..
             f"The workload has {count} marginals and {len(weights)} weights.",
             "Give one weight for each marginal, or none.",
         )
-    exact = [parse_weight(float(w) if hasattr(w, "dtype") else w) for w in weights]
+    exact = [parse_weight(w) for w in weights]
     for k, weight in enumerate(exact):
         if weight is None:
             raise _error(

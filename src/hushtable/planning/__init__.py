@@ -1,8 +1,43 @@
 """Data-free planning: how much noise each measurement gets, what it costs and how large the errors will be."""
 
+from hushtable.planning.batch import (
+    BatchPlan,
+    IdentityPlan,
+    cell_cumulants,
+    marginal_error_model,
+    plan_identity,
+    plan_residuals,
+    residual_error_model,
+)
 from hushtable.planning.conditional import conditional_plan
+from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
+from hushtable.planning.limits import MAX_ROWS, MemoryNeed, check_arithmetic, check_memory, memory_need
 from hushtable.planning.minimax import MinimaxPlan, minimax_variances
 from hushtable.planning.problem import Problem
 from hushtable.planning.residual import OBJECTIVES, residual_plan
+from hushtable.planning.targets import budget_for
 
-__all__ = ["OBJECTIVES", "MinimaxPlan", "Problem", "conditional_plan", "minimax_variances", "residual_plan"]
+__all__ = [
+    "MAX_ROWS",
+    "OBJECTIVES",
+    "BatchPlan",
+    "CellNoise",
+    "ErrorModel",
+    "Errors",
+    "IdentityPlan",
+    "MemoryNeed",
+    "MinimaxPlan",
+    "Problem",
+    "budget_for",
+    "cell_cumulants",
+    "check_arithmetic",
+    "check_memory",
+    "conditional_plan",
+    "marginal_error_model",
+    "memory_need",
+    "minimax_variances",
+    "plan_identity",
+    "plan_residuals",
+    "residual_error_model",
+    "residual_plan",
+]

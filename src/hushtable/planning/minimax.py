@@ -168,7 +168,7 @@ def _own_residuals(matrix: csr_array) -> np.ndarray:
     """For each row a column that only this row has, or -1."""
     by_column = csc_array(matrix)
     single = np.flatnonzero(np.diff(by_column.indptr) == 1)
-    own = np.full(matrix.shape[0], -1)
+    own = np.full(len(matrix.indptr) - 1, -1)
     own[by_column.indices[by_column.indptr[single]]] = single
     return own
 

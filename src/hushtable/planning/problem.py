@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,9 +54,9 @@ class Problem:
             np.array([float(w) for w in weights]),
             residuals,
             Incidence.between(sets, residuals),
-            np.array([prod((lengths[i] - 1) / lengths[i] for i in s) for s in kept]),
-            np.diff(residuals.offsets).astype(np.float64),
-            np.array([float(prod(lengths[i] for i in s)) for s in sets]),
+            prices(residuals),
+            residuals.lengths.astype(np.float64),
+            Layout(lengths, sets).lengths.astype(np.float64),
         )
 
     @classmethod
@@ -72,6 +71,12 @@ class Problem:
     def rho(self, s2: Floats) -> float:
         """Cost of measuring every residual with the given variances."""
         return float((self.price / (2 * s2)).sum())
+
+
+def prices(layout: Layout) -> Floats:
+    """p = prod (n - 1) / n of each set."""
+    lengths = np.where(layout.shapes == 0, np.inf, layout.shapes)
+    return (1.0 - 1.0 / lengths).prod(axis=1)
 
 
 def checked_sets(sizes: Sequence[int], marginals: Sequence[Sequence[int]]) -> tuple[AttributeSet, ...]:

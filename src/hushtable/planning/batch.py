@@ -1,0 +1,203 @@
+"""Exact plans that measure everything at once: residuals with correlated precision, or marginals independently.
+
+A plan is public: it depends on sizes, weights and the budget alone.  It lists mechanisms with exact parameters, says
+what they cost together, and predicts the errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import prod
+from typing import Literal
+
+import numpy as np
+
+from hushtable.errors import BudgetError
+from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload
+from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
+from hushtable.planning.problem import Problem
+from hushtable.planning.residual import plan_variances
+from hushtable.planning.rounding import fitted, grid_amount
+from hushtable.privacy import (
+    GaussianNoise,
+    LaplaceNoise,
+    Price,
+    ResidualNoise,
+    discrete_gaussian_variance,
+    discrete_laplace_kurtosis,
+    discrete_laplace_variance,
+    total_price,
+)
+
+SETTLED = 10.0
+"""From this parameter on a discrete Gaussian has it as its variance, beyond double precision."""
+
+NoiseKind = Literal["gaussian", "laplace"]
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """Every residual below a workload, each measured once with its own precision (1 / s2)."""
+
+    sizes: tuple[int, ...]
+    marginals: tuple[AttributeSet, ...]
+    residuals: tuple[AttributeSet, ...]
+    precisions: tuple[Fraction, ...]
+
+    @property
+    def layout(self) -> Layout:
+        """Where the measured integers lie in one flat array."""
+        return Layout(self.sizes, self.residuals)
+
+    def mechanisms(self) -> tuple[ResidualNoise, ...]:
+        """What is measured, in the order of ``residuals``."""
+        return tuple(
+            ResidualNoise(tuple(self.sizes[i] for i in s), precision)
+            for s, precision in zip(self.residuals, self.precisions, strict=True)
+        )
+
+    def price(self, rows: int = 1) -> Price:
+        """Exact cost for a person with at most ``rows`` rows."""
+        return total_price(self.mechanisms(), rows)
+
+    def error_model(self) -> ErrorModel:
+        """The errors that this plan will have, exactly."""
+        return residual_error_model(self.layout, self.precisions)
+
+    def errors(self, alpha: float = 0.05) -> Errors:
+        """Expected errors of the workload's marginals."""
+        return self.error_model().errors(self.marginals, alpha)
+
+
+@dataclass(frozen=True)
+class IdentityPlan:
+    """Every marginal of a workload measured with independent noise of equal size in its cells.
+
+    ``precisions`` are 1 / variance of the discrete Gaussian or 1 / scale of the discrete Laplace noise.
+    """
+
+    sizes: tuple[int, ...]
+    marginals: tuple[AttributeSet, ...]
+    noise: NoiseKind
+    precisions: tuple[Fraction, ...]
+
+    @property
+    def layout(self) -> Layout:
+        """Where the measured integers lie in one flat array."""
+        return Layout(self.sizes, self.marginals)
+
+    def mechanisms(self) -> tuple[GaussianNoise, ...] | tuple[LaplaceNoise, ...]:
+        """What is measured, in the order of ``marginals``."""
+        if self.noise == "gaussian":
+            return tuple(GaussianNoise(1 / p) for p in self.precisions)
+        return tuple(LaplaceNoise(1 / p) for p in self.precisions)
+
+    def price(self, rows: int = 1) -> Price:
+        """Exact cost for a person with at most ``rows`` rows."""
+        return total_price(self.mechanisms(), rows)
+
+    def error_model(self) -> ErrorModel:
+        """The errors of least squares over all these measurements."""
+        return marginal_error_model(self.layout, self.mechanisms())
+
+    def errors(self, alpha: float = 0.05) -> Errors:
+        """Expected errors of the workload's marginals after least squares."""
+        return self.error_model().errors(self.marginals, alpha)
+
+
+def plan_residuals(
+    workload: ResolvedWorkload, *, rho: Fraction, objective: str = "sum_variance", rows: int = 1
+) -> BatchPlan:
+    """The residual plan of ``residual_plan`` made exact; ``rho`` is per person with at most ``rows`` rows."""
+    limit = grid_amount(rho, "rho") / check_rows(rows) ** 2
+    problem = Problem.of_workload(workload)
+    variances = plan_variances(problem, float(limit), objective)
+    residuals = problem.residuals.sets
+    empty = BatchPlan(workload.sizes, workload.sets, residuals, ())
+
+    def cost(precisions: tuple[Fraction, ...]) -> Fraction:
+        return BatchPlan(empty.sizes, empty.marginals, residuals, precisions).price().rho
+
+    return BatchPlan(
+        workload.sizes, workload.sets, residuals, fitted((1.0 / variances).tolist(), limit, cost)
+    )
+
+
+def plan_identity(
+    workload: ResolvedWorkload, *, rho: Fraction | None = None, epsilon: Fraction | None = None, rows: int = 1
+) -> IdentityPlan:
+    """Independent noise per marginal: Gaussian when ``rho`` is given, Laplace when ``epsilon`` is.
+
+    The split minimises the weighted sum of the measured cells' variances: precision ~ sqrt(w n) for Gaussian noise,
+    1 / scale ~ (w n)^(1/3) for Laplace noise, with n the cells of a marginal.
+    """
+    if (rho is None) == (epsilon is None):
+        raise BudgetError("budget.currency", "Give either rho or epsilon.", "rho is for Gaussian noise.")
+    scale = check_rows(rows)
+    size = np.array([float(w) * prod(workload.sizes[i] for i in s) for s, w in _weighted(workload)])
+    if rho is not None:
+        limit, noise, share = grid_amount(rho, "rho") / scale**2, "gaussian", np.sqrt(size)
+        wanted = share / share.sum() * (2.0 * float(limit))
+    else:
+        limit, noise, share = grid_amount(epsilon or Fraction(0), "epsilon") / scale, "laplace", np.cbrt(size)
+        wanted = share / share.sum() * float(limit)
+
+    def cost(precisions: tuple[Fraction, ...]) -> Fraction:
+        total = sum(precisions, Fraction(0))
+        return total / 2 if noise == "gaussian" else total
+
+    return IdentityPlan(workload.sizes, workload.sets, noise, fitted(wanted.tolist(), limit, cost))
+
+
+def residual_error_model(layout: Layout, precisions: Sequence[Fraction]) -> ErrorModel:
+    """Errors of residuals measured once each, from the true variance of the discrete noise."""
+    variances = 1.0 / np.array([float(p) for p in precisions])
+    span = layout.lengths.astype(np.float64)
+    for k in np.flatnonzero(variances * span**2 < SETTLED).tolist():
+        cells = int(layout.lengths[k])
+        variances[k] = discrete_gaussian_variance(cells**2 / precisions[k]) / cells**2
+    raw = {(): GaussianNoise(1 / precisions[layout.index[()]])} if () in layout.index else {}
+    return ErrorModel(layout, variances, raw=raw)
+
+
+def marginal_error_model(
+    layout: Layout, noises: tuple[GaussianNoise, ...] | tuple[LaplaceNoise, ...]
+) -> ErrorModel:
+    """Errors of the residuals when marginals are measured with independent noise and combined by least squares.
+
+    A marginal with cell variance s gives an estimate of every residual below it with variance ``s n_gamma / n_tau``.
+    """
+    problem = Problem.of(layout.sizes, layout.sets, [1.0] * len(layout.sets))
+    cumulants = [cell_cumulants(noise) for noise in noises]
+    precision = np.array([1.0 / variance for variance, _ in cumulants])
+    combined = problem.pairs.superset_sums(precision / problem.cells, len(problem.span)) * problem.span
+    sources = tuple(
+        CellNoise(s, variance, fourth)
+        for s, (variance, fourth) in zip(layout.sets, cumulants, strict=True)
+        if fourth > 0.0
+    )
+    raw = {layout.sets[0]: noises[0]} if len(noises) == 1 else {}
+    return ErrorModel(problem.residuals, 1.0 / combined, sources, raw)
+
+
+def check_rows(rows: int) -> int:
+    """Rows per person, a whole number of at least 1."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise BudgetError("budget.rows", "Rows per person must be a whole number of at least 1.", "Give 1.")
+    return rows
+
+
+@lru_cache(maxsize=8192)
+def cell_cumulants(noise: GaussianNoise | LaplaceNoise) -> tuple[float, float]:
+    """True variance and fourth cumulant of the noise of one cell; discrete Gaussian noise counts as normal."""
+    if isinstance(noise, LaplaceNoise):
+        variance = discrete_laplace_variance(noise.scale)
+        return variance, variance**2 * discrete_laplace_kurtosis(noise.scale)
+    return discrete_gaussian_variance(noise.variance), 0.0
+
+
+def _weighted(workload: ResolvedWorkload) -> zip[tuple[AttributeSet, Fraction]]:
+    return zip(workload.sets, workload.weights, strict=True)

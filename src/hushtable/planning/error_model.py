@@ -1,0 +1,150 @@
+"""The errors of estimated marginals, before or after spending: variances, half-widths, expected L1.
+
+The model holds the variance of every residual's estimate and, where noise is not Gaussian, what its fourth cumulant
+needs.  A plan predicts with it; a reconstruction reports with it; both use the same arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.marginals import AttributeSet, Incidence, Layout
+from hushtable.planning.cumulants import power_sums
+from hushtable.planning.problem import prices
+from hushtable.planning.quantiles import (
+    discrete_gaussian_half_width,
+    discrete_laplace_half_width,
+    normal_spread,
+    spread,
+)
+from hushtable.privacy.mechanism import GaussianNoise, LaplaceNoise
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CellNoise:
+    """A marginal measured with independent, equal noise in every cell that is not Gaussian."""
+
+    attributes: AttributeSet
+    variance: float
+    fourth: float
+    """Fourth cumulant of the noise of one cell."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Expected errors of marginals, in the order asked for; infinite where something was never measured."""
+
+    sets: tuple[AttributeSet, ...]
+    std: Floats
+    """Standard deviation of one cell."""
+    half_width: Floats
+    """A cell lies this far from the truth, or less, with probability 1 - alpha."""
+    l1: Floats
+    """Expected sum of absolute errors of a table (normal law)."""
+    alpha: float
+
+
+@dataclass(frozen=True)
+class ErrorModel:
+    """What is known of the errors of residual estimates.
+
+    ``variances[k]`` is s2 of residual k: its centred estimate has covariance ``s2 prod (I - 11'/n)``.  ``raw`` names
+    marginals whose estimate is a single noisy integer per cell.  Residuals that are not listed are unknown, except
+    those with an attribute of size 1, which are zero.
+    """
+
+    residuals: Layout
+    variances: Floats
+    sources: tuple[CellNoise, ...] = ()
+    raw: Mapping[AttributeSet, GaussianNoise | LaplaceNoise] = field(default_factory=dict)
+
+    def cell_variances(self, sets: Sequence[AttributeSet]) -> Floats:
+        """Variance of a cell of each marginal: sum of ``s2 prod_tau (n - 1)/n prod_rest 1/n^2``."""
+        return self._cell_variances(sets, Incidence.between(sets, self.residuals))
+
+    def variance(self, attributes: AttributeSet) -> float:
+        """Variance of a cell of one marginal."""
+        return float(self.cell_variances([attributes])[0])
+
+    def half_widths(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> Floats:
+        """Half-width at level ``1 - alpha`` of a cell of each marginal."""
+        pairs = Incidence.between(sets, self.residuals)
+        variances = self._cell_variances(sets, pairs)
+        widths = np.sqrt(variances) * normal_spread(alpha)
+        if self.sources:
+            known = np.isfinite(variances) & (variances > 0)
+            fourth = self._fourth_cumulants(sets, pairs)
+            widths[known] = np.sqrt(variances[known]) * spread(alpha, fourth[known] / variances[known] ** 2)
+        for k, attributes in enumerate(sets):
+            noise = self.raw.get(attributes)
+            if noise is not None:
+                widths[k] = _integer_half_width(noise, alpha)
+        return widths
+
+    def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> Errors:
+        """Standard deviation, half-width and expected L1 of each marginal."""
+        std = np.sqrt(self.cell_variances(sets))
+        cells = Layout(self.residuals.sizes, tuple(sets)).lengths.astype(np.float64)
+        return Errors(tuple(sets), std, self.half_widths(sets, alpha), sqrt(2.0 / pi) * std * cells, alpha)
+
+    def excess_kurtosis(self, sets: Sequence[AttributeSet]) -> Floats:
+        """Excess kurtosis of a cell of each marginal (0 when all noise is Gaussian)."""
+        pairs = Incidence.between(sets, self.residuals)
+        return self._fourth_cumulants(sets, pairs) / self._cell_variances(sets, pairs) ** 2
+
+    def _cell_variances(self, sets: Sequence[AttributeSet], pairs: Incidence) -> Floats:
+        layout = self.residuals
+        trivial = (layout.shapes == 1).any(axis=1)
+        share = (
+            np.where(trivial, 0.0, self.variances) * prices(layout) * layout.lengths.astype(np.float64) ** 2
+        )
+        target = Layout(layout.sizes, tuple(sets))
+        variances = pairs.subset_sums(share, len(sets)) / target.lengths.astype(np.float64) ** 2
+        variances[self._unknown(target, pairs)] = np.inf
+        return variances
+
+    def _unknown(self, target: Layout, pairs: Incidence) -> NDArray[np.bool_]:
+        """Marginals with a residual that is neither listed nor zero by its sizes."""
+        informative = (self.residuals.shapes != 1).all(axis=1)
+        there = pairs.members >= 0
+        listed = np.zeros(len(pairs.members), bool)
+        listed[there] = informative[pairs.members[there]]
+        have = np.bincount(pairs.owners[listed], minlength=len(target.sets))
+        return have < 2 ** (target.shapes > 1).sum(axis=1)
+
+    def _fourth_cumulants(self, sets: Sequence[AttributeSet], pairs: Incidence) -> Floats:
+        return self._power_sums(4, np.array([s.fourth for s in self.sources]), sets, pairs)
+
+    def _power_sums(
+        self, power: int, factors: Floats, sets: Sequence[AttributeSet], pairs: Incidence
+    ) -> Floats:
+        layout = self.residuals
+        result = np.zeros(len(sets))
+        if not self.sources:
+            return result
+        measured = Incidence.between([s.attributes for s in self.sources], layout)
+        spread_over = Layout(layout.sizes, tuple(s.attributes for s in self.sources)).lengths.astype(
+            np.float64
+        )
+        variance = np.array([s.variance for s in self.sources])
+        above = measured.superset_sums(
+            factors / variance**power / spread_over ** (power - 1), len(layout.sets)
+        )
+        finite = np.where(np.isfinite(self.variances), self.variances, 0.0)
+        weight = finite * layout.lengths.astype(np.float64) ** 2
+        table = Layout(layout.sizes, tuple(sets)).shapes
+        power_sums(power, table, pairs.starts, pairs.members, pairs.masks, weight, above, result)
+        return result
+
+
+def _integer_half_width(noise: GaussianNoise | LaplaceNoise, alpha: float) -> float:
+    if isinstance(noise, LaplaceNoise):
+        return float(discrete_laplace_half_width(noise.scale, alpha))
+    return float(discrete_gaussian_half_width(noise.variance, alpha))

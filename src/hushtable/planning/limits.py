@@ -1,0 +1,84 @@
+"""What is refused from public sizes alone: overflow of 64-bit integers, and more memory than allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet, ResolvedWorkload, marginal_label
+
+MAX_ROWS = 2**36
+"""Tables of more rows than this are not supported; every bound below assumes it."""
+
+LARGEST = 2**62
+_DEVIATIONS = 64
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """Bytes that a batch release holds at once, from public sizes."""
+
+    counts: int
+    """Tabulated marginals and their projections."""
+    residuals: int
+    """Noisy integers and centred residuals."""
+    estimates: int
+    """Estimated marginals."""
+    tables: int
+    """Released columns: attributes, estimate, std, lower, upper."""
+
+    @property
+    def total(self) -> int:
+        """All of them together."""
+        return self.counts + self.residuals + self.estimates + self.tables
+
+
+def check_arithmetic(
+    sizes: Sequence[int],
+    sets: Sequence[AttributeSet],
+    precisions: Sequence[Fraction | float],
+    names: Sequence[str] = (),
+) -> None:
+    """Refuse residuals whose measured integers could leave 62 bits, whatever the data.
+
+    A lifted count is at most ``n_tau MAX_ROWS`` in size; the noise has the standard deviation
+    ``n_tau / sqrt(precision)`` and is allowed 64 of them.
+    """
+    for attributes, precision in zip(sets, precisions, strict=True):
+        cells = prod(int(sizes[i]) for i in attributes)
+        deviation = cells / float(precision) ** 0.5
+        if not cells * MAX_ROWS + _DEVIATIONS * deviation < LARGEST:
+            raise WorkloadError(
+                "workload.overflow",
+                f"The marginal {marginal_label(attributes, names)} has {cells:,} cells and a noise of about "
+                f"{deviation:.1e}, too large for exact 64-bit arithmetic.",
+                "Use coarser bins, fewer attributes per marginal (--order) or a larger budget.",
+            )
+
+
+def memory_need(workload: ResolvedWorkload) -> MemoryNeed:
+    """Estimate of the memory of a batch release of ``workload``."""
+    below = sum(prod(workload.sizes[i] for i in s) for s in workload.closure)
+    cells = workload.cells
+    widest = max((len(s) for s in workload.sets), default=0)
+    return MemoryNeed(8 * (cells + below), 16 * below, 8 * cells, (32 + 4 * widest) * cells)
+
+
+def check_memory(workload: ResolvedWorkload, *, memory: int) -> MemoryNeed:
+    """Refuse a workload that needs more than ``memory`` bytes; give back the estimate otherwise."""
+    need = memory_need(workload)
+    if need.total > memory:
+        raise WorkloadError(
+            "workload.too-large",
+            f"The workload has {len(workload.sets):,} marginals with {workload.cells:,} cells and needs about "
+            f"{_readable(need.total)} of memory; {_readable(memory)} are allowed.",
+            "Lower --order, use coarser bins, ask for fewer marginals, or allow more with --memory.",
+        )
+    return need
+
+
+def _readable(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.1f} MiB"

@@ -1,0 +1,112 @@
+"""How far a noisy cell may lie from the truth: half-widths of symmetric laws.
+
+Sums of Gaussians use the normal law.  Sums of Laplace noises use the symmetric variance-gamma law with the same
+variance and kurtosis: it is exact for one Laplace noise and tends to the normal law as many are added.  A single raw
+count with discrete noise has its exact integer half-width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, exp, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+from scipy.optimize import root_scalar
+from scipy.special import erfc, gammaln, ndtri
+
+from hushtable.errors import WorkloadError
+
+NEARLY_NORMAL = 1e-6
+"""Excess kurtosis below which the normal quantile is right to about 1e-7."""
+
+_MANY = 60
+
+
+def normal_spread(alpha: float) -> float:
+    """Half-width in standard deviations that a normal law exceeds with probability ``alpha``."""
+    return float(ndtri(1.0 - check_alpha(alpha) / 2.0))
+
+
+def spread(alpha: float, excess: ArrayLike) -> NDArray[np.float64]:
+    """Half-width in standard deviations for each excess kurtosis (0 is normal, 3 is Laplace), right to 1e-6."""
+    kurtosis = np.atleast_1d(np.asarray(excess, np.float64))
+    normal = normal_spread(alpha)
+    distinct, where = np.unique(np.where(kurtosis > NEARLY_NORMAL, kurtosis, 0.0), return_inverse=True)
+    positive = distinct[distinct > 0]
+    if len(positive) <= _MANY:
+        found = np.array([variance_gamma_spread(alpha, k) for k in positive.tolist()])
+    else:
+        grid = np.linspace(sqrt(positive[0]), sqrt(positive[-1]), _MANY)
+        curve = CubicSpline(grid, [variance_gamma_spread(alpha, g * g) for g in grid.tolist()])
+        found = np.asarray(curve(np.sqrt(positive)))
+    values = np.concatenate([np.full(len(distinct) - len(positive), normal), found])
+    return values[where].reshape(kurtosis.shape)
+
+
+def variance_gamma_spread(alpha: float, excess: float) -> float:
+    """Quantile of ``sqrt(G) N`` with ``G`` a Gamma variable of mean 1 and shape ``3 / excess``."""
+    shape = 3.0 / excess
+    scale, mass = _gamma_grid(shape)
+
+    def miss(h: float) -> float:
+        return float(mass @ erfc(h / np.sqrt(2.0 * scale))) - alpha
+
+    upper = 2.0 * normal_spread(alpha) + 1.0
+    while miss(upper) > 0:
+        upper *= 2.0
+    return _root(miss, 1e-9, upper)
+
+
+def _gamma_grid(shape: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points of a Gamma variable of mean 1 and their probabilities (trapezoids in its logarithm)."""
+
+    def excess_log(t: float) -> float:
+        return shape * (exp(t) - 1.0 - t) - 40.0
+
+    right = _root(excess_log, 0.0, 60.0)
+    left = max(_root(excess_log, -60.0 - 42.0 / shape, 0.0), -60.0)
+    t = np.linspace(left, right, 2001)
+    log_density = shape * np.log(shape) - gammaln(shape) + shape * (t - np.exp(t))
+    mass = np.exp(log_density) * (t[1] - t[0])
+    return np.exp(t), mass
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    return float(root_scalar(function, bracket=(low, high), method="brentq", xtol=1e-10).root)
+
+
+def discrete_gaussian_half_width(variance: Fraction, alpha: float) -> int:
+    """Smallest k such that an integer with P(x) ~ exp(-x^2 / (2 variance)) exceeds it with at most ``alpha``."""
+    check_alpha(alpha)
+    parameter = float(variance)
+    reach = ceil(sqrt(parameter) * 40.0) + 2
+    if reach > 4_000_000:
+        return ceil(sqrt(parameter) * normal_spread(alpha))
+    x = np.arange(reach, dtype=np.float64)
+    tail = np.exp(-(x**2) / (2.0 * parameter))[::-1].cumsum()[::-1]
+    total = 2.0 * tail[0] - 1.0
+    beyond = 2.0 * np.append(tail[1:], 0.0) / total
+    return int(np.argmax(beyond <= alpha))
+
+
+def discrete_laplace_half_width(scale: Fraction, alpha: float) -> int:
+    """Smallest k such that an integer with P(x) ~ exp(-|x| / scale) exceeds it with at most ``alpha``.
+
+    P(|x| > k) = 2 q^(k + 1) / (1 + q) with q = exp(-1 / scale).
+    """
+    check_alpha(alpha)
+    decay = 1.0 / float(scale)
+    needed = -np.log(alpha * (1.0 + exp(-decay)) / 2.0) / decay - 1.0
+    return max(0, ceil(needed - 1e-12))
+
+
+def check_alpha(alpha: float) -> float:
+    """Refuse what is not a probability of missing."""
+    if not (isinstance(alpha, int | float) and 0.0 < alpha < 1.0):
+        raise WorkloadError(
+            "planning.alpha", "alpha must lie strictly between 0 and 1.", "Give --alpha 0.05."
+        )
+    return float(alpha)

@@ -1,0 +1,114 @@
+"""The budget that a wanted accuracy needs: planning read backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet, ResolvedWorkload
+from hushtable.planning.batch import BatchPlan, IdentityPlan, check_rows, plan_identity, plan_residuals
+from hushtable.privacy.budget import UNIT
+
+REFERENCE = 1e-6
+"""A budget so small that discrete noise is as good as continuous."""
+
+STRATEGIES = ("residual-planner", "identity", "identity-laplace")
+
+
+def budget_for(
+    workload: ResolvedWorkload,
+    target: Mapping[Sequence[str | int], float],
+    *,
+    alpha: float = 0.05,
+    strategy: str = "residual-planner",
+    objective: str = "sum_variance",
+    rows: int = 1,
+) -> Fraction:
+    """The smallest rho (epsilon for ``identity-laplace``) at which every half-width in ``target`` is met.
+
+    ``target`` maps marginals of the workload (names or axis numbers) to half-widths at level ``1 - alpha``.  Variances
+    scale as 1 / rho and Laplace widths as 1 / epsilon, so one plan at a reference budget gives the answer; it is
+    rounded up to the ledger's grid and checked.  Raw counts move in whole steps: where they are wanted,
+    bisection finds the budget.
+    """
+    wanted = _resolved(workload, target)
+    sets = tuple(wanted)
+    goal = np.array([wanted[s] for s in sets])
+    build, power = _builder(workload, strategy, objective)
+    scale = check_rows(rows)
+
+    def enough(budget: float) -> bool:
+        return bool((build(_up(budget)).error_model().half_widths(sets, alpha) <= goal).all())
+
+    model = build(_up(REFERENCE)).error_model()
+    smooth = replace(model, raw={}).half_widths(sets, alpha)
+    needed = REFERENCE * float(np.max(smooth / goal)) ** power * (1.0 + 2.0**-38)
+    if any(s in model.raw for s in sets) or not enough(needed):
+        needed = _smallest(needed, enough)
+    return _up(needed * (scale**2 if power == 2 else scale))
+
+
+def _smallest(start: float, enough: Callable[[float], bool]) -> float:
+    low, high = start, start
+    while enough(low):
+        low /= 2.0
+    while not enough(high):
+        high *= 2.0
+    while high / low > 1.0 + 1e-9:
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _builder(
+    workload: ResolvedWorkload, strategy: str, objective: str
+) -> tuple[Callable[[Fraction], BatchPlan | IdentityPlan], int]:
+    if strategy == "residual-planner":
+        return lambda budget: plan_residuals(workload, rho=budget, objective=objective), 2
+    if strategy == "identity":
+        return lambda budget: plan_identity(workload, rho=budget), 2
+    if strategy == "identity-laplace":
+        return lambda budget: plan_identity(workload, epsilon=budget), 1
+    raise WorkloadError(
+        "planning.strategy",
+        "A budget can be derived from accuracy only for strategies whose errors are known beforehand.",
+        f"Choose one of {', '.join(STRATEGIES)}.",
+    )
+
+
+def _resolved(
+    workload: ResolvedWorkload, target: Mapping[Sequence[str | int], float]
+) -> dict[AttributeSet, float]:
+    axis_of = {name: k for k, name in enumerate(workload.names)}
+    known = set(workload.sets)
+    found: dict[AttributeSet, float] = {}
+    for marginal, width in target.items():
+        axes = [axis_of.get(a, -1) if isinstance(a, str) else int(a) for a in marginal]
+        attributes = tuple(sorted(axes))
+        if attributes not in known:
+            raise WorkloadError(
+                "planning.target",
+                "A target names a marginal that the workload does not have.",
+                "Add it to the workload.",
+            )
+        if not (np.isfinite(width) and width > 0):
+            raise WorkloadError(
+                "planning.target",
+                f"The half-width wanted for {workload.label(attributes)} is not positive and finite.",
+                "Give the number of records that an answer may be off by.",
+            )
+        found[attributes] = float(width)
+    if not found:
+        raise WorkloadError(
+            "planning.target", "No target is given.", "Name at least one marginal and a half-width."
+        )
+    return found
+
+
+def _up(budget: float) -> Fraction:
+    return Fraction(max(1, ceil(Fraction(budget) * UNIT)), UNIT)

@@ -1,0 +1,146 @@
+"""From noisy answers to estimates of every residual and marginal (GReM-MLE; aim-grem, Algorithm 3).
+
+Noisy residuals, or marginals with independent noise, become centred residual estimates.  Several estimates of a
+residual are averaged with their precisions as weights; marginals are sums of residuals, hence consistent with each
+other.  For Gaussian noise this is maximum likelihood, for other noise least squares.  All of it is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, sorted_sets
+from hushtable.planning import ErrorModel, Errors, cell_cumulants, marginal_error_model, residual_error_model
+from hushtable.privacy.mechanism import GaussianNoise, LaplaceNoise
+from hushtable.reconstruct.answers import Answers
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ResidualEstimates:
+    """Centred estimates of residuals, flat, with what is known of their errors.
+
+    ``values`` follow ``layout``; ``model`` has the same residuals.  A residual that is not in the layout was never
+    measured: it counts as zero, and the variance of what contains it is infinite.
+    """
+
+    layout: Layout
+    values: Floats
+    model: ErrorModel
+
+    @property
+    def precisions(self) -> Floats:
+        """1 / s2 of each residual."""
+        return 1.0 / self.model.variances
+
+    def residual(self, attributes: AttributeSet) -> Floats:
+        """The centred estimate of one residual, shaped (a view)."""
+        return self.layout.view(self.values, attributes)
+
+    def marginal(self, attributes: AttributeSet) -> Floats:
+        """The estimate of one marginal, shaped."""
+        target = Layout(self.layout.sizes, (attributes,))
+        return target.view(self.estimate_all(target), attributes)
+
+    def estimate_all(self, layout: Layout) -> Floats:
+        """The estimates of all marginals of ``layout`` in one flat array."""
+        return assemble(self.layout, self.values, layout)
+
+    def measured(self, attributes: AttributeSet) -> bool:
+        """Whether every residual below the marginal was measured (or is zero by its sizes)."""
+        return bool(np.isfinite(self.model.variance(attributes)))
+
+    def variance(self, attributes: AttributeSet) -> float:
+        """Variance of a cell of a marginal; infinite when a residual below it was never measured."""
+        return self.model.variance(attributes)
+
+    def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> Errors:
+        """Standard deviation, half-width and expected L1 of each marginal."""
+        return self.model.errors(sets, alpha)
+
+
+def from_residuals(
+    layout: Layout, answers: NDArray[np.int64], precisions: Sequence[Fraction]
+) -> ResidualEstimates:
+    """Estimates from lifted residuals with discrete Gaussian noise of variance ``n_tau^2 / precision``, each once."""
+    _require_one_each(layout, precisions)
+    values = centre_all(layout, answers, layout.lengths.astype(np.float64))
+    return ResidualEstimates(layout, values, residual_error_model(layout, precisions))
+
+
+def from_marginals(
+    layout: Layout, answers: NDArray[np.int64], noises: tuple[GaussianNoise, ...] | tuple[LaplaceNoise, ...]
+) -> ResidualEstimates:
+    """Estimates from marginals measured with independent noise in their cells.
+
+    A marginal ``gamma`` with cell variance s gives, for every ``tau`` below it, an estimate of that residual with
+    variance ``s n_gamma / n_tau``, independent of those for other ``tau``; they are averaged by precision.
+    """
+    _require_one_each(layout, noises)
+    model = marginal_error_model(layout, noises)
+    cells = layout.lengths.astype(np.float64)
+    weights = 1.0 / (np.array([cell_cumulants(noise)[0] for noise in noises]) * cells)
+    summed = accumulate(layout, answers, weights, model.residuals)
+    span = model.residuals.lengths.astype(np.float64)
+    values = centre_all(model.residuals, summed, 1.0 / (model.variances * span))
+    return ResidualEstimates(model.residuals, values, model)
+
+
+def from_answers(answers: Answers) -> ResidualEstimates:
+    """Estimates from what was measured, whichever form the measurement had."""
+    layout = answers.layout
+    if answers.query == "residual":
+        lengths = layout.lengths.tolist()
+        precisions = [n**2 / p for n, p in zip(lengths, answers.parameters, strict=True)]
+        return from_residuals(layout, answers.values, precisions)
+    if answers.noise == "gaussian":
+        return from_marginals(layout, answers.values, tuple(GaussianNoise(p) for p in answers.parameters))
+    return from_marginals(layout, answers.values, tuple(LaplaceNoise(p) for p in answers.parameters))
+
+
+def combine(estimates: Sequence[ResidualEstimates]) -> ResidualEstimates:
+    """One estimate of every residual from several independent ones, averaged by precision."""
+    if not estimates:
+        raise WorkloadError("reconstruct.empty", "There is nothing to combine.", "Measure something first.")
+    if len(estimates) == 1:
+        return estimates[0]
+    layout = Layout(estimates[0].layout.sizes, sorted_sets([s for e in estimates for s in e.layout.sets]))
+    precision = np.zeros(len(layout.sets))
+    values = np.zeros(layout.cells)
+    for estimate in estimates:
+        _add(layout, precision, values, estimate)
+    values /= np.repeat(precision, np.diff(layout.offsets))
+    sources = tuple(s for e in estimates for s in e.model.sources)
+    return ResidualEstimates(layout, values, ErrorModel(layout, 1.0 / precision, sources))
+
+
+def _add(layout: Layout, precision: Floats, values: Floats, estimate: ResidualEstimates) -> None:
+    """Add precisions, and values weighted by them, where the residuals of ``estimate`` lie in ``layout``."""
+    if estimate.layout.sizes != layout.sizes:
+        raise WorkloadError(
+            "reconstruct.sizes",
+            "The estimates belong to different domains.",
+            "Combine releases of one schema.",
+        )
+    own = estimate.precisions
+    where = np.array([layout.index[s] for s in estimate.layout.sets], np.int64)
+    lengths = np.diff(estimate.layout.offsets)
+    precision[where] += own
+    shift = np.repeat(layout.offsets[where] - estimate.layout.offsets[:-1], lengths)
+    values[np.arange(estimate.layout.cells) + shift] += np.repeat(own, lengths) * estimate.values
+
+
+def _require_one_each(layout: Layout, parameters: Sequence[object]) -> None:
+    if len(parameters) != len(layout.sets) or not parameters:
+        raise WorkloadError(
+            "reconstruct.noise",
+            f"{len(layout.sets)} answers come with {len(parameters)} noise parameters.",
+            "Give the noise of each measurement.",
+        )
