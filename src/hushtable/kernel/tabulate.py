@@ -1,0 +1,304 @@
+"""All marginals of a layout in one pass over integer codes.
+
+Records arrive in batches, wait in a small buffer, are counted by several threads and are forgotten.  The counts are
+exact and confidential: nothing here adds noise, and nothing outside the kernel may see them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import UsageError
+from hushtable.kernel.bitplanes import LANES, WORD, build_planes, expand, run_steps
+from hushtable.kernel.counting_plan import CountingPlan, build_plan
+from hushtable.kernel.histograms import count_tables
+from hushtable.marginals.layout import Layout
+
+Job = Callable[[], None]
+Codes = Sequence[NDArray[np.unsignedinteger[Any]]]
+
+NARROW: type[np.signedinteger[Any]] = np.int32
+NARROW_RECORDS = 2**31 - 1
+"""Counters are narrow while no count can exceed this; the number of records bounds every count."""
+
+LARGEST_BUFFER = 2**17
+BUFFER_BYTES = 2**26
+BLOCK_BYTES = 600_000
+LINE = 64
+PIECES_PER_THREAD = 8
+
+
+class Tabulator:
+    """Counts batches of records into the marginals of a layout.
+
+    >>> layout = Layout((2, 3), ((), (0, 1)))
+    >>> tabulator = Tabulator(layout, threads=1)
+    >>> tabulator.add([np.array([0, 1, 1], np.uint8), np.array([2, 0, 0], np.uint8)])
+    >>> tabulator.counts().tolist()
+    [3, 0, 0, 1, 2, 0, 0]
+    """
+
+    def __init__(self, layout: Layout, *, threads: int | None = None) -> None:
+        self._plan = build_plan(layout)
+        self._shape = _BufferShape(self._plan)
+        self._threads = _threads(threads)
+        self._jobs = _Jobs(self._plan, self._shape, self._threads)
+        self._records = 0
+        self._waiting = 0
+
+    def add(self, codes: Codes) -> None:
+        """Count a batch: one array of codes per attribute, all of one length.
+
+        A code that is not below its attribute's size counts as the last category; it never reaches another cell.
+        """
+        columns = _checked(codes, self._plan.layout.sizes)
+        length = len(columns[0]) if columns else 0
+        done = 0
+        while done < length:
+            taken = min(length - done, self._shape.records - self._waiting)
+            self._jobs.store(columns, done, done + taken, self._waiting)
+            self._waiting += taken
+            done += taken
+            if self._waiting == self._shape.records:
+                self._flush()
+
+    def counts(self) -> NDArray[np.int64]:
+        """The marginals of everything added so far, flat, in the order of the layout."""
+        self._flush()
+        return self._jobs.tables(self._records)
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._records += self._waiting
+            self._jobs.count(self._waiting, self._records)
+            self._waiting = 0
+
+
+def tabulate(batches: Iterable[Codes], layout: Layout) -> NDArray[np.int64]:
+    """The marginals of all batches together."""
+    tabulator = Tabulator(layout)
+    for codes in batches:
+        tabulator.add(codes)
+    return tabulator.counts()
+
+
+def memory_needed(layout: Layout, *, threads: int | None = None, records: int | None = None) -> int:
+    """An upper bound on the bytes that tabulation allocates, the result included, from public sizes.
+
+    ``records`` is a public bound on the number of records; without one, counters are assumed to become wide.
+    """
+    plan = build_plan(layout)
+    shape = _BufferShape(plan)
+    narrow = records is not None and records <= NARROW_RECORDS
+    counters = (4 if narrow else 12) * (plan.plane_cells + plan.histogram_cells)
+    scratch = _threads(threads) * (4 * shape.records + 8 * shape.span * shape.depth + 2 * LINE)
+    places = sum(int(part.nbytes) for expansion in plan.expansions for part in expansion)
+    program = 0 if plan.program is None else 3 * plan.program.nbytes
+    tables = 0 if plan.histograms is None else sum(int(part.nbytes) for part in plan.histograms)
+    return 8 * layout.cells + counters + shape.nbytes + scratch + places + program + tables
+
+
+def _threads(requested: int | None) -> int:
+    if requested is not None:
+        return max(1, requested)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _checked(codes: Codes, sizes: tuple[int, ...]) -> list[NDArray[Any]]:
+    columns = [np.asarray(column) for column in codes]
+    if len(columns) != len(sizes):
+        raise UsageError(
+            "tabulate.wrong-columns",
+            f"A batch has {len(columns)} columns where the layout has {len(sizes)} attributes.",
+            "Pass one array of codes per attribute, in the order of the schema.",
+        )
+    if any(column.ndim != 1 or column.dtype.kind not in "ui" for column in columns):
+        raise UsageError(
+            "tabulate.wrong-codes",
+            "A column of codes is not a one-dimensional array of integers.",
+            "Pass arrays of unsigned integers.",
+        )
+    if len({len(column) for column in columns}) > 1:
+        raise UsageError(
+            "tabulate.uneven-batch",
+            "The columns of a batch have different lengths.",
+            "Pass the same records in every column.",
+        )
+    return columns
+
+
+def _aligned(words: int) -> NDArray[np.uint64]:
+    """Zeros that begin at a cache line, so that no vector load crosses one."""
+    raw = np.zeros(words * 8 + LINE, np.uint8)
+    skip = -raw.ctypes.data % LINE
+    return raw[skip : skip + words * 8].view(np.uint64)
+
+
+class _BufferShape:
+    """How many records wait before they are counted, and how their planes are cut into blocks that stay in cache."""
+
+    def __init__(self, plan: CountingPlan) -> None:
+        sizes = plan.layout.sizes
+        self.axes = tuple(sorted({axis for attributes in plan.layout.sets for axis in attributes}))
+        largest = max((sizes[axis] for axis in self.axes), default=1)
+        self.dtype = np.min_scalar_type(largest - 1)
+        self.planes = 0 if plan.program is None else plan.program.planes
+        self.depth = 0 if plan.program is None else plan.program.depth
+        self.span = 512
+        while self.span > 64 and self.span * 8 * self.planes > BLOCK_BYTES:
+            self.span //= 2
+        per_record = self.dtype.itemsize * max(1, len(self.axes)) + self.planes / 8
+        block = self.span * WORD
+        blocks = int(min(BUFFER_BYTES / per_record, LARGEST_BUFFER) // block)
+        self.records = max(1, blocks) * block
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the waiting records and their planes."""
+        return self.records * len(self.axes) * self.dtype.itemsize + self.records // 8 * self.planes + LINE
+
+
+class _Jobs:
+    """The arrays of a tabulation, and its work cut into pieces that threads can do at the same time."""
+
+    def __init__(self, plan: CountingPlan, shape: _BufferShape, threads: int) -> None:
+        self._plan = plan
+        self._shape = shape
+        self._threads = threads
+        self._row = np.full(len(plan.layout.sizes), -1, np.int64)
+        self._row[list(shape.axes)] = np.arange(len(shape.axes))
+        self._last = np.array([plan.layout.sizes[axis] - 1 for axis in shape.axes], shape.dtype)
+        self._buffer = np.zeros((len(shape.axes), shape.records), shape.dtype)
+        self._planes = _aligned(shape.planes * shape.records // WORD)
+        self._plane_counters: NDArray[Any] = np.zeros(plan.plane_cells, NARROW)
+        self._table_counters: NDArray[Any] = np.zeros(plan.histogram_cells, NARROW)
+        self._pieces = [] if plan.program is None else plan.program.pieces(PIECES_PER_THREAD * threads)
+        self._table_rows = plan.histograms
+        if plan.histograms is not None:
+            tables = plan.histograms
+            self._table_rows = tables._replace(axis=self._row[tables.axis], last=self._row[tables.last])
+
+    def store(self, columns: Sequence[NDArray[Any]], first: int, stop: int, at: int) -> None:
+        """Copy records into the buffer; codes beyond an attribute's size become its last category."""
+        for row, axis in enumerate(self._shape.axes):
+            part = columns[axis][first:stop]
+            if part.dtype.kind == "i":
+                part = part.view(part.dtype.str.replace("i", "u"))
+            target = self._buffer[row, at : at + len(part)]
+            limit = self._plan.layout.sizes[axis] - 1
+            if limit >= np.iinfo(part.dtype).max:
+                target[:] = part
+            else:
+                np.minimum(part, part.dtype.type(limit), out=target, casting="unsafe")
+
+    def count(self, waiting: int, records: int) -> None:
+        """Count the waiting records; ``records`` is the number counted after that."""
+        if records > NARROW_RECORDS and self._plane_counters.dtype != np.int64:
+            self._plane_counters = self._plane_counters.astype(np.int64)
+            self._table_counters = self._table_counters.astype(np.int64)
+        words = -(-waiting // (WORD * LANES)) * LANES
+        self._buffer[:, waiting : words * WORD] = self._last[:, None]
+        self._run(self._building_jobs(words))
+        self._run(self._plane_jobs(words) + self._table_jobs(waiting))
+
+    def tables(self, records: int) -> NDArray[np.int64]:
+        """All tables of the layout."""
+        layout = self._plan.layout
+        out = np.empty(layout.cells, np.int64)
+        for position in self._plan.totals:
+            out[layout.offsets[position]] = records
+        self._run(self._expansion_jobs(records, out))
+        first = 0
+        for position in self._plan.histogram_positions:
+            target = out[layout.offsets[position] : layout.offsets[position + 1]]
+            target[:] = self._table_counters[first : first + len(target)]
+            first += len(target)
+        for total in self._plan.sums:
+            source = out[layout.offsets[total.source] : layout.offsets[total.source + 1]]
+            shaped = source.reshape(layout.shape(layout.sets[total.source]))
+            target = out[layout.offsets[total.target] : layout.offsets[total.target + 1]]
+            np.sum(shaped, axis=total.axes, out=target.reshape(layout.shape(layout.sets[total.target])))
+        return out
+
+    def _run(self, jobs: Sequence[Job]) -> None:
+        if self._threads == 1 or len(jobs) < 2:
+            for job in jobs:
+                job()
+            return
+        with ThreadPoolExecutor(min(self._threads, len(jobs))) as pool:
+            for done in [pool.submit(job) for job in jobs]:
+                done.result()
+
+    def _building_jobs(self, words: int) -> list[Job]:
+        program, span = self._plan.program, self._shape.span
+        if program is None:
+            return []
+        columns = self._row[list(program.axes)]
+
+        def job(first: int, stop: int) -> Job:
+            return lambda: build_planes(
+                self._buffer, columns, program.first_plane, words, span, first, stop, self._planes
+            )
+
+        return [job(first, stop) for first, stop in _stretches(-(-words // span), self._threads)]
+
+    def _plane_jobs(self, words: int) -> list[Job]:
+        program, span = self._plan.program, self._shape.span
+        if program is None:
+            return []
+        steps, planes, counters = program.steps, program.planes, self._plane_counters
+
+        def job(ancestors: NDArray[np.int64], first: int, stop: int) -> Job:
+            return lambda: run_steps(
+                self._planes,
+                planes,
+                words,
+                span,
+                steps,
+                ancestors,
+                first,
+                stop,
+                _aligned(span * program.depth),
+                counters,
+            )
+
+        return [job(*piece) for piece in self._pieces]
+
+    def _table_jobs(self, waiting: int) -> list[Job]:
+        tables = self._table_rows
+        if tables is None:
+            return []
+        counters = self._table_counters
+
+        def job(first: int, stop: int) -> Job:
+            return lambda: count_tables(
+                self._buffer, waiting, tables, first, stop, np.empty(waiting, np.uint32), counters
+            )
+
+        pieces = PIECES_PER_THREAD * self._threads
+        return [job(first, stop) for first, stop in _stretches(len(tables.last), pieces)]
+
+    def _expansion_jobs(self, records: int, out: NDArray[np.int64]) -> list[Job]:
+        counters = self._plane_counters
+
+        def job(number: int, first: int, stop: int) -> Job:
+            return lambda: expand(self._plan.expansions[number], first, stop, counters, records, out)
+
+        return [
+            job(number, first, stop)
+            for number, places in enumerate(self._plan.expansions)
+            for first, stop in _stretches(len(places.offset), self._threads)
+        ]
+
+
+def _stretches(length: int, number: int) -> list[tuple[int, int]]:
+    """0 .. length cut into at most ``number`` stretches of about equal length."""
+    bounds = [length * k // number for k in range(number + 1)]
+    return [(a, b) for a, b in pairwise(bounds) if a < b]
