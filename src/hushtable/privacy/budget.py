@@ -28,12 +28,12 @@ Kind = Literal["pure", "zcdp", "approx"]
 __all__ = [
     "LARGEST",
     "UNIT",
+    "ZCDP",
     "ApproxDP",
     "Budget",
     "Cost",
     "Kind",
     "PureDP",
-    "ZCDP",
     "charge",
     "epsilon_from",
     "price_in",

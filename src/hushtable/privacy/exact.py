@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
+from typing import Literal
 
 import numpy as np
 
@@ -136,7 +137,9 @@ def attempt(stream: Stream, modulus: int, cap: Fraction, exponent: Callable[[int
             return None if outcome is None else residue + modulus * outcome
 
 
-def _invert(u: Uniform, exponent: Callable[[int], Fraction], cap: Fraction) -> int | str | None:
+def _invert(
+    u: Uniform, exponent: Callable[[int], Fraction], cap: Fraction
+) -> int | Literal["unclear"] | None:
     """The quotient that u falls on, None beyond all of them, or "unclear" if more bits of u are needed.
 
     Terms shrink by more than exp(-1/2 + 1/100) per step on either side, so what follows a pair of terms is less than

@@ -19,14 +19,37 @@ from hushtable.privacy import exact, sampler_loops
 from hushtable.privacy.amounts import Number
 from hushtable.privacy.amounts import exact as exact_number
 from hushtable.privacy.bits import BitSource, system_bits
+from hushtable.privacy.moments import (
+    discrete_gaussian_kurtosis,
+    discrete_gaussian_variance,
+    discrete_laplace_kurtosis,
+    discrete_laplace_variance,
+)
+
+__all__ = [
+    "LARGEST_SCALE",
+    "LARGEST_VARIANCE",
+    "bernoulli",
+    "bernoulli_exp",
+    "discrete_gaussian",
+    "discrete_gaussian_kurtosis",
+    "discrete_gaussian_segments",
+    "discrete_gaussian_variance",
+    "discrete_laplace",
+    "discrete_laplace_kurtosis",
+    "discrete_laplace_segments",
+    "discrete_laplace_variance",
+    "exponential_mechanism",
+    "uniform_below",
+]
 
 Integers = NDArray[np.int64]
 Shape = int | tuple[int, ...]
 
-LARGEST_VARIANCE = 2**114
+LARGEST_VARIANCE = 2.0**114
 """Of the discrete Gaussian: 2^62 is then 32 standard deviations away, a chance below 1e-222."""
 
-LARGEST_SCALE = 2**53
+LARGEST_SCALE = 2.0**53
 """Of the discrete Laplace: 2^62 is then 512 scales away, a chance below 1e-222."""
 
 _CHUNK = 1 << 15
@@ -46,7 +69,7 @@ def discrete_gaussian(variance: Number, size: Shape, *, bits: BitSource | None =
     (3, 4)
     """
     cells = int(np.prod(size))
-    return discrete_gaussian_segments([_positive(variance, "variance")], [cells], bits=bits).reshape(size)
+    return discrete_gaussian_segments([exact_number(variance, "variance")], [cells], bits=bits).reshape(size)
 
 
 def discrete_laplace(scale: Number, size: Shape, *, bits: BitSource | None = None) -> Integers:
@@ -56,15 +79,14 @@ def discrete_laplace(scale: Number, size: Shape, *, bits: BitSource | None = Non
     dtype('int64')
     """
     cells = int(np.prod(size))
-    return discrete_laplace_segments([_positive(scale, "scale")], [cells], bits=bits).reshape(size)
+    return discrete_laplace_segments([exact_number(scale, "scale")], [cells], bits=bits).reshape(size)
 
 
 def discrete_gaussian_segments(
     variances: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
 ) -> Integers:
     """One flat array: lengths[i] discrete Gaussians of variances[i], one after another."""
-    _check_all(variances, LARGEST_VARIANCE, "variance")
-    spreads = np.sqrt(_floats(variances, 2.0**-120))
+    spreads = np.sqrt(_spreads(variances, 2.0**-120, LARGEST_VARIANCE, "variance"))
     moduli = np.maximum(np.floor(2.0 * spreads), 1.0).astype(np.uint64)
     rates = np.minimum(np.sqrt(0.5) / spreads, _STEEPEST)
     caps = sampler_loops.gaussian_caps(moduli, rates)
@@ -81,8 +103,7 @@ def discrete_laplace_segments(
     scales: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
 ) -> Integers:
     """One flat array: lengths[i] discrete Laplace integers of scales[i], one after another."""
-    _check_all(scales, LARGEST_SCALE, "scale")
-    spreads = _floats(scales, 2.0**-60)
+    spreads = _spreads(scales, 2.0**-60, LARGEST_SCALE, "scale")
     moduli = np.maximum(np.floor(spreads), 1.0).astype(np.uint64)
     rates = np.minimum(1.0 / spreads, _STEEPEST)
     caps = sampler_loops.laplace_caps(moduli, rates)
@@ -101,11 +122,14 @@ def uniform_below(bound: int, size: Shape, *, bits: BitSource | None = None) -> 
         raise BudgetError(
             "noise.bound", "A uniform draw needs a bound from 1 to 2^63.", "Give a bound in that range."
         )
-    out = np.empty(int(np.prod(size)), dtype=np.int64)
-    stream, cursor = exact.Stream(bits or system_bits(), out.size + 16), np.zeros(3, dtype=np.int64)
-    while sampler_loops.fill_uniform(out, np.uint64(bound), stream.words, cursor) != sampler_loops.DONE:
+    out = np.zeros(int(np.prod(size)), dtype=np.int64)
+    stream, cursor = exact.Stream(_source(bits), 0), np.zeros(3, dtype=np.int64)
+    while (
+        bound > 1
+        and sampler_loops.fill_uniform(out, np.uint64(bound), stream.words, cursor) != sampler_loops.DONE
+    ):
         stream.position = int(cursor[2])
-        stream.fetch(out.size - int(cursor[0]) + 16)
+        stream.fetch(min(out.size - int(cursor[0]) + 16, _CHUNK))
         cursor[2] = 0
     return out.reshape(size)
 
@@ -122,8 +146,8 @@ def exponential_mechanism(
     gaps = _gaps(np.asarray(scores))
     if steepness < 0:
         raise BudgetError("noise.factor", "factor must not be negative.", "Negate the scores instead.")
-    rate = _float(steepness, _STEEPEST)
-    stream, cursor = exact.Stream(bits or system_bits(), 64), np.zeros(3, dtype=np.int64)
+    rate = float(min(steepness, Fraction(_STEEPEST)))
+    stream, cursor = exact.Stream(_source(bits), 64), np.zeros(3, dtype=np.int64)
     while True:
         cursor[2] = stream.position
         status = sampler_loops.select(gaps, rate, stream.words, cursor)
@@ -187,7 +211,7 @@ def _compare(
 ) -> bool | NDArray[np.bool_]:
     """Uniform reals below a number whose first 64 bits are `threshold`; `below` decides when those bits are equal."""
     shape = () if size is None else size
-    stream = exact.Stream(bits or system_bits(), int(np.prod(shape, dtype=np.int64)))
+    stream = exact.Stream(_source(bits), int(np.prod(shape, dtype=np.int64)))
     words = stream.words
     stream.position = words.size
     if threshold >> 64:
@@ -213,7 +237,7 @@ def _draw(
             "noise.lengths", "Every segment needs a length of 0 or more.", "Give one length per scale."
         )
     out = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.int64)
-    stream, cursor = exact.Stream(bits or system_bits(), _request(out.size)), np.zeros(3, dtype=np.int64)
+    stream, cursor = exact.Stream(_source(bits), _request(out.size)), np.zeros(3, dtype=np.int64)
     while True:
         cursor[2] = stream.position
         status = fill(out, ends, *tables, stream.words, cursor)
@@ -240,34 +264,31 @@ def _gaps(scores: NDArray[Any]) -> Integers:
             "noise.scores", "Scores are a list of one or more integers.", "Round them to a grid first."
         )
     low, high = int(scores.min()), int(scores.max())
-    if low < -(2**62) or high > 2**62:
-        raise BudgetError("noise.too-large", "A score is beyond 2^62.", "Use a coarser grid for the scores.")
+    if low < -(2**62) or high >= 2**62:
+        raise BudgetError(
+            "noise.too-large", "A score is beyond 62 bits.", "Use a coarser grid for the scores."
+        )
     return high - scores.astype(np.int64)
 
 
-def _positive(value: Number, name: str) -> Fraction:
-    return exact_number(value, name)
+def _source(bits: BitSource | None) -> BitSource:
+    return system_bits() if bits is None else bits
 
 
-def _check_all(values: Sequence[Fraction], largest: int, name: str) -> None:
-    if any(value <= 0 for value in values):
+def _spreads(values: Sequence[Fraction], smallest: float, largest: float, name: str) -> NDArray[np.float64]:
+    """Each value as the nearest double; below `smallest` it makes no difference how small."""
+    if any(value.numerator <= 0 for value in values):
         raise BudgetError(
             "noise.not-positive", f"{name} must be above zero.", f"Give {name} as in {name}=2.5."
         )
-    if any(value > largest for value in values):
+    try:
+        spreads = np.array([value.numerator / value.denominator for value in values], dtype=np.float64)
+    except OverflowError:
+        spreads = np.array([np.inf])
+    if spreads.size and spreads.max() > largest:
         raise BudgetError(
             "noise.too-large",
-            f"Noise of this {name} does not fit 64-bit integers.",
-            f"Spend a larger budget, or measure smaller tables, so that {name} is at most 2^{largest.bit_length() - 1}.",
+            f"Noise with {name} above {largest:.1e} does not fit 64-bit integers.",
+            "Spend a larger budget or measure smaller tables.",
         )
-
-
-def _floats(values: Sequence[Fraction], smallest: float) -> NDArray[np.float64]:
-    """Each value as the nearest double; below `smallest` it makes no difference how small."""
-    return np.maximum(
-        np.array([value.numerator / value.denominator for value in values], dtype=np.float64), smallest
-    )
-
-
-def _float(value: Fraction, largest: float) -> float:
-    return float(min(value, Fraction(largest)))
+    return np.maximum(spreads, smallest)

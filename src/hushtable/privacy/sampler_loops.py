@@ -28,13 +28,14 @@ CUTOFF = 44.0
 HEAD = 2.0**-53
 """Width of the interval that the first 53 bits of a uniform real leave."""
 
-_STEP = 64.0
-
 
 def _exp_table() -> NDArray[np.float64]:
-    """exp(-k/64) for k/64 <= CUTOFF, each correctly rounded up to one unit in the last place."""
-    rows = [exp_enclosure(Fraction(k, int(_STEP)), 160)[0] for k in range(int(CUTOFF * _STEP) + 1)]
-    return np.array([row / (1 << 160) for row in rows])
+    """exp(-k/64) for k/64 <= CUTOFF, each within 2^-53 of itself: powers of an enclosed base, in 256-bit integers."""
+    base, power, powers = exp_enclosure(Fraction(1, 64), 256)[0], 1 << 256, list[float]()
+    for _ in range(64 * int(CUTOFF) + 1):
+        powers.append(power / (1 << 256))
+        power = power * base >> 256
+    return np.array(powers)
 
 
 _EXP = _exp_table()
@@ -50,8 +51,14 @@ def _exp_minus(x: float) -> float:
 
 
 @njit(cache=True, inline="always")
-def _high_half(a: int, b: int) -> int:
-    """The upper 64 bits of the product of two 64-bit words."""
+def _exp_or_zero(x: float) -> float:
+    """exp(-x) for x >= 0, absolute error below 2^-50."""
+    return _exp_minus(x) if x < CUTOFF else 0.0
+
+
+@njit(cache=True, inline="always")
+def _high_half(a: np.uint64, b: np.uint64) -> np.uint64:
+    """The upper 64 bits of the product of two words."""
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
     a0, a1, b0, b1 = a & mask, a >> half, b & mask, b >> half
     low, left, right = a0 * b0, a1 * b0, a0 * b1
@@ -60,9 +67,30 @@ def _high_half(a: int, b: int) -> int:
 
 
 @njit(cache=True, inline="always")
-def _accepted(low: int, bound: int) -> bool:
-    """Whether the low half of word * bound belongs to a word that `exact.uniform_below` keeps."""
-    return low >= bound or low >= (np.uint64(0) - bound) % bound
+def _residue(words: NDArray[np.uint64], position: int, bound: np.uint64) -> tuple[np.int64, int]:
+    """A uniform integer below `bound` as `exact.uniform_below` draws it, and the position behind its words.
+
+    When the words end first, that position is their number and the integer means nothing.
+    """
+    while bound > np.uint64(1) and position < words.size:
+        word = words[position]
+        position += 1
+        low = word * bound
+        if low >= bound or low >= (np.uint64(0) - bound) % bound:
+            return np.int64(_high_half(word, bound)), position
+    return np.int64(0), position
+
+
+@njit(cache=True, inline="always")
+def _head(word: np.uint64) -> float:
+    """The first 53 bits of a uniform real, exactly."""
+    return float(word >> np.uint64(11)) * HEAD
+
+
+@njit(cache=True, inline="always")
+def _hop(hop: np.int64, modulus: np.int64) -> np.int64:
+    """Steps that visit r, r - m, r + m, r - 2m, ...: the one after `hop`; the first is -m."""
+    return modulus - hop if hop < 0 else -hop - modulus
 
 
 @njit(cache=True, nogil=True)
@@ -86,8 +114,7 @@ def laplace_caps(moduli: NDArray[np.uint64], rates: NDArray[np.float64]) -> NDAr
     """(1 - 2^-40) / sum over all v of exp(-|modulus v| rate): at most one over the sum for any residue."""
     caps = np.empty(moduli.size)
     for s in range(moduli.size):
-        x = float(moduli[s]) * rates[s]
-        ratio = _exp_minus(x) if x < CUTOFF else 0.0
+        ratio = _exp_or_zero(float(moduli[s]) * rates[s])
         caps[s] = (1.0 - 2.0**-40) * (1.0 - ratio) / (1.0 + ratio)
     return caps
 
@@ -102,59 +129,43 @@ def fill_gaussian(
     words: NDArray[np.uint64],
     cursor: NDArray[np.int64],
 ) -> int:
-    """Draw exp(-(x rate)^2) into out[cursor[0]:]; segment s ends before cell ends[s].
+    """Draw P(x) ~ exp(-(x rate)^2) into out[cursor[0]:]; segment s ends before cell ends[s].
 
-    `cursor` holds the cell, its segment and the position in `words`, and is left where the loop stopped.
+    `cursor` holds the cell, its segment and the position in `words`, and is left at the attempt that the loop
+    stopped before.
     """
-    cell, segment, position = cursor[0], cursor[1], cursor[2]
-    status = DONE
+    cell, segment, position, status = int(cursor[0]), int(cursor[1]), int(cursor[2]), DONE
     while cell < out.size and status == DONE:
         while cell >= ends[segment]:
             segment += 1
-        bound, rate, cap = moduli[segment], rates[segment], caps[segment]
+        rate, cap, bound = rates[segment], caps[segment], moduli[segment]
         modulus = np.int64(bound)
         while cell < ends[segment]:
             begin = position
-            residue = np.int64(0)
-            while bound > np.uint64(1) and position < words.size:
-                word = words[position]
-                position += 1
-                if _accepted(word * bound, bound):
-                    residue = np.int64(_high_half(word, bound))
-                    break
+            x, position = _residue(words, position, bound)
             if position >= words.size:
                 position, status = begin, EMPTY
                 break
-            u = float(words[position] >> np.uint64(11)) * HEAD
+            u = _head(words[position])
             position += 1
-            total, right, left = 0.0, residue, residue - modulus
-            status = UNDECIDED
+            hop, total, before, status = -modulus, 0.0, 0.0, UNDECIDED
             while True:
-                z = float(right) * rate
-                gap_right = z * z
-                if gap_right < CUTOFF:
-                    total += cap * _exp_minus(gap_right)
+                z = float(x) * rate
+                gap = z * z
+                if gap < CUTOFF:
+                    total += cap * _exp_minus(gap)
                 if u < total + SLACK:
                     if u + HEAD <= total - SLACK:
-                        out[cell] = right
-                        status = DONE
+                        out[cell] = x
                         cell += 1
-                    break
-                z = float(left) * rate
-                gap_left = z * z
-                if gap_left < CUTOFF:
-                    total += cap * _exp_minus(gap_left)
-                if u < total + SLACK:
-                    if u + HEAD <= total - SLACK:
-                        out[cell] = left
                         status = DONE
-                        cell += 1
                     break
-                if gap_right >= CUTOFF and gap_left >= CUTOFF:
+                if gap >= CUTOFF and before >= CUTOFF:
                     status = DONE
                     break
-                right += modulus
-                left -= modulus
+                x += hop
+                hop = _hop(hop, modulus)
+                before = gap
             if status == UNDECIDED:
                 position = begin
                 break
@@ -172,58 +183,38 @@ def fill_laplace(
     words: NDArray[np.uint64],
     cursor: NDArray[np.int64],
 ) -> int:
-    """Draw exp(-|x| rate) into out[cursor[0]:]; arguments and cursor as in `fill_gaussian`."""
-    cell, segment, position = cursor[0], cursor[1], cursor[2]
-    status = DONE
+    """Draw P(x) ~ exp(-|x| rate) into out[cursor[0]:]; arguments and cursor as in `fill_gaussian`."""
+    cell, segment, position, status = int(cursor[0]), int(cursor[1]), int(cursor[2]), DONE
     while cell < out.size and status == DONE:
         while cell >= ends[segment]:
             segment += 1
-        bound, rate, cap = moduli[segment], rates[segment], caps[segment]
+        rate, cap, bound = rates[segment], caps[segment], moduli[segment]
         modulus = np.int64(bound)
-        step = float(bound) * rate
-        ratio = _exp_minus(step) if step < CUTOFF else 0.0
+        ratio = _exp_or_zero(float(bound) * rate)
         while cell < ends[segment]:
             begin = position
-            residue = np.int64(0)
-            while bound > np.uint64(1) and position < words.size:
-                word = words[position]
-                position += 1
-                if _accepted(word * bound, bound):
-                    residue = np.int64(_high_half(word, bound))
-                    break
+            x, position = _residue(words, position, bound)
             if position >= words.size:
                 position, status = begin, EMPTY
                 break
-            u = float(words[position] >> np.uint64(11)) * HEAD
+            u = _head(words[position])
             position += 1
-            right, left = residue, residue - modulus
-            gap_left = float(-left) * rate
-            term_right = cap * _exp_minus(float(right) * rate)
-            term_left = cap * _exp_minus(gap_left) if gap_left < CUTOFF else 0.0
-            total = 0.0
-            status = UNDECIDED
+            hop, total, status = -modulus, 0.0, UNDECIDED
+            term, other = cap * _exp_or_zero(float(x) * rate), cap * _exp_or_zero(float(modulus - x) * rate)
             while True:
-                total += term_right
+                total += term
                 if u < total + SLACK:
                     if u + HEAD <= total - SLACK:
-                        out[cell] = right
-                        status = DONE
+                        out[cell] = x
                         cell += 1
-                    break
-                total += term_left
-                if u < total + SLACK:
-                    if u + HEAD <= total - SLACK:
-                        out[cell] = left
                         status = DONE
-                        cell += 1
                     break
-                if term_right + term_left < 2.0**-60:
+                if term + other < 2.0**-60:
                     status = DONE
                     break
-                right += modulus
-                left -= modulus
-                term_right *= ratio
-                term_left *= ratio
+                x += hop
+                hop = _hop(hop, modulus)
+                term, other = other, term * ratio
             if status == UNDECIDED:
                 position = begin
                 break
@@ -233,46 +224,38 @@ def fill_laplace(
 
 @njit(cache=True, nogil=True)
 def fill_uniform(
-    out: NDArray[np.int64], bound: int, words: NDArray[np.uint64], cursor: NDArray[np.int64]
+    out: NDArray[np.int64], bound: np.uint64, words: NDArray[np.uint64], cursor: NDArray[np.int64]
 ) -> int:
-    """Uniform integers below `bound` (uint64, at most 2^63) into out[cursor[0]:]; one segment only."""
-    cell, position = cursor[0], cursor[2]
-    while cell < out.size:
-        if position >= words.size:
-            cursor[0], cursor[2] = cell, position
-            return EMPTY
-        word = words[position]
-        position += 1
-        if _accepted(word * bound, bound):
-            out[cell] = np.int64(_high_half(word, bound))
-            cell += 1
+    """Uniform integers below `bound`, 2 to 2^63, into out[cursor[0]:]; the words start at cursor[2]."""
+    cell, position = int(cursor[0]), int(cursor[2])
+    while cell < out.size and position < words.size:
+        begin = position
+        x, position = _residue(words, position, bound)
+        if position == words.size:  # perhaps without an integer
+            position = begin
+            break
+        out[cell] = x
+        cell += 1
     cursor[0], cursor[2] = cell, position
-    return DONE
+    return DONE if cell == out.size else EMPTY
 
 
 @njit(cache=True, nogil=True)
 def select(gaps: NDArray[np.int64], rate: float, words: NDArray[np.uint64], cursor: NDArray[np.int64]) -> int:
     """Draw i with P(i) ~ exp(-gaps[i] rate): a uniform i is kept with probability exp(-gaps[i] rate).
 
-    cursor[0] becomes the index when the result is DONE; cursor[2] is the position in `words`.
+    cursor[0] becomes the index when the result is DONE; the words start at cursor[2].
     """
-    bound, position = np.uint64(gaps.size), cursor[2]
+    bound, position = np.uint64(gaps.size), int(cursor[2])
     while True:
         begin = position
-        index = np.int64(0)
-        while bound > np.uint64(1) and position < words.size:
-            word = words[position]
-            position += 1
-            if _accepted(word * bound, bound):
-                index = np.int64(_high_half(word, bound))
-                break
+        index, position = _residue(words, position, bound)
         if position >= words.size:
             cursor[2] = begin
             return EMPTY
-        u = float(words[position] >> np.uint64(11)) * HEAD
+        u = _head(words[position])
         position += 1
-        x = float(gaps[index]) * rate
-        chance = _exp_minus(x) if x < CUTOFF else 0.0
+        chance = _exp_or_zero(float(gaps[index]) * rate)
         if u + HEAD <= chance - SLACK:
             cursor[0], cursor[2] = index, position
             return DONE

@@ -1,0 +1,36 @@
+"""Fixtures that several suites share: a small confidential table and its schema."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from hushtable.schema import Schema
+
+
+@pytest.fixture(scope="session")
+def small_schema() -> Schema:
+    """Three attributes, 4 x 3 x 2 cells."""
+    return Schema.from_dict(
+        {
+            "max_rows_per_person": 1,
+            "attributes": {
+                "age": {"type": "integer", "bounds": [0, 79], "width": 20},
+                "sex": {"type": "categorical", "values": ["F", "M"], "outside": "other"},
+                "member": {"type": "boolean"},
+            },
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def small_frame() -> pl.DataFrame:
+    """600 records in a fixed pattern, with every category present."""
+    rows = range(600)
+    return pl.DataFrame(
+        {
+            "age": [(7 * r * r + 3 * r) % 80 for r in rows],
+            "sex": [("F", "M", "F", "unknown")[(r * r) % 4] for r in rows],
+            "member": [r % 3 == 0 for r in rows],
+        }
+    )
