@@ -42,21 +42,34 @@ def budget_for(
     build, power = _builder(workload, strategy, objective)
     scale = check_rows(rows)
 
-    def enough(budget: float) -> bool:
-        return bool((build(_up(budget)).error_model().half_widths(sets, alpha) <= goal).all())
+    def excess(budget: float) -> float:
+        """The largest half-width relative to its target."""
+        return float(np.max(build(_up(budget)).error_model().half_widths(sets, alpha) / goal))
 
     model = build(_up(REFERENCE)).error_model()
     smooth = replace(model, raw={}).half_widths(sets, alpha)
-    needed = REFERENCE * float(np.max(smooth / goal)) ** power * (1.0 + 2.0**-38)
-    if any(s in model.raw for s in sets) or not enough(needed):
-        needed = _smallest(needed, enough)
+    needed = REFERENCE * float(np.max(smooth / goal)) ** power
+    steps = 0 if any(s in model.raw for s in sets) else 20
+    needed = _scaled(needed, power, excess, steps) or _smallest(needed, lambda budget: excess(budget) <= 1.0)
     return _up(needed * (scale**2 if power == 2 else scale))
+
+
+def _scaled(budget: float, power: int, excess: Callable[[float], float], steps: int) -> float | None:
+    """Repeat the scaling law until it holds; None when it does not, as for noise much below one record."""
+    for _ in range(steps):
+        ratio = excess(budget) ** power
+        budget *= ratio
+        if abs(ratio - 1.0) < 1e-9:
+            return budget * (1.0 + 1e-9)
+    return None
 
 
 def _smallest(start: float, enough: Callable[[float], bool]) -> float:
     low, high = start, start
     while enough(low):
         low /= 2.0
+        if low < 1.0 / UNIT:
+            return low
     while not enough(high):
         high *= 2.0
     while high / low > 1.0 + 1e-9:

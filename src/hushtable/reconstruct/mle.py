@@ -50,8 +50,13 @@ class ResidualEstimates:
         return target.view(self.estimate_all(target), attributes)
 
     def estimate_all(self, layout: Layout) -> Floats:
-        """The estimates of all marginals of ``layout`` in one flat array."""
-        return assemble(self.layout, self.values, layout)
+        """The estimates of all marginals of ``layout`` in one flat array; those that are raw counts are whole."""
+        flat = assemble(self.layout, self.values, layout)
+        for attributes in self.model.raw:
+            if attributes in layout.index:
+                counts = layout.view(flat, attributes)
+                np.rint(counts, out=counts)
+        return flat
 
     def measured(self, attributes: AttributeSet) -> bool:
         """Whether every residual below the marginal was measured (or is zero by its sizes)."""
