@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
+from itertools import combinations, cycle
 from math import prod
 
 import mpmath
@@ -157,12 +158,10 @@ def test_totals_are_exact_sums() -> None:
 
 def test_fifty_thousand_prices_add_up_exactly_in_a_moment() -> None:
     rng = np.random.default_rng(9)
-    sizes = rng.integers(2, 100, size=15)
-    noises = []
-    for _ in range(50_000):
-        axes = rng.choice(15, size=3, replace=False)
-        precision = Fraction(int(rng.integers(1, 2**53)), 2 ** int(rng.integers(20, 60)))
-        noises.append(ResidualNoise(tuple(int(n) for n in sizes[axes]), precision))
+    sizes = rng.integers(2, 100, size=15).tolist()
+    tops, shifts = rng.integers(1, 2**53, size=50_000).tolist(), rng.integers(20, 60, size=50_000).tolist()
+    sets = cycle(combinations(sizes, 3))
+    noises = [ResidualNoise(next(sets), Fraction(t, 2**s)) for t, s in zip(tops, shifts, strict=True)]
     start = time.perf_counter()
     total = total_price(noises)
     assert time.perf_counter() - start < 3.0

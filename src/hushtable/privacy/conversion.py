@@ -21,7 +21,12 @@ from hushtable.errors import BudgetError
 from hushtable.privacy.amounts import Number, positive
 
 _DIGITS = Context(prec=60, Emax=999_999, Emin=-999_999)
+_GUARD = Decimal("1e-35")
+"""Well above the error of a formula in 60 digits whose terms are below 1e20."""
+
 _STEPS = 200
+_LOG_ORDERS = (-745.0, 600.0)
+"""Where the best log(alpha - 1) is looked for."""
 
 
 def rho_from(*, epsilon: Number, delta: Number) -> float:
@@ -34,9 +39,9 @@ def rho_from(*, epsilon: Number, delta: Number) -> float:
     target, size = _nearest(budget), float(log_delta)
 
     def too_large(log_order: float) -> bool:
-        return _epsilon_at_best(size, log_order) < target
+        return _epsilon_at_best(size, math.exp(log_order)) < target
 
-    order = math.exp(_bisect(too_large, -745.0, _log_expm1(size)))
+    order = math.exp(_bisect(too_large))
     return max(_rho_at(budget, log_delta, order), 0.0)
 
 
@@ -53,7 +58,7 @@ def epsilon_from(*, rho: Number, delta: Number) -> float:
         order = math.exp(log_order)
         return math.sqrt(target) * order > 1e160 or target * order * order + math.log1p(order) > size
 
-    order = math.exp(_bisect(too_large, -745.0, _log_expm1(size)))
+    order = math.exp(_bisect(too_large))
     return max(_epsilon_at(budget, log_delta, order), 0.0)
 
 
@@ -65,12 +70,12 @@ def _log_inverse(delta: Number) -> Decimal:
     return _DIGITS.minus(_DIGITS.ln(_decimal(value)))
 
 
-def _epsilon_at_best(size: float, log_order: float) -> float:
-    """epsilon as a function of the best a, decreasing: (L - log(1+a)) (1+2a) / a^2 - log(1 + 1/a)."""
-    order = math.exp(log_order)
-    if order == 0.0:
-        return math.inf
-    return (size - math.log1p(order)) / order * (1.0 / order + 2.0) - _log1p_inverse(order)
+def _epsilon_at_best(size: float, order: float) -> float:
+    """epsilon where a is the best, decreasing in a: (L - log(1+a)) (1+2a) / a^2 - log(1 + 1/a)."""
+    gap = size - math.log1p(order)
+    if gap <= 0.0 or order < 1e-150:
+        return -math.inf if gap <= 0.0 else math.inf
+    return gap / order * (1.0 / order + 2.0) - math.log1p(1.0 / order)
 
 
 def _epsilon_at(rho: Fraction, log_delta: Decimal, order: float) -> float:
@@ -106,27 +111,20 @@ def _decimal(value: Fraction) -> Decimal:
 
 
 def _round(value: Decimal, towards: float) -> float:
-    """A float beyond `value` by more than the evaluation's error, which is below 1e-50 relative to its terms."""
-    return math.nextafter(math.nextafter(float(value), towards), towards)
+    """A float beyond `value` by more than the evaluation's error."""
+    guarded = _DIGITS.add(value, _GUARD if towards > 0 else -_GUARD)
+    return math.nextafter(float(guarded), towards)
 
 
-def _bisect(too_large: Callable[[float], bool], low: float, high: float) -> float:
+def _bisect(too_large: Callable[[float], bool]) -> float:
+    low, high = _LOG_ORDERS
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
         if too_large(middle):
             high = middle
         else:
             low = middle
-    return low
-
-
-def _log_expm1(size: float) -> float:
-    """log(exp(L) - 1), the logarithm of the largest useful a."""
-    return size if size > 40.0 else math.log(math.expm1(size))
-
-
-def _log1p_inverse(order: float) -> float:
-    return math.log1p(1.0 / order) if order > 1e-300 else -math.log(order)
+    return max(low, -700.0)
 
 
 def _nearest(value: Fraction) -> float:

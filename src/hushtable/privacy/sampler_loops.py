@@ -19,8 +19,8 @@ from hushtable.privacy.exact import exp_enclosure
 DONE, EMPTY, UNDECIDED = 0, 1, 2
 """Why a loop stopped: all cells drawn, words used up, or an attempt for `exact`."""
 
-SLACK = 2.0**-45
-"""Distance that a decided comparison keeps; at least twice the error of every sum computed here."""
+SLACK = 2.0**-44
+"""Distance that a decided comparison keeps; more than twice the error of every sum computed here."""
 
 CUTOFF = 44.0
 """exp(-x) is taken as zero from here on: below 2^-63, counted in the error bound."""
