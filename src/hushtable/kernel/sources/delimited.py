@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import SchemaError, SourceError
 from hushtable.kernel.sources import rows
-from hushtable.kernel.sources.files import DataFile, unreadable
+from hushtable.kernel.sources.files import DataFile, Guard
 from hushtable.kernel.sources.rows import MAX_ROW, Marks
 from hushtable.kernel.sources.text import Texts
 from hushtable.schema import Dialect
@@ -83,8 +83,10 @@ class TextFiles:
 
     def _header(self, file: DataFile) -> list[str]:
         marks = _marks(self._dialect, file)
-        with unreadable(file.shown), _open(file) as stream:
+        guard, first = Guard(file.shown), None
+        with guard, _open(file) as stream:
             first = _RowReader(stream, marks).first()
+        guard.raise_failure()
         header = _names(first, marks)
         if header is None:
             raise SourceError(

@@ -6,8 +6,7 @@ Looks at names and existence only.  Messages repeat what the user typed and no o
 from __future__ import annotations
 
 import glob
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -90,16 +89,27 @@ def _kind(file: DataFile) -> Kind:
     )
 
 
-@contextmanager
-def unreadable(shown: str) -> Generator[None]:
-    """Replaces what an engine raises by an error without its message, which may quote a row."""
-    failed = False
-    try:
-        yield
-    except HushtableError:
-        raise
-    except Exception:
-        failed = True
-    if failed:  # outside the handler, so that the new error does not carry the old one as its context
-        fix = "Check that it is complete, of the kind its name says, and that you may read it."
-        raise SourceError("source.unreadable", f"The data in {shown} cannot be read.", fix)
+class Guard:
+    """Swallows what an engine raises inside ``with guard:``, whose message may quote a row.
+
+    ``raise_failure`` afterwards raises an error of ours that does not carry the engine's as its context.
+    """
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+        self._failed = False
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        if kind is None or not issubclass(kind, Exception) or issubclass(kind, HushtableError):
+            return False
+        self._failed = True
+        return True
+
+    def raise_failure(self) -> None:
+        """Raises if anything was swallowed."""
+        if self._failed:
+            fix = "Check that it is complete, of the kind its name says, and that you may read it."
+            raise SourceError("source.unreadable", f"The data in {self._shown} cannot be read.", fix)

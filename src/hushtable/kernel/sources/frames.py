@@ -6,7 +6,7 @@ only when the caller hands over one of their frames.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from hushtable.errors import SourceError
 from hushtable.kernel.sources.arrow import pa, pq
-from hushtable.kernel.sources.files import DataFile, unreadable
+from hushtable.kernel.sources.files import DataFile, Guard
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,26 @@ class Table(Protocol):
 
 
 class ParquetFiles:
-    """Parquet files, read with a small buffer per column."""
+    """Parquet files, read with a small buffer per column.
 
-    def __init__(self, files: Sequence[DataFile]) -> None:
+    Text comes as a dictionary, so that a repeated text is decoded and matched once per batch; columns in ``plain``,
+    which are expected to repeat little, come as they are.
+    """
+
+    def __init__(self, files: Sequence[DataFile], *, plain: Collection[str] = ()) -> None:
         self._files = files
+        self._plain = plain
         self.parts = [self._part(file) for file in files]
 
     def _part(self, file: DataFile) -> Part:
-        with unreadable(file.shown), _parquet(file) as parquet:
-            schema = parquet.schema_arrow
-        return Part(file.shown, list(schema.names), list(schema.types))
+        return _part(file.shown, lambda: _parquet(file).schema_arrow)
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         for file, part in zip(self._files, self.parts, strict=True):
-            with _parquet(file) as parquet:
+            repeated = [
+                name for name in columns if name not in self._plain and pa.types.is_string(part.type_of(name))
+            ]
+            with _parquet(file, repeated) as parquet:
                 if list(parquet.schema_arrow.names) != part.names:
                     raise SourceError(
                         "source.changed", f"The columns of {file.shown} have changed.", "Open it again."
@@ -92,10 +98,8 @@ class PolarsFrame:
     def __init__(self, frame: Any, *, lazy: bool) -> None:
         self._frame = frame
         self._lazy = lazy
-        with unreadable("the polars frame"):
-            schema = frame.collect_schema() if lazy else frame.schema
-            empty = schema.to_frame().to_arrow()
-        self.parts = [Part("The polars frame", list(empty.schema.names), list(empty.schema.types))]
+        declared = frame.collect_schema if lazy else lambda: frame.schema
+        self.parts = [_part("The polars frame", lambda: declared().to_frame().to_arrow().schema)]
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         for frame in self._frames(list(columns), size):
@@ -118,10 +122,13 @@ class PandasFrame:
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        names = [name if isinstance(name, str) else str(name) for name in frame.columns]
-        with unreadable("the pandas frame"):
-            types = [_pandas_array(frame.iloc[:0, k]).type for k in range(len(names))]
-        self.parts = [Part("The pandas frame", names, types)]
+        self.parts = [_part("The pandas frame", self._schema)]
+
+    def _schema(self) -> Any:
+        arrays = [_pandas_array(self._frame.iloc[:0, k]) for k in range(self._frame.shape[1])]
+        return pa.schema(
+            [(str(name), array.type) for name, array in zip(self._frame.columns, arrays, strict=True)]
+        )
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         places = [self.parts[0].names.index(name) for name in columns]
@@ -130,8 +137,16 @@ class PandasFrame:
             yield ArrowBlock([_pandas_array(rows.iloc[:, k]) for k in places])
 
 
-def _parquet(file: DataFile) -> Any:
-    return pq.ParquetFile(file.path, buffer_size=1 << 20, pre_buffer=False)
+def _part(shown: str, schema: Callable[[], Any]) -> Part:
+    guard, found = Guard(shown), None
+    with guard:
+        found = schema()
+    guard.raise_failure()
+    return Part(shown, [] if found is None else list(found.names), [] if found is None else list(found.types))
+
+
+def _parquet(file: DataFile, repeated: list[str] | None = None) -> Any:
+    return pq.ParquetFile(file.path, buffer_size=1 << 20, pre_buffer=False, read_dictionary=repeated)
 
 
 def _pandas_array(series: Any) -> Any:

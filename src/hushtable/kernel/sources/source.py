@@ -87,7 +87,8 @@ class Source:
         """
         person = self.schema.person
         people = None if person is None else People(self.schema.max_rows_per_person)
-        with files.unreadable(self._shown), closing(self._encoded(people)) as stream:
+        guard = files.Guard(self._shown)
+        with guard, closing(self._encoded(people)) as stream:
             for encoded in stream:
                 codes = encoded.codes
                 if people is not None and encoded.people is not None:
@@ -97,6 +98,7 @@ class Source:
                     yield (
                         codes if len(codes[0]) <= rows else [column[start : start + rows] for column in codes]
                     )
+        guard.raise_failure()
 
     def _encoded(self, people: People | None) -> Generator[_Encoded]:
         """Blocks in order, encoded by a few threads ahead of the caller."""
@@ -155,7 +157,7 @@ def open_source(
             reader = TextFiles(found, schema.csv)
             reader.check(columns)
             return Source(reader, schema, size=1 << 21, shown=shown, needed=columns_needed, threads=threads)
-        table: Table = ParquetFiles(found)
+        table: Table = ParquetFiles(found, plain=[schema.person or ""])
     else:
         table = _frame(data)
     _check_parts(table, schema, columns)

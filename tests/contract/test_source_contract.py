@@ -1,0 +1,398 @@
+"""What every kind of source must do: the same rows give the same codes, and refusals depend on header and types only.
+
+A new kind joins by adding a maker to KINDS.
+"""
+
+import csv
+import gzip
+import io
+from collections import Counter
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hushtable.errors import HushtableError, SchemaError, SourceError
+from hushtable.kernel.sources import open_source
+from hushtable.schema import Schema
+
+FIELDS = {
+    "sex": {"type": "categorical", "values": ["F", "M", "X"], "null": "category", "outside": "other"},
+    "zip": {"type": "categorical", "values": [12, 7, 300]},
+    "age": {"type": "integer", "bounds": [0, 115], "width": 5, "column": "Age in years; 'q'"},
+    "income": {"type": "real", "bounds": [0, 1], "width": 0.1, "null": "category"},
+    "member": {"type": "boolean", "null": "category", "outside": "other"},
+    "born": {"type": "date", "bounds": ["1990-01-01", "1999-12-31"], "width": "1 year", "outside": "other"},
+}
+SCHEMA = Schema.from_dict({"attributes": FIELDS})
+COLUMNS = ["person", "extra", *(a.column for a in SCHEMA.attributes.values())]
+
+# Raw rows (person, extra, then the attributes) and their codes, worked out by hand; None for a row that is dropped.
+ROWS = [
+    (("p1", "x", "F", 12, 0, 0.0, True, date(1990, 1, 1)), (0, 0, 0, 0, 1, 0)),
+    (("p1", "y", "M", 7, 4, 0.1, False, date(1990, 12, 31)), (1, 1, 0, 1, 0, 0)),
+    (("p2", None, None, 300, 115, 1.0, None, date(1999, 12, 31)), (3, 2, 23, 9, 2, 9)),
+    (("p2", "x", "é?", 12, 200, 0.3, True, date(2005, 5, 5)), (4, 0, 23, 3, 1, 10)),
+    (("p2", "x", "F", 12, -7, None, True, date(1995, 6, 1)), (0, 0, 0, 10, 1, 5)),
+    (("p3", "x", "F", 13, 30, 0.5, True, date(1995, 6, 1)), None),
+    (("p3", "x", "F", None, 30, 0.5, True, date(1995, 6, 1)), None),
+    (("p3", "x", "F", 12, None, 0.5, True, date(1995, 6, 1)), None),
+    (("p3", "x", "F", 12, 30, 0.5, True, None), None),
+    ((None, "x", "X", 7, 30, -0.5, False, date(1995, 6, 1)), (2, 1, 6, 0, 0, 5)),
+    (("p4", "x", "X", 7, 30, 1e300, False, date(1995, 6, 1)), (2, 1, 6, 9, 0, 5)),
+]
+
+
+def arrow_table(rows):
+    columns = list(zip(*(raw for raw, _ in rows), strict=True)) or [()] * len(COLUMNS)
+    types = [
+        pa.string(),
+        pa.string(),
+        pa.string(),
+        pa.int64(),
+        pa.int32(),
+        pa.float64(),
+        pa.bool_(),
+        pa.date32(),
+    ]
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    return pa.table(dict(zip(COLUMNS, arrays, strict=True)))
+
+
+def csv_text(rows):
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(["" if v is None else v for v in raw] for raw, _ in rows)
+    return file.getvalue()
+
+
+def as_csv(rows, folder):
+    (folder / "data.csv").write_text(csv_text(rows), encoding="utf-8")
+    return folder / "data.csv"
+
+
+def as_dressed_csv(rows, folder):
+    text = "\ufeff" + csv_text(rows).removesuffix("\n").replace("\n", "\r\n")
+    (folder / "data.csv").write_bytes(text.encode())
+    return str(folder / "data.csv")
+
+
+def as_gzip(rows, folder):
+    (folder / "data.csv.gz").write_bytes(gzip.compress(csv_text(rows).encode()))
+    return folder / "data.csv.gz"
+
+
+def as_tsv(rows, folder):
+    file = io.StringIO()
+    csv.writer(file, delimiter="\t", lineterminator="\n").writerows(csv.reader(io.StringIO(csv_text(rows))))
+    (folder / "data.tsv").write_text(file.getvalue(), encoding="utf-8")
+    return folder / "data.tsv"
+
+
+def as_glob(rows, folder):
+    for k in range(3):
+        part = rows[k * len(rows) // 3 : (k + 1) * len(rows) // 3]
+        (folder / f"part{k}.csv").write_text(csv_text(part), encoding="utf-8")
+    return str(folder / "part*.csv")
+
+
+def as_parquet(rows, folder):
+    pq.write_table(arrow_table(rows), folder / "data.parquet", row_group_size=4)
+    return folder / "data.parquet"
+
+
+def as_parquet_list(rows, folder):
+    table, half = arrow_table(rows), len(rows) // 2
+    pq.write_table(table[:half], folder / "a.parquet")
+    pq.write_table(table[half:].select(COLUMNS[::-1]), folder / "b.parquet")
+    return [folder / "a.parquet", str(folder / "b.parquet")]
+
+
+def as_dictionary(rows, folder):
+    table = arrow_table(rows)
+    return table.set_column(2, "sex", table["sex"].dictionary_encode())
+
+
+def as_pandas(rows, folder):
+    return arrow_table(rows).to_pandas(date_as_object=False)
+
+
+KINDS = {
+    "csv": as_csv,
+    "csv with BOM, CRLF and no last line break": as_dressed_csv,
+    "csv.gz": as_gzip,
+    "tsv": as_tsv,
+    "glob": as_glob,
+    "parquet": as_parquet,
+    "list of parquet": as_parquet_list,
+    "arrow": lambda rows, folder: arrow_table(rows),
+    "arrow with a dictionary": as_dictionary,
+    "polars": lambda rows, folder: pl.from_arrow(arrow_table(rows)),
+    "polars lazy": lambda rows, folder: pl.from_arrow(arrow_table(rows)).lazy(),
+    "polars categorical": lambda rows, folder: pl.from_arrow(arrow_table(rows)).with_columns(
+        pl.col("sex").cast(pl.Categorical)
+    ),
+    "pandas": as_pandas,
+    "pandas objects": lambda rows, folder: arrow_table(rows).to_pandas().astype(object),
+    "pandas extension types": lambda rows, folder: as_pandas(rows, folder).convert_dtypes(),
+    "pandas arrow types": lambda rows, folder: arrow_table(rows).to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas categories": lambda rows, folder: as_pandas(rows, folder).astype({"sex": "category"}),
+}
+
+
+@pytest.fixture(params=list(KINDS))
+def make(request, tmp_path):
+    return lambda rows: KINDS[request.param](rows, tmp_path)
+
+
+def codes(source, rows=1 << 18):
+    return [
+        tuple(row)
+        for batch in source.batches(rows)
+        for row in np.stack([c.astype(int) for c in batch]).T.tolist()
+    ]
+
+
+def test_rows_have_the_declared_codes_in_reading_order(make):
+    assert codes(open_source(make(ROWS), SCHEMA)) == [code for _, code in ROWS if code is not None]
+
+
+def test_a_second_pass_gives_the_same_rows(make):
+    source = open_source(make(ROWS), SCHEMA)
+    assert codes(source) == codes(source)
+
+
+def test_batches_are_contiguous_small_and_of_the_declared_type(make):
+    source = open_source(make(ROWS), SCHEMA)
+    for batch in source.batches(rows=2):
+        assert len(batch) == len(SCHEMA.names)
+        assert {len(column) for column in batch} <= {1, 2}
+        assert all(column.dtype == np.uint8 and column.flags.c_contiguous for column in batch)
+    assert codes(source, rows=2) == codes(source)
+
+
+def test_an_empty_table_runs_like_any_other(make):
+    assert codes(open_source(make([]), SCHEMA)) == []
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_at_most_k_rows_of_each_person_are_kept(make, limit):
+    schema = Schema.from_dict({"attributes": FIELDS, "person": "person", "max_rows_per_person": limit})
+    seen, expected = Counter(), []
+    for raw, code in ROWS:
+        if code is not None and raw[0] is not None:
+            seen[raw[0]] += 1
+            if seen[raw[0]] <= limit:
+                expected.append(code)
+    assert codes(open_source(make(ROWS), schema)) == expected
+
+
+def test_needed_columns_limit_what_is_given_but_not_which_rows_are_dropped(make):
+    source = open_source(make(ROWS), SCHEMA, columns_needed=["born", "sex"])
+    assert codes(source) == [(code[5], code[0]) for _, code in ROWS if code is not None]
+
+
+def test_one_row_more_changes_the_counts_by_one_row_only(make):
+    everything = Counter(codes(open_source(make(ROWS), SCHEMA)))
+    for k, (_, code) in enumerate(ROWS):
+        fewer = Counter(codes(open_source(make(ROWS[:k] + ROWS[k + 1 :]), SCHEMA)))
+        assert everything - fewer == (Counter([code]) if code else Counter())
+        assert fewer - everything == Counter()
+
+
+def test_a_column_that_is_not_there_is_named_with_close_matches(make):
+    schema = Schema.from_dict({"attributes": {"Sex": {"type": "categorical", "values": ["F"]}}})
+    with pytest.raises(SchemaError, match=r"'Sex'.*'sex'") as caught:
+        open_source(make(ROWS), schema)
+    assert caught.value.code == "source.unknown-column"
+    with pytest.raises(SchemaError, match="'persn'"):
+        open_source(make(ROWS), Schema.from_dict({"attributes": FIELDS, "person": "persn"}))
+
+
+def test_stopping_in_the_middle_of_a_pass_leaves_nothing_running(make):
+    source = open_source(make(ROWS), SCHEMA)
+    stream = source.batches(rows=1)
+    next(stream)
+    stream.close()
+    assert codes(source) == [code for _, code in ROWS if code is not None]
+
+
+TYPED = {
+    "boolean as integer": ({"type": "integer", "bounds": [0, 9]}, pa.bool_()),
+    "number as date": ({"type": "date", "bounds": ["2000-01-01", "2000-01-09"]}, pa.int32()),
+    "timestamp as categories": ({"type": "categorical", "values": ["a"]}, pa.timestamp("us")),
+    "number as words": ({"type": "categorical", "values": ["a", "b", "007"]}, pa.int32()),
+    "list": ({"type": "boolean"}, pa.list_(pa.bool_())),
+    "time": ({"type": "integer", "bounds": [0, 9]}, pa.time32("s")),
+    "bytes": ({"type": "categorical", "values": ["a"]}, pa.binary()),
+}
+
+
+@pytest.mark.parametrize("case", TYPED)
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_type_that_cannot_be_read_is_refused_whatever_the_column_holds(case, rows, tmp_path):
+    fields, kind = TYPED[case]
+    table = pa.table({"a": pa.nulls(rows, kind)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for data in (table, tmp_path / "t.parquet"):
+        with pytest.raises(SchemaError, match="'a'") as caught:
+            open_source(data, Schema.from_dict({"attributes": {"a": fields}}))
+        assert caught.value.code == "source.column-type"
+
+
+def test_person_columns_of_different_types_are_refused(tmp_path):
+    pq.write_table(pa.table({"id": [1], "b": [True]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["1"], "b": [True]}), tmp_path / "b.parquet")
+    schema = Schema.from_dict({"attributes": {"b": {"type": "boolean"}}, "person": "id"})
+    with pytest.raises(SchemaError) as caught:
+        open_source(str(tmp_path / "*.parquet"), schema)
+    assert caught.value.code == "source.person-types"
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int64(), pa.float64(), pa.string(), pa.binary(), pa.binary(2), pa.decimal128(5, 1)]
+)
+def test_a_person_may_be_a_number_text_or_bytes(kind):
+    ids = {
+        "string": ["aa", "bb", "aa", None],
+        "binary": [b"aa", b"bb", b"aa", None],
+        "fixed_size_binary[2]": [b"aa", b"bb", b"aa", None],
+    }
+    table = pa.table(
+        {"id": pa.array(ids.get(str(kind), [1, 2, 1, None]), kind), "b": [True, False, False, True]}
+    )
+    schema = Schema.from_dict({"attributes": {"b": {"type": "boolean"}}, "person": "id"})
+    assert codes(open_source(table, schema)) == [(1,), (0,)]
+
+
+MESSAGES = {
+    "no such file": (lambda f: f / "nothing.csv", "source.missing-file"),
+    "no match": (lambda f: str(f / "*.csv"), "source.missing-file"),
+    "a folder": (lambda f: f, "source.missing-file"),
+    "no file at all": (lambda f: [], "source.missing-file"),
+    "a web address": (lambda f: "https://example.org/a.csv", "source.missing-file"),
+    "a NUL in the name": (lambda f: "a\0.csv", "source.missing-file"),
+    "unknown ending": (lambda f: _written(f / "a.xlsx", b"1"), "source.unknown-kind"),
+    "another object": (lambda f: 3, "source.unknown-kind"),
+    "no header": (lambda f: _written(f / "a.csv", b""), "source.bad-header"),
+    "only a line break": (lambda f: _written(f / "a.csv", b"\nb\n1\n"), "source.bad-header"),
+    "header is not UTF-8": (lambda f: _written(f / "a.csv", b"\xff,b\n"), "source.bad-header"),
+    "header with an open quote": (lambda f: _written(f / "a.csv", b'"b\n1\n'), "source.bad-header"),
+    "endless header": (lambda f: _written(f / "a.csv", b"b," * (1 << 21)), "source.bad-header"),
+    "duplicate names": (lambda f: _written(f / "a.csv", b"b,b\n"), "source.duplicate-column"),
+    "not gzip": (lambda f: _written(f / "a.csv.gz", b"b\n1\n"), "source.unreadable"),
+    "not parquet": (lambda f: _written(f / "a.parquet", b"b\n1\n"), "source.unreadable"),
+    "two kinds": (
+        lambda f: [_written(f / "a.parquet", b"b"), _written(f / "a.csv", b"b\n")],
+        "source.mixed-kinds",
+    ),
+    "two columns in a frame": (
+        lambda f: pd.DataFrame([[1, 2]], columns=["b", "b"]),
+        "source.duplicate-column",
+    ),
+}
+
+
+def _written(path, data):
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("case", MESSAGES)
+def test_what_cannot_be_opened_is_refused_with_a_code(case, tmp_path):
+    make, code = MESSAGES[case]
+    with pytest.raises(HushtableError) as caught:
+        open_source(make(tmp_path), Schema.from_dict({"attributes": {"b": {"type": "boolean"}}}))
+    assert caught.value.code == code
+    assert caught.value.__context__ is None
+
+
+HOSTILE = [
+    b"",
+    b"\n\n\r\n",
+    b"9,9,9\n",
+    b'"1,1\n',
+    b'"1"x,1\n',
+    b"\xff,1\n",
+    b"\0,1\n",
+    b"1,1\r",
+    b"1" * 5_000_000 + b",1\n",
+    b'"' + b"1,1\n" * 5,
+    b"1,\xed\xa0\x80\n",
+    b"=cmd(),1\n",
+    b"nan,inf\n",
+    b"999999999999999999999999999999999999999,1e999\n",
+]
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+@pytest.mark.parametrize("bad", range(len(HOSTILE)))
+def test_hostile_rows_never_raise(bad, multiline, tmp_path):
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "a": {"type": "integer", "bounds": [0, 9]},
+                "b": {"type": "real", "bounds": [0, 1], "bins": 2},
+            },
+            "csv": {"multiline": multiline},
+        }
+    )
+    path = _written(tmp_path / "a.csv", b"a,b\n3,0\n" + HOSTILE[bad] + b"\n4,1\n")
+    found = codes(open_source(path, schema))
+    assert found[0] == (3, 0)
+    if not multiline:
+        assert found[-1] == (4, 1)
+
+
+def test_a_file_that_breaks_during_a_pass_gives_a_code_and_no_row(tmp_path):
+    data = gzip.compress(b"b\n" + b"true\nsecret\n" * 3_000_000, compresslevel=1)
+    path = _written(tmp_path / "a.csv.gz", data[: len(data) // 2])
+    source = open_source(path, Schema.from_dict({"attributes": {"b": {"type": "boolean"}}}))
+    with pytest.raises(SourceError) as caught:
+        for _ in source.batches():
+            pass
+    assert caught.value.code == "source.unreadable"
+    assert caught.value.__context__ is None and "secret" not in str(caught.value)
+
+
+def test_a_header_that_changed_between_passes_is_noticed(tmp_path):
+    path = _written(tmp_path / "a.csv", b"b\n1\n")
+    source = open_source(path, Schema.from_dict({"attributes": {"b": {"type": "boolean"}}}))
+    _written(path, b"c\n1\n")
+    with pytest.raises(SourceError) as caught:
+        list(source.batches())
+    assert caught.value.code == "source.changed"
+
+
+def test_declared_dialects_are_obeyed(tmp_path):
+    path = _written(tmp_path / "a.csv", "naïve;b\n'Zoë ''x'';';1\nother;0\n".encode("latin-1"))
+    schema = Schema.from_dict(
+        {
+            "csv": {"delimiter": ";", "quote": "'", "encoding": "latin-1"},
+            "attributes": {
+                "a": {
+                    "type": "categorical",
+                    "column": "naïve",
+                    "values": ["Zoë 'x';", "漢"],
+                    "outside": "other",
+                },
+                "b": {"type": "boolean"},
+            },
+        }
+    )
+    assert codes(open_source(path, schema)) == [(0, 1), (2, 0)]
+
+
+def test_mixed_python_objects_never_raise():
+    frame = pd.DataFrame(
+        {"b": pd.Series([True, "no", 1, 0.0, None, float("nan"), {}, object(), b"1", [1]], dtype=object)}
+    )
+    schema = Schema.from_dict(
+        {"attributes": {"b": {"type": "boolean", "null": "category", "outside": "other"}}}
+    )
+    assert codes(open_source(frame, schema)) == [(1,), (0,), (1,), (0,), (2,), (2,), (3,), (3,), (3,), (3,)]
