@@ -390,11 +390,13 @@ class Ledger:
             rules.take_in(self._book, row)
 
     def _refuse_second_draw(self, charge: Charge) -> None:
+        with self._lock:
+            if charge.number in self._mine:
+                return
         with self._reading() as book:
             rules.check(book, Store(charge=charge.number, sha256="0" * 64))
-            if charge.number not in self._mine:
-                raise LedgerError(
-                    "ledger.charge-lost",
-                    f"Charge {charge.number} was made by another process, and its draw is lost.",
-                    "Charge again before drawing again; what was charged stays spent.",
-                )
+        raise LedgerError(
+            "ledger.charge-lost",
+            f"Charge {charge.number} was made by another process, and its draw is lost.",
+            "Charge again before drawing again; what was charged stays spent.",
+        )

@@ -16,7 +16,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Integer, MetaData, Table, Text, create_engine, event, insert, select
+from sqlalchemy import Column, Integer, MetaData, Table, Text, bindparam, create_engine, event, insert, select
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
@@ -37,6 +37,8 @@ _entry = Table(
     Column("body", Text, nullable=False),
     Column("hash", Text, nullable=False),
 )
+_read_on = select(_entry).where(_entry.c.number >= bindparam("start")).order_by(_entry.c.number)
+_write = insert(_entry)
 
 
 class SQLiteStore:
@@ -77,11 +79,11 @@ class Transaction:
 
     def rows(self, *, start: int) -> list[Row]:
         """Number, text and hash of the entries from ``start`` on, in order."""
-        query = select(_entry).where(_entry.c.number >= start).order_by(_entry.c.number)
-        return [(row[0], row[1], row[2]) for row in self._connection.execute(query)]
+        return [(row[0], row[1], row[2]) for row in self._connection.execute(_read_on, {"start": start})]
 
     def append(self, entry: Entry) -> None:
-        self._connection.execute(insert(_entry).values(number=entry.number, body=entry.text, hash=entry.hash))
+        row = {"number": entry.number, "body": entry.text, "hash": entry.hash}
+        self._connection.execute(_write, row)
 
     def faults(self) -> list[str]:
         """What SQLite's own check of the file complains about, without the file's content."""
