@@ -1,0 +1,52 @@
+"""Linear Gaussian mechanisms and what they have in common, dense and by residuals."""
+
+from hushtable.linear.decompose import estimates, query_variances
+from hushtable.linear.dense import LinearGaussian
+from hushtable.linear.mechanisms import (
+    Mechanism,
+    Part,
+    answerable,
+    as_dense,
+    budget_saved,
+    common,
+    equivalent,
+    ladder,
+    recreate,
+    residual,
+    stack,
+)
+from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_table, buckets
+from hushtable.linear.residuals import MarginalMechanism, marginals
+from hushtable.linear.sampling import consistent_datasets
+from hushtable.linear.signal import Signal, posterior, signal_to_noise, variance_reduction
+from hushtable.linear.tables import combine, marginal_from
+
+__all__ = [
+    "BucketResidual",
+    "BucketTable",
+    "LinearGaussian",
+    "MarginalMechanism",
+    "Mechanism",
+    "Part",
+    "Signal",
+    "answerable",
+    "as_dense",
+    "bucket_table",
+    "buckets",
+    "budget_saved",
+    "combine",
+    "common",
+    "consistent_datasets",
+    "equivalent",
+    "estimates",
+    "ladder",
+    "marginal_from",
+    "marginals",
+    "posterior",
+    "query_variances",
+    "recreate",
+    "residual",
+    "signal_to_noise",
+    "stack",
+    "variance_reduction",
+]

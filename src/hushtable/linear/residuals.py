@@ -1,0 +1,353 @@
+"""Mechanisms made of marginals, by residuals: any domain size, no matrices.
+
+A marginal with independent noise of variance ``s`` per cell tells about residual ``tau`` with precision
+``1 / (s * prod of the sizes in gamma but not in tau)``.  All such mechanisms share the residuals as eigenspaces, so
+everything is arithmetic on one exact precision per residual; ``proofs/common-by-residuals.md`` has the argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from math import comb, lcm, prod
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import helmert
+
+from hushtable.errors import WorkloadError
+from hushtable.linear.curve import gaussian_delta
+from hushtable.linear.dense import LinearGaussian
+from hushtable.marginals import AttributeSet, Workload, subsets
+
+Amount = Fraction | int | float | str
+
+DENSE_CELLS = 4096
+"""Largest domain for which a matrix is built."""
+
+TABLE_LIMIT = 2_000_000
+"""Largest number of tables in one option."""
+
+
+@dataclass(frozen=True)
+class MarginalMechanism:
+    """A Gaussian mechanism that knows each residual with one precision.
+
+    ``precisions[tau]`` is ``1/s2``: the residual is as if ``centre(mu_tau)`` had been measured with noise of variance
+    ``s2`` per cell.  Residuals that are absent are unknown.  ``tables`` are the marginals asked for and their
+    variance per cell, when the mechanism is an option (empty for common and residual parts).  ``fixed`` says that the
+    noise was given; otherwise it is meant to be scaled to a budget.
+    """
+
+    sizes: tuple[int, ...]
+    precisions: Mapping[AttributeSet, Fraction]
+    tables: Mapping[AttributeSet, Fraction] = field(default_factory=dict)
+    fixed: bool = True
+
+    def __post_init__(self) -> None:
+        sizes = checked_sizes(self.sizes)
+        object.__setattr__(self, "sizes", sizes)
+        for name, what in (("precisions", "precision"), ("tables", "variance")):
+            given: Mapping[AttributeSet, Fraction] = getattr(self, name)
+            checked = {checked_set(s, sizes): positive(what, amount) for s, amount in given.items()}
+            if len(checked) < len(given):
+                raise _twice()
+            if name == "precisions":
+                checked = {tau: p for tau, p in checked.items() if all(sizes[i] > 1 for i in tau)}
+            object.__setattr__(self, name, MappingProxyType(checked))
+
+    @classmethod
+    def from_tables(
+        cls, sizes: Sequence[int], variances: Mapping[AttributeSet, Amount], *, fixed: bool = True
+    ) -> MarginalMechanism:
+        """Marginals with independent noise of the given variance per cell.
+
+        >>> m = MarginalMechanism.from_tables((3, 3), {(0,): 1})
+        >>> {tau: str(p) for tau, p in m.precisions.items()}, m.rho
+        ({(): '1/3', (0,): '1'}, Fraction(1, 2))
+        """
+        lengths = checked_sizes(sizes)
+        tables = {checked_set(s, lengths): positive("variance", v) for s, v in variances.items()}
+        if not tables:
+            raise WorkloadError("linear.empty", "There is no marginal.", "Give at least one marginal.")
+        if len(tables) < len(variances):
+            raise _twice()
+        return _unchecked(lengths, _table_precisions(lengths, tables), tables, fixed)
+
+    @property
+    def variances(self) -> dict[AttributeSet, Fraction]:
+        """Variance per cell of each residual in centred form: what to measure."""
+        return {tau: 1 / p for tau, p in self.precisions.items()}
+
+    @cached_property
+    def profile(self) -> Fraction:
+        """Cost of a record, exact and the same for every record type: ``sum p_tau / s2_tau``."""
+        return sum_fractions(
+            Fraction(
+                p.numerator * prod(self.sizes[i] - 1 for i in tau),
+                p.denominator * prod(self.sizes[i] for i in tau),
+            )
+            for tau, p in self.precisions.items()
+        )
+
+    @property
+    def rho(self) -> Fraction:
+        """zCDP parameter, exact."""
+        return self.profile / 2
+
+    @property
+    def mu(self) -> float:
+        """Gaussian DP parameter."""
+        return float(self.profile) ** 0.5
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest delta with which the mechanism is (epsilon, delta)-differentially private."""
+        return float(gaussian_delta(float(self.profile), epsilon))
+
+    def scaled(self, *, rho: Amount) -> MarginalMechanism:
+        """The same mechanism with all noise multiplied so that it costs exactly ``rho``."""
+        factor = positive("rho", rho) / self.rho
+        return _unchecked(
+            self.sizes,
+            {tau: p * factor for tau, p in self.precisions.items()},
+            {gamma: s / factor for gamma, s in self.tables.items()},
+        )
+
+    def cell_variance(self, gamma: Sequence[int]) -> float:
+        """Variance of a cell of the marginal over ``gamma``, by least squares; infinite when it is not answered."""
+        total = Fraction(0)
+        for tau in subsets(checked_set(gamma, self.sizes)):
+            if any(self.sizes[i] == 1 for i in tau):
+                continue
+            if tau not in self.precisions:
+                return float("inf")
+            spread = Fraction(
+                prod(self.sizes[i] - 1 for i in tau),
+                prod(self.sizes[i] for i in tau) * prod(self.sizes[i] for i in gamma if i not in tau) ** 2,
+            )
+            total += spread / self.precisions[tau]
+        return float(total)
+
+    def dense(self) -> LinearGaussian:
+        """The same mechanism with explicit matrices; small domains only."""
+        cells = prod(self.sizes)
+        if cells > DENSE_CELLS:
+            raise WorkloadError(
+                "linear.too-large",
+                f"A matrix over {cells} cells would be needed; the limit is {DENSE_CELLS}.",
+                "Give all options as marginals with independent noise, or a smaller schema.",
+            )
+        if self.tables:
+            rows = [
+                _kron(np.eye(n) if i in gamma else np.ones((1, n)) for i, n in enumerate(self.sizes))
+                for gamma in self.tables
+            ]
+            noise = [np.full(len(r), float(s)) for r, s in zip(rows, self.tables.values(), strict=True)]
+        else:
+            rows = [
+                _kron(helmert(n) if i in tau else np.ones((1, n)) for i, n in enumerate(self.sizes))
+                for tau in self.precisions
+            ]
+            noise = [
+                np.full(len(r), float(1 / p)) for r, p in zip(rows, self.precisions.values(), strict=True)
+            ]
+        return LinearGaussian(np.vstack(rows), np.concatenate(noise))
+
+
+def marginals(
+    domain: Any,
+    order: int | None = None,
+    *,
+    sets: Iterable[Sequence[int | str]] | None = None,
+    rho: Amount | None = None,
+) -> MarginalMechanism:
+    """All marginals of exactly ``order`` attributes (or the given ``sets``), equal independent noise in every cell.
+
+    ``domain`` is a schema or its sizes; with a schema, ``sets`` may use names.  With ``rho`` the noise is scaled to
+    it; without, the mechanism is scaled to rho = 1 for now and marked as not ``fixed``.
+
+    >>> marginals((2,) * 7, order=2, rho=1).tables[0, 1]
+    Fraction(21, 2)
+    """
+    sizes = checked_sizes(getattr(domain, "sizes", domain))
+    if sets is not None and hasattr(domain, "names"):
+        sets = Workload(sets).resolve(domain).sets
+    chosen = _chosen_sets(sizes, order, sets)
+    variance = Fraction(len(chosen)) / (2 * positive("rho", 1 if rho is None else rho))
+    tables = dict.fromkeys(chosen, variance)
+    return _unchecked(sizes, _table_precisions(sizes, tables), tables, rho is not None)
+
+
+def residual_common(mechanisms: Sequence[MarginalMechanism]) -> MarginalMechanism | None:
+    """The smallest precision of each residual that all of them know."""
+    first, *others = mechanisms
+    shared = {
+        tau: min(p, *(m.precisions[tau] for m in others)) if others else p
+        for tau, p in first.precisions.items()
+        if all(tau in m.precisions for m in others)
+    }
+    return _unchecked(first.sizes, shared) if shared else None
+
+
+def residual_residual(mechanism: MarginalMechanism, common: MarginalMechanism) -> MarginalMechanism | None:
+    """The difference of the precisions, or None when nothing is missing."""
+    if not residual_answerable(common, mechanism):
+        raise WorkloadError(
+            "linear.not-common",
+            "The common mechanism cannot be answered from this mechanism.",
+            "Give the result of common() over options that include this mechanism.",
+        )
+    known = common.precisions
+    left = {
+        tau: p - known[tau] if tau in known else p
+        for tau, p in mechanism.precisions.items()
+        if tau not in known or p > known[tau]
+    }
+    return _unchecked(mechanism.sizes, left) if left else None
+
+
+def residual_answerable(b: MarginalMechanism, from_: MarginalMechanism) -> bool:
+    """Whether no residual is known better by ``b``; exact."""
+    return all(tau in from_.precisions and p <= from_.precisions[tau] for tau, p in b.precisions.items())
+
+
+def residual_stack(mechanisms: Sequence[MarginalMechanism]) -> MarginalMechanism:
+    """All of them with independent noise: the precisions add."""
+    total: dict[AttributeSet, Fraction] = {}
+    for m in mechanisms:
+        for tau, p in m.precisions.items():
+            total[tau] = total[tau] + p if tau in total else p
+    return _unchecked(mechanisms[0].sizes, total)
+
+
+def sum_fractions(terms: Iterable[Fraction]) -> Fraction:
+    """Exact sum over one common denominator per batch (adding fractions one by one reduces each time)."""
+    by_denominator: dict[int, int] = {}
+    for t in terms:
+        by_denominator[t.denominator] = by_denominator.get(t.denominator, 0) + t.numerator
+    common = lcm(*by_denominator)
+    return Fraction(sum(n * (common // d) for d, n in by_denominator.items()), common)
+
+
+def checked_sizes(sizes: Iterable[Any]) -> tuple[int, ...]:
+    """Sizes as a tuple of positive integers, or an error."""
+    try:
+        lengths = tuple(sizes)
+    except TypeError:
+        lengths = ()
+    if not lengths or not all(
+        isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1 for n in lengths
+    ):
+        raise WorkloadError(
+            "linear.sizes",
+            "The sizes must be whole numbers of at least 1.",
+            "Give a schema or for example (3, 101, 2).",
+        )
+    return tuple(int(n) for n in lengths)
+
+
+def _unchecked(
+    sizes: tuple[int, ...],
+    precisions: dict[AttributeSet, Fraction],
+    tables: dict[AttributeSet, Fraction] | None = None,
+    fixed: bool = True,
+) -> MarginalMechanism:
+    """A mechanism from parts that are known to be right; checking them again takes longer than the arithmetic."""
+    made = MarginalMechanism.__new__(MarginalMechanism)
+    for name, value in (
+        ("sizes", sizes),
+        ("precisions", MappingProxyType(precisions)),
+        ("tables", MappingProxyType(tables or {})),
+        ("fixed", fixed),
+    ):
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _table_precisions(
+    sizes: tuple[int, ...], tables: Mapping[AttributeSet, Fraction]
+) -> dict[AttributeSet, Fraction]:
+    """Sum of ``1 / (s_gamma * prod of sizes in gamma minus tau)``, in integers over one denominator."""
+    width = max(map(len, tables))
+    base = lcm(*(sizes[i] for gamma in tables for i in gamma))
+    noise = lcm(*{s.numerator for s in tables.values()})
+    share = [base // n for n in sizes]
+    powers = [base**k for k in range(width + 1)]
+    total: dict[AttributeSet, int] = {}
+    for gamma, s in tables.items():
+        weight = s.denominator * (noise // s.numerator) * powers[width - len(gamma)]
+        full = prod(share[i] for i in gamma)
+        for tau in subsets(gamma):
+            kept = prod(share[i] for i in tau)
+            total[tau] = total.get(tau, 0) + weight * (full // kept) * powers[len(tau)]
+    whole = noise * powers[width]
+    trivial = {i for i, n in enumerate(sizes) if n == 1}
+    return {tau: Fraction(n, whole) for tau, n in total.items() if trivial.isdisjoint(tau)}
+
+
+def _chosen_sets(
+    sizes: tuple[int, ...], order: int | None, sets: Iterable[Sequence[int | str]] | None
+) -> list[AttributeSet]:
+    if (order is None) == (sets is None):
+        raise WorkloadError(
+            "linear.order", "Give either an order or sets of attributes.", "For example order=2."
+        )
+    if sets is not None:
+        chosen = list(dict.fromkeys(checked_set(s, sizes) for s in sets))
+        if not chosen:
+            raise WorkloadError("linear.empty", "There is no marginal.", "Give at least one marginal.")
+        return chosen
+    if not isinstance(order, int) or isinstance(order, bool) or not 0 <= order <= len(sizes):
+        raise WorkloadError(
+            "linear.order",
+            f"The order must be a whole number from 0 to {len(sizes)}.",
+            "For example order=2.",
+        )
+    if comb(len(sizes), order) > TABLE_LIMIT:
+        raise WorkloadError(
+            "linear.too-large",
+            f"There are {comb(len(sizes), order)} marginals of order {order}; the limit is {TABLE_LIMIT}.",
+            "Choose a smaller order or name the sets.",
+        )
+    return list(combinations(range(len(sizes)), order))
+
+
+def checked_set(attributes: Iterable[Any], sizes: Sequence[int]) -> AttributeSet:
+    axes = tuple(attributes)
+    whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in axes)
+    if not whole or len(set(axes)) != len(axes) or any(not 0 <= i < len(sizes) for i in axes):
+        raise WorkloadError(
+            "linear.attributes",
+            f"A set of attributes must hold distinct axis numbers from 0 to {len(sizes) - 1}.",
+            "Give for example (0, 2).",
+        )
+    return tuple(sorted(int(i) for i in axes))
+
+
+def _twice() -> WorkloadError:
+    return WorkloadError("linear.attributes", "A set of attributes is given twice.", "Give each set once.")
+
+
+def positive(name: str, amount: Amount) -> Fraction:
+    """An exact positive amount; a float means the decimal it prints as."""
+    try:
+        exact = Fraction(repr(float(amount))) if isinstance(amount, float) else Fraction(amount)
+    except (TypeError, ValueError, ZeroDivisionError):
+        exact = Fraction(0)
+    if exact <= 0:
+        raise WorkloadError(
+            f"linear.{name}", f"The {name} must be a positive number.", f"Give for example {name}=0.1."
+        )
+    return exact
+
+
+def _kron(factors: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    product = np.ones((1, 1))
+    for factor in factors:
+        product = np.asarray(np.kron(product, factor), np.float64)
+    return product

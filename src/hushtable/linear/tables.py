@@ -1,0 +1,86 @@
+"""Tables of a mechanism made of marginals, from the residuals that its parts released.
+
+Post-processing: residuals in centred form (``hushtable.marginals.centre``) in, marginals out.  What to measure and at
+what precision is decided in ``residuals``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import WorkloadError
+from hushtable.linear.draws import normals
+from hushtable.linear.residuals import MarginalMechanism, residual_stack
+from hushtable.marginals import AttributeSet, centre, subsets
+from hushtable.privacy.bits import BitSource
+
+Residuals = Mapping[AttributeSet, NDArray[np.float64]]
+
+
+def residual_recreate(
+    mechanism: MarginalMechanism, parts: Sequence[tuple[MarginalMechanism, Residuals]], bits: BitSource | None
+) -> dict[AttributeSet, NDArray[np.float64]]:
+    """The tables of ``mechanism`` from the residuals its parts released, each in centred form.
+
+    Residuals combine by inverse variance.  With ``bits`` the tables get back the independent noise that made them
+    inconsistent, so that they are distributed like the tables of ``mechanism``.
+    """
+    combined = combine(parts)
+    if not mechanism.tables:
+        return combined
+    answers = {gamma: marginal_from(gamma, mechanism.sizes, combined.get) for gamma in mechanism.tables}
+    if bits is None:
+        return answers
+    noise = {g: normals(bits, a.shape) * float(mechanism.tables[g]) ** 0.5 for g, a in answers.items()}
+    fitted = _fit(mechanism, noise)
+    return {g: a + noise[g] - marginal_from(g, mechanism.sizes, fitted.get) for g, a in answers.items()}
+
+
+def combine(parts: Sequence[tuple[MarginalMechanism, Residuals]]) -> dict[AttributeSet, NDArray[np.float64]]:
+    """Inverse-variance mean of every residual that some part knows."""
+    precision = residual_stack([m for m, _ in parts]).precisions
+    combined: dict[AttributeSet, NDArray[np.float64]] = {}
+    for tau, total in precision.items():
+        shape = tuple(parts[0][0].sizes[i] for i in tau)
+        combined[tau] = np.zeros(shape)
+        for m, released in parts:
+            if tau in m.precisions:
+                if tau not in released or np.shape(released[tau]) != shape:
+                    raise WorkloadError(
+                        "linear.output",
+                        f"The output lacks residual {tau} with shape {shape}.",
+                        "Give every residual of the mechanism in centred form, as long as its marginal.",
+                    )
+                combined[tau] += float(m.precisions[tau] / total) * np.asarray(released[tau], np.float64)
+    return combined
+
+
+def marginal_from(
+    gamma: AttributeSet, sizes: Sequence[int], residual: Callable[[AttributeSet], NDArray[np.float64] | None]
+) -> NDArray[np.float64]:
+    """The marginal over ``gamma`` from centred residuals; those that are None count as zero."""
+    table = np.zeros(tuple(sizes[i] for i in gamma))
+    for tau in subsets(gamma):
+        part = residual(tau)
+        if part is not None:
+            repeats = prod(sizes[i] for i in gamma if i not in tau)
+            table += part.reshape([sizes[i] if i in tau else 1 for i in gamma]) / repeats
+    return table
+
+
+def _fit(mechanism: MarginalMechanism, tables: Residuals) -> dict[AttributeSet, NDArray[np.float64]]:
+    """Least-squares residuals of possibly inconsistent tables."""
+    fitted: dict[AttributeSet, NDArray[np.float64]] = {}
+    for gamma, table in tables.items():
+        for tau in subsets(gamma):
+            if tau in mechanism.precisions:
+                outside = tuple(k for k, i in enumerate(gamma) if i not in tau)
+                repeats = prod(mechanism.sizes[i] for i in gamma if i not in tau)
+                share = 1 / (mechanism.tables[gamma] * repeats * mechanism.precisions[tau])
+                part = float(share) * centre(table.sum(axis=outside))
+                fitted[tau] = fitted[tau] + part if tau in fitted else part
+    return fitted
