@@ -314,6 +314,16 @@ def test_a_ledger_replaced_by_another_or_removed_is_noticed(
     assert not path.exists()
 
 
+def test_damage_that_even_the_error_message_cannot_spell_is_still_an_error_of_ours(
+    path: Path, ledger: Ledger
+) -> None:
+    data = path.read_bytes()
+    at = data.index(b"CREATE TABLE entry") + len("CREATE TABLE ")
+    path.write_bytes(data[:at] + b"\xac\xff\x80(y" + data[at + 5 :])
+    assert code_of(lambda: Ledger.open(path)) == "ledger.damaged"
+    assert not verify_file(path).ok
+
+
 # Payloads
 
 

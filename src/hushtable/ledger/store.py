@@ -123,8 +123,8 @@ def identify(path: Path) -> None:
     try:
         with contextlib.closing(_sqlite(path, "mode=ro&immutable=1", 0.0)) as connection:
             _check_header(path, connection)
-    except sqlite3.Error as error:
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             raise foreign(path) from None
 
 
@@ -135,7 +135,7 @@ def translated(path: Path, *, wait: float) -> Generator[None]:
         yield
     except DBAPIError as error:
         raise _refusal(path, getattr(error.orig, "sqlite_errorcode", None), wait) from None
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _refusal(path, getattr(error, "sqlite_errorcode", None), wait) from None
 
 
