@@ -18,6 +18,7 @@ from hushtable.planning import (
     MAX_ROWS,
     budget_for,
     check_arithmetic,
+    check_cell_noise,
     check_memory,
     memory_need,
     plan_identity,
@@ -209,6 +210,19 @@ def test_arithmetic_that_could_leave_62_bits_is_refused_from_sizes_alone():
     assert "zip x day" in caught.value.message
     with pytest.raises(WorkloadError):
         check_arithmetic((2,), [(0,)], [Fraction(1, 2**120)])
+    check_cell_noise([(0,)], [1e16])
+    with pytest.raises(WorkloadError):
+        check_cell_noise([(0,)], [1e17])
+
+
+def test_plans_refuse_what_could_overflow_before_anything_is_measured():
+    with pytest.raises(WorkloadError) as caught:
+        plan_residuals(all_of(2, 2**13, 2**13), rho=Fraction(1))
+    assert caught.value.code == "workload.overflow"
+    many = all_of(3, *(2,) * 80)
+    with pytest.raises(WorkloadError) as caught:
+        plan_identity(many, epsilon=Fraction(1, 10**12))
+    assert caught.value.code == "workload.overflow"
 
 
 def test_the_overflow_bound_holds_for_the_worst_table():

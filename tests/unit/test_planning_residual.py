@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals import closure
+from hushtable.marginals import Workload, closure
 from hushtable.planning import Problem, conditional_plan, minimax, minimax_variances, residual_plan
 from shared_data import data_file
 
@@ -97,6 +97,15 @@ def test_the_closed_form_of_the_sum_objective():
     total = sum(np.sqrt(price(sizes, t) * above[t]) for t in above)
     for t, weight in above.items():
         assert plan[t] == pytest.approx(np.sqrt(price(sizes, t) / weight) * total / (2 * rho), rel=1e-12)
+
+
+def test_a_workload_brings_its_own_weights():
+    workload = Workload([(0, 1), (2,)], weights=[1, 4])
+    assert residual_plan((3, 4, 5), workload, 0.1) == residual_plan(
+        (3, 4, 5), [(1, 0), (2,)], 0.1, weights=[1, 4]
+    )
+    with pytest.raises(WorkloadError):
+        residual_plan((3, 4, 5), Workload([("age",)]), 0.1)
 
 
 def test_attributes_of_size_one_need_no_measurement_and_change_nothing():

@@ -56,6 +56,9 @@ class Layout:
         object.__setattr__(self, "shapes", shapes)
         object.__setattr__(self, "index", {s: k for k, s in enumerate(self.sets)})
 
+    def __hash__(self) -> int:
+        return hash((self.sizes, len(self.sets), self.sets[:1], self.sets[-1:]))
+
     @property
     def cells(self) -> int:
         """Length of the flat array."""

@@ -11,7 +11,14 @@ from hushtable.planning.batch import (
 )
 from hushtable.planning.conditional import conditional_plan
 from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
-from hushtable.planning.limits import MAX_ROWS, MemoryNeed, check_arithmetic, check_memory, memory_need
+from hushtable.planning.limits import (
+    MAX_ROWS,
+    MemoryNeed,
+    check_arithmetic,
+    check_cell_noise,
+    check_memory,
+    memory_need,
+)
 from hushtable.planning.minimax import MinimaxPlan, minimax_variances
 from hushtable.planning.problem import Problem
 from hushtable.planning.residual import OBJECTIVES, residual_plan
@@ -31,6 +38,7 @@ __all__ = [
     "budget_for",
     "cell_cumulants",
     "check_arithmetic",
+    "check_cell_noise",
     "check_memory",
     "conditional_plan",
     "marginal_error_model",

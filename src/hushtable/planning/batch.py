@@ -18,6 +18,7 @@ import numpy as np
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload
 from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
+from hushtable.planning.limits import check_arithmetic, check_cell_noise
 from hushtable.planning.problem import Problem
 from hushtable.planning.residual import plan_variances
 from hushtable.planning.rounding import fitted, grid_amount
@@ -121,9 +122,9 @@ def plan_residuals(
     def cost(precisions: tuple[Fraction, ...]) -> Fraction:
         return BatchPlan(empty.sizes, empty.marginals, residuals, precisions).price().rho
 
-    return BatchPlan(
-        workload.sizes, workload.sets, residuals, fitted((1.0 / variances).tolist(), limit, cost)
-    )
+    precisions = fitted((1.0 / variances).tolist(), limit, cost)
+    check_arithmetic(workload.sizes, residuals, precisions, workload.names)
+    return BatchPlan(workload.sizes, workload.sets, residuals, precisions)
 
 
 def plan_identity(
@@ -149,7 +150,10 @@ def plan_identity(
         total = sum(precisions, Fraction(0))
         return total / 2 if noise == "gaussian" else total
 
-    return IdentityPlan(workload.sizes, workload.sets, noise, fitted(wanted.tolist(), limit, cost))
+    plan = IdentityPlan(workload.sizes, workload.sets, noise, fitted(wanted.tolist(), limit, cost))
+    deviations = [cell_cumulants(mechanism)[0] ** 0.5 for mechanism in plan.mechanisms()]
+    check_cell_noise(workload.sets, deviations, workload.names)
+    return plan
 
 
 def residual_error_model(layout: Layout, precisions: Sequence[Fraction]) -> ErrorModel:

@@ -49,14 +49,25 @@ def check_arithmetic(
     """
     for attributes, precision in zip(sets, precisions, strict=True):
         cells = prod(int(sizes[i]) for i in attributes)
-        deviation = cells / float(precision) ** 0.5
-        if not cells * MAX_ROWS + _DEVIATIONS * deviation < LARGEST:
-            raise WorkloadError(
-                "workload.overflow",
-                f"The marginal {marginal_label(attributes, names)} has {cells:,} cells and a noise of about "
-                f"{deviation:.1e}, too large for exact 64-bit arithmetic.",
-                "Use coarser bins, fewer attributes per marginal (--order) or a larger budget.",
-            )
+        _require_room(attributes, cells, cells / float(precision) ** 0.5, names)
+
+
+def check_cell_noise(
+    sets: Sequence[AttributeSet], deviations: Sequence[float], names: Sequence[str] = ()
+) -> None:
+    """The same for marginals measured cell by cell, with the standard deviation of each one's noise."""
+    for attributes, deviation in zip(sets, deviations, strict=True):
+        _require_room(attributes, 1, deviation, names)
+
+
+def _require_room(attributes: AttributeSet, factor: int, deviation: float, names: Sequence[str]) -> None:
+    if not factor * MAX_ROWS + _DEVIATIONS * deviation < LARGEST:
+        raise WorkloadError(
+            "workload.overflow",
+            f"The marginal {marginal_label(attributes, names)} could leave exact 64-bit arithmetic: its counts are "
+            f"multiplied by {factor:,} and its noise is about {deviation:.1e}.",
+            "Use coarser bins, fewer attributes per marginal (--order) or a larger budget.",
+        )
 
 
 def memory_need(workload: ResolvedWorkload) -> MemoryNeed:

@@ -79,11 +79,17 @@ def prices(layout: Layout) -> Floats:
     return (1.0 - 1.0 / lengths).prod(axis=1)
 
 
-def checked_sets(sizes: Sequence[int], marginals: Sequence[Sequence[int]]) -> tuple[AttributeSet, ...]:
+def checked_sets(sizes: Sequence[int], marginals: Sequence[Sequence[int | str]]) -> tuple[AttributeSet, ...]:
     """The marginals as sorted tuples; unknown, repeated or missing axes are refused."""
     if not all(isinstance(n, int | np.integer) and n >= 1 for n in sizes):
         raise WorkloadError(
             "workload.sizes", "Every size must be a whole number of at least 1.", "Correct sizes."
+        )
+    if not all(isinstance(i, int | np.integer) and not isinstance(i, bool) for m in marginals for i in m):
+        raise WorkloadError(
+            "workload.unknown-attribute",
+            "A marginal names an attribute that is not an axis number.",
+            "Resolve the workload with its schema first, or give axis numbers.",
         )
     sets = tuple(tuple(sorted(int(i) for i in m)) for m in marginals)
     if not sets:
@@ -93,7 +99,9 @@ def checked_sets(sizes: Sequence[int], marginals: Sequence[Sequence[int]]) -> tu
     for attributes in sets:
         if len(set(attributes)) != len(attributes):
             raise WorkloadError(
-                "workload.duplicate-attribute", f"Marginal {attributes} names an axis twice.", ""
+                "workload.duplicate-attribute",
+                f"Marginal {attributes} names an axis twice.",
+                "Name each axis once.",
             )
         if attributes and not (attributes[0] >= 0 and attributes[-1] < len(sizes)):
             raise WorkloadError(

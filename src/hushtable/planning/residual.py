@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, ResolvedWorkload
+from hushtable.marginals import AttributeSet, ResolvedWorkload, Workload
 from hushtable.planning.minimax import minimax_variances
 from hushtable.planning.problem import Floats, Problem, checked_sets
 
@@ -20,7 +20,7 @@ OBJECTIVES = ("sum_variance", "max_variance")
 
 def residual_plan(
     sizes: Sequence[int],
-    workload: Sequence[Sequence[int]] | ResolvedWorkload,
+    workload: Sequence[Sequence[int]] | Workload | ResolvedWorkload,
     rho: float | Fraction,
     objective: str = "sum_variance",
     weights: Sequence[float | Fraction] | None = None,
@@ -34,9 +34,11 @@ def residual_plan(
     >>> residual_plan((2, 2), [(0,), (1,)], 0.5)
     {(): 2.414213562373095, (0,): 1.7071067811865472, (1,): 1.7071067811865472}
     """
-    marginals = workload.sets if isinstance(workload, ResolvedWorkload) else workload
-    if weights is None and isinstance(workload, ResolvedWorkload):
-        weights = workload.weights
+    if isinstance(workload, Workload | ResolvedWorkload):
+        marginals = workload.marginals if isinstance(workload, Workload) else workload.sets
+        weights = workload.weights if weights is None else weights
+    else:
+        marginals = workload
     sets = checked_sets(sizes, marginals)
     problem = Problem.of(sizes, sets, _checked_weights(weights, len(sets)))
     variances = plan_variances(problem, _checked_rho(rho), objective)
