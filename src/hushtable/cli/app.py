@@ -1,0 +1,131 @@
+"""The entry point: the list of commands, and what happens when one fails.
+
+Exit codes: 0 done, 1 refused with a code, 2 bad usage, 130 interrupted.  Whatever goes wrong, the user sees one
+sentence, what to type instead and a code, never a traceback: a traceback can carry values of the data.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from hushtable.cli import demo, init, ledger, plan, release, table
+from hushtable.cli.output import note, say, show_error
+from hushtable.errors import HushtableError, RefusedError, UsageError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Publish tables from confidential records under differential privacy, with an error bar on every number.",
+)
+app.command("init", epilog=init.EXAMPLE)(init.init)
+app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
+app.command("release", epilog=release.EXAMPLE)(release.release)
+app.command("table", epilog=table.EXAMPLE)(table.table)
+app.add_typer(ledger.app, name="ledger")
+app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
+
+NEWCOMER = """\
+Hushtable publishes tables from confidential records, with noise that protects each person and an error bar on
+every number.
+
+  hush demo                                          see the whole flow on a made-up town
+  hush init people.csv --out people.yaml             draft a schema, then review it
+  hush ledger create people.ledger --budget rho=0.5  open an account of privacy
+  hush plan --schema people.yaml --order 2 --budget rho=0.1
+  hush release people.csv --schema people.yaml --ledger people.ledger --order 2 --budget rho=0.1 --out out
+  hush table out age sex                             read a table
+
+`hush COMMAND --help` explains each."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        say(f"hushtable {version('hushtable')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Publish tables from confidential records under differential privacy, with an error bar on every number."""
+    if context.invoked_subcommand is None:
+        say(NEWCOMER)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run ``hush`` and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    as_json = "--json" in arguments
+    try:
+        result = app(list(arguments), standalone_mode=False, prog_name="hush")
+        return result if isinstance(result, int) else 0
+    except HushtableError as error:
+        show_error(error, as_json=as_json)
+        return error.exit_code
+    except typer.Exit as leave:
+        return leave.exit_code
+    except typer.TyperException as error:
+        show_error(_usage(error), as_json=as_json)
+        return UsageError.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        note("hush: interrupted; what was charged stays in the ledger.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return RefusedError.exit_code
+    except Exception as error:
+        show_error(_unexpected(error), as_json=as_json)
+        return RefusedError.exit_code
+
+
+def _usage(error: typer.TyperException) -> UsageError:
+    """A usage error that names the flag, never what was typed behind it."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "hush"
+    parameter = getattr(error, "param", None)
+    near = getattr(error, "possibilities", None)
+    if parameter is not None:
+        named = (
+            max(parameter.opts, key=len)
+            if parameter.opts[0].startswith("-")
+            else parameter.metavar or parameter.name
+        )
+        missing = "Missing" in type(error).__name__
+        message = f"{named} is missing." if missing else f"The value of {named} cannot be read."
+    elif hasattr(error, "option_name"):
+        message = f"{command} has no such option." + (f" Did you mean {near[0]}?" if near else "")
+    elif "command" in error.message:
+        message = f"{command} has no such command."
+    else:
+        message = f"{command} got more arguments than it takes, or an option without its value."
+    return UsageError("usage.flags", message, f"Type `{command} --help` for an example.")
+
+
+def _unexpected(error: Exception) -> HushtableError:
+    """An error that nobody foresaw: its kind and place may be shown, its text may not."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = "" if place is None else f"{place.tb_frame.f_globals.get('__name__', '?')}:{place.tb_lineno}"
+    return RefusedError(
+        "internal.unexpected",
+        f"Something went wrong that should not have ({type(error).__name__} at {where}).",
+        "Please report it with the version and the command; the ledger shows what was charged.",
+    )

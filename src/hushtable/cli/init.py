@@ -1,0 +1,58 @@
+"""``hush init``: draft a schema by looking at the data, with every guess marked for review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushtable import session
+from hushtable.cli.options import Data, Json
+from hushtable.cli.output import console, emit, say
+from hushtable.errors import UsageError
+from hushtable.schema import Schema
+
+EXAMPLE = "Example: hush init people.csv --out people.yaml"
+
+
+def init(
+    data: Data,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write here, not to the terminal.", metavar="FILE")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Draft a schema.  What it learnt from the data is marked; a release refuses it until you have reviewed it."""
+    if out is not None and out.exists():
+        raise UsageError(
+            "init.exists", f"{out} exists already.", "Give --out another name, or remove the file."
+        )
+    text = session.draft(data)
+    drafted = Schema.loads(text)
+    if out is not None:
+        _write(out, text)
+    if json:
+        emit(
+            {
+                "schema": drafted.to_dict(),
+                "unreviewed": list(drafted.unreviewed),
+                "out": str(out) if out else None,
+            }
+        )
+    elif out is None:
+        console().file.write(text)
+    else:
+        say(
+            f"Wrote {out}: {len(drafted.names)} attributes, {len(drafted.unreviewed)} lines learnt from the data.",
+            "Check each marked line against what is publicly known, then move it from `unreviewed` to `reviewed`.",
+        )
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError:
+        raise UsageError(
+            "init.not-written", f"{out} cannot be written.", "Give --out another place."
+        ) from None

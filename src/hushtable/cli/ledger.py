@@ -1,0 +1,224 @@
+"""``hush ledger``: create, show, grant, raise, verify, export."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli.options import BudgetText, Json
+from hushtable.cli.output import emit, grid, say
+from hushtable.errors import LedgerError
+from hushtable.ledger import Holding, Ledger, verify_file
+from hushtable.privacy import Budget, Cost
+from hushtable.release.card import decimal
+
+app = typer.Typer(no_args_is_help=True, help="The account of privacy of one dataset.")
+
+File = Annotated[Path, typer.Argument(help="The ledger's file.", metavar="LEDGER")]
+Head = Annotated[
+    str | None, typer.Option("--head", help="A head that was published earlier.", metavar="HASH")
+]
+
+
+@app.command(epilog='Example: hush ledger create people.ledger --budget "rho=0.5"')
+def create(
+    ledger: File,
+    budget: BudgetText,
+    name: Annotated[str | None, typer.Option(help="Label of the dataset.", metavar="TEXT")] = None,
+    json: Json = False,
+) -> None:
+    """Open an account with a budget for everything that will ever be released of a dataset."""
+    made = Ledger.create(ledger, Budget.parse(budget), name=name)
+    if json:
+        emit({"ledger": str(ledger), "name": made.name, "budget": str(made.budget), "head": made.head})
+    else:
+        say(f"Created {ledger} for {made.name!r} with {made.budget} per person.", f"head {made.head}")
+
+
+@app.command(epilog="Example: hush ledger show people.ledger")
+def show(ledger: File, json: Json = False) -> None:
+    """What was spent, by whom and on what, and what is left."""
+    account = Ledger.open(ledger)
+    if json:
+        emit(_summary(account))
+    else:
+        _print_summary(account)
+
+
+@app.command(epilog='Example: hush ledger grant people.ledger maria --budget "rho=0.05"')
+def grant(
+    ledger: File,
+    spender: Annotated[str, typer.Argument(help="Who may spend.", metavar="NAME")],
+    budget: BudgetText,
+    json: Json = False,
+) -> None:
+    """Let somebody spend up to a total, under the dataset's budget."""
+    account = Ledger.open(ledger)
+    account.grant(spender, Budget.parse(budget))
+    left = amounts(account.remaining(spender), account.kind)
+    if json:
+        emit(
+            {
+                "spender": spender,
+                "budget": str(account.grants[spender]),
+                "remaining": left,
+                "head": account.head,
+            }
+        )
+    else:
+        say(
+            f"{spender} may spend {account.grants[spender]} in total; {written(left)} is left.",
+            f"head {account.head}",
+        )
+
+
+@app.command("raise", epilog='Example: hush ledger raise people.ledger --budget "rho=1"')
+def raise_budget(ledger: File, budget: BudgetText, json: Json = False) -> None:
+    """Raise the dataset's budget to a new total; the raise is an entry that everybody can see."""
+    account = Ledger.open(ledger)
+    account.raise_budget(Budget.parse(budget))
+    if json:
+        emit(
+            {
+                "budget": str(account.budget),
+                "remaining": amounts(account.remaining(), account.kind),
+                "head": account.head,
+            }
+        )
+    else:
+        say(f"The budget of {account.name!r} is now {account.budget} per person.", f"head {account.head}")
+
+
+@app.command(epilog="Example: hush ledger verify people.ledger --head 3f0c...")
+def verify(ledger: File, head: Head = None, json: Json = False) -> None:
+    """Recompute the chain, the balances and the payloads' hashes; with --head, also find older copies."""
+    report = verify_file(ledger, head=head)
+    if json:
+        emit(
+            {
+                "ok": report.ok,
+                "findings": list(report.findings),
+                "head": report.head,
+                "entries": report.entries,
+            }
+        )
+    elif report.ok:
+        say(f"{ledger}: {report.entries} entries, all in order.", f"head {report.head}")
+    else:
+        say(f"{ledger}: NOT in order.", *(f"  {finding}" for finding in report.findings))
+    if not report.ok:
+        raise typer.Exit(LedgerError.exit_code)
+
+
+@app.command(epilog="Example: hush ledger export people.ledger > people-ledger.json")
+def export(ledger: File, json: Json = True) -> None:
+    """Every entry as JSON; all of it is covered by the chain."""
+    account = Ledger.open(ledger)
+    emit({"ledger": account.name, "head": account.head, "entries": account.export()})
+
+
+def amounts(cost: Cost, kind: str) -> dict[str, str]:
+    """The parts of a cost that a ledger of this kind uses, as exact decimal texts."""
+    parts = {"epsilon": decimal(cost.xi), "rho": decimal(cost.rho)}
+    if kind == "pure":
+        return {"epsilon": parts["epsilon"]}
+    return {"rho": parts["rho"]} if kind == "zcdp" or cost.xi == 0 else parts
+
+
+def written(parts: dict[str, str]) -> str:
+    """``rho=0.1`` or ``epsilon=0.2, rho=0.1``."""
+    return ", ".join(f"{name}={value}" for name, value in parts.items())
+
+
+def _summary(account: Ledger) -> dict[str, Any]:
+    kind = account.kind
+    return {
+        "name": account.name,
+        "unit": None if account.unit is None else str(account.unit),
+        "budget": str(account.budget),
+        "spent": amounts(account.spent(), kind),
+        "held": amounts(account.held(), kind),
+        "remaining": amounts(account.remaining(), kind),
+        "spenders": {
+            name: {"budget": str(budget), "remaining": amounts(account.remaining(name), kind)}
+            for name, budget in account.grants.items()
+        },
+        "spends": [_spend(holding, kind) for holding in account.reservations()],
+        "head": account.head,
+    }
+
+
+def _spend(holding: Holding, kind: str) -> dict[str, Any]:
+    reservation = holding.reservation
+    lost = sum(1 for charge in holding.charges if not charge.stored)
+    return {
+        "number": reservation.number,
+        "time": reservation.time,
+        "kind": reservation.kind,
+        "spender": reservation.spender,
+        "request": reservation.request,
+        "state": holding.state,
+        "spent": amounts(holding.drawn, kind),
+        "held": amounts(holding.held, kind),
+        "lost_draws": lost,
+    }
+
+
+def _print_summary(account: Ledger) -> None:
+    kind = account.kind
+    unit = "not bound yet (the first release binds it)" if account.unit is None else str(account.unit)
+    share = _share(account.spent() + account.held(), account.limit())
+    say(
+        f"{account.name}: budget {account.budget} per person",
+        f"  unit       {unit}",
+        f"  spent      {written(amounts(account.spent(), kind))}",
+        f"  held       {written(amounts(account.held(), kind))}",
+        f"  remaining  {written(amounts(account.remaining(), kind))}  {_bar(share)}",
+    )
+    if account.grants:
+        say("")
+        rows = [
+            [
+                name,
+                str(budget),
+                written(amounts(account.spent(name), kind)),
+                written(amounts(account.remaining(name), kind)),
+            ]
+            for name, budget in account.grants.items()
+        ]
+        grid(["spender", "may spend", "spent", "remaining"], rows)
+    spends = [_spend(holding, kind) for holding in account.reservations()]
+    if spends:
+        say("")
+        rows = [
+            [
+                str(s["number"]),
+                s["time"],
+                s["kind"],
+                s["spender"] or "-",
+                written(s["spent"]),
+                _state(s),
+                s["request"] or "-",
+            ]
+            for s in spends
+        ]
+        grid(["entry", "time", "kind", "spender", "spent", "state", "request"], rows, right=["entry"])
+    say("", f"head {account.head}")
+
+
+def _state(spend: dict[str, Any]) -> str:
+    state = spend["state"] if spend["state"] == "settled" else f"open, holds {written(spend['held'])}"
+    return f"{state}, {spend['lost_draws']} draw lost" if spend["lost_draws"] else str(state)
+
+
+def _share(used: Cost, limit: Cost) -> Fraction:
+    parts = [Fraction(part, whole) for part, whole in ((used.xi, limit.xi), (used.rho, limit.rho)) if whole]
+    return max(parts, default=Fraction(0))
+
+
+def _bar(share: Fraction, width: int = 30) -> str:
+    full = min(width, round(float(share) * width))
+    return f"[{'#' * full}{'.' * (width - full)}] {float(share):.0%} used"

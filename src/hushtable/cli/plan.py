@@ -1,0 +1,128 @@
+"""``hush plan``: what a release would cost and how wrong its tables would be; nothing is read or spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from hushtable import session
+from hushtable.cli.options import Alpha, Json, Objective, Order, SchemaFile, Strategy, WorkloadFile
+from hushtable.cli.output import emit, grid, say
+from hushtable.cli.workloads import workload_from
+from hushtable.errors import UsageError
+from hushtable.marginals import Workload
+from hushtable.privacy import ZCDP, Budget
+from hushtable.release import Plan, decimal, epsilon_by_delta
+from hushtable.schema import Schema
+
+EXAMPLE = (
+    'Examples: hush plan --schema people.yaml --order 2 --budget "rho=0.1"; '
+    'hush plan --schema people.yaml --order 2 --want "age,sex=50"'
+)
+MOST_ROWS = 40
+
+
+def plan(
+    schema: SchemaFile,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget", "-b", help='"rho=0.1", "epsilon=1" or "epsilon=1,delta=1e-9".', metavar="BUDGET"
+        ),
+    ] = None,
+    order: Order = None,
+    workload: WorkloadFile = None,
+    strategy: Strategy = "residual-planner",
+    objective: Objective = "sum_variance",
+    want: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--want",
+            help='Accuracy instead of a budget: "age,sex=50" is plus or minus 50.',
+            metavar="TABLE=WIDTH",
+        ),
+    ] = None,
+    alpha: Alpha = 0.05,
+    json: Json = False,
+) -> None:
+    """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
+    declared = Schema.load(schema)
+    asked = workload_from(declared, order, workload)
+    made = session.plan_release(
+        declared,
+        asked,
+        budget=_budget(declared, asked, budget, want, strategy, objective, alpha),
+        strategy=strategy,
+        objective=objective,
+    )
+    if json:
+        emit(
+            {
+                "budget": str(made.budget),
+                "charged": {"xi": decimal(made.cost.xi), "rho": decimal(made.cost.rho)},
+                "epsilon_by_delta": epsilon_by_delta(made.cost),
+                "unit": str(made.unit),
+                **made.description,
+                "alpha": alpha,
+                "tables": made.tables(alpha).to_dicts(),
+            }
+        )
+    else:
+        _print(made, alpha, backwards=bool(want))
+
+
+def _budget(
+    schema: Schema,
+    workload: Workload,
+    budget: str | None,
+    want: list[str] | None,
+    strategy: str,
+    objective: str,
+    alpha: float,
+) -> Budget:
+    if (budget is None) == (not want):
+        raise UsageError("usage.budget", "Give either --budget or --want.", 'Type --budget "rho=0.1".')
+    if budget is not None:
+        return Budget.parse(budget)
+    target = dict(_wanted(text) for text in want or [])
+    return ZCDP(
+        session.budget_to_reach(schema, workload, target, alpha=alpha, strategy=strategy, objective=objective)
+    )
+
+
+def _wanted(text: str) -> tuple[Sequence[str], float]:
+    """``age,sex=50`` as attributes and a half-width."""
+    names, equals, width = text.rpartition("=")
+    try:
+        half_width = float(width)
+    except ValueError:
+        equals = ""
+        half_width = 0.0
+    if not equals or not names:
+        raise UsageError(
+            "usage.want", "--want cannot be read.", 'Type --want "age,sex=50" for plus or minus 50.'
+        )
+    return tuple(name.strip() for name in names.split(",")), half_width
+
+
+def _print(made: Plan, alpha: float, *, backwards: bool) -> None:
+    if backwards:
+        say(f'The smallest budget that reaches it: --budget "{made.budget}"', "")
+    say(str(made), "")
+    frame = made.tables(alpha).sort("half_width")
+    rows = [
+        [
+            r["marginal"],
+            f"{r['cells']:,}",
+            f"{r['std']:,.1f}",
+            f"± {r['half_width']:,.1f}",
+            f"{r['expected_l1']:,.0f}",
+        ]
+        for r in frame.head(MOST_ROWS).to_dicts()
+    ]
+    columns = ["table", "cells", "std of a cell", f"{1 - alpha:.0%} of cells within", "expected L1"]
+    grid(columns, rows, right=columns[1:])
+    if frame.height > MOST_ROWS:
+        say(f"... and {frame.height - MOST_ROWS:,} tables with wider intervals; --json prints them all.")

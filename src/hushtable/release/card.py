@@ -1,0 +1,56 @@
+"""The privacy card: what a release promises, in words and numbers that a reader can check against the ledger."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+from hushtable.ledger import Unit
+from hushtable.privacy import UNIT, Cost, epsilon_from
+from hushtable.schema import Schema
+
+DELTAS = ("1e-6", "1e-9", "1e-12")
+PACKAGES = ("hushtable", "numpy", "numba", "duckdb", "polars", "pyarrow", "cryptography")
+
+
+def privacy_card(schema: Schema, unit: Unit, charged: Cost, spend: Mapping[str, Any]) -> dict[str, Any]:
+    """The card as plain JSON values; ``spend`` says what was asked for and where the ledger recorded it."""
+    return {
+        "unit": {
+            "person": str(unit),
+            "rows_per_person": unit.rows,
+            "enforced_by_column": unit.person,
+            "note": _unit_note(unit),
+        },
+        "neighbours": "tables that differ by all records of one person, added or removed",
+        "charged": {"xi": decimal(charged.xi), "rho": decimal(charged.rho)},
+        "epsilon_by_delta": epsilon_by_delta(charged),
+        "learnt_from_data": [mark.path for mark in schema.learnt],
+        "schema_sha256": schema.version,
+        **spend,
+        "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
+    }
+
+
+def epsilon_by_delta(charged: Cost) -> dict[str, float]:
+    """The (epsilon, delta) guarantees that a charge implies; with xi alone, epsilon at delta 0."""
+    xi = charged.xi / UNIT
+    if charged.rho == 0:
+        return {"0": xi}
+    rho = Fraction(charged.rho, UNIT)
+    return {delta: xi + epsilon_from(rho=rho, delta=Fraction(delta)) for delta in DELTAS}
+
+
+def decimal(units: int) -> str:
+    """A ledger amount as an exact decimal text."""
+    whole, rest = divmod(units, UNIT)
+    return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
+
+
+def _unit_note(unit: Unit) -> str:
+    if unit.person is not None:
+        return f"At most {unit.rows} row(s) of each value of column {unit.person!r} were counted."
+    return f"That a person has at most {unit.rows} row(s) is the curator's claim; no column enforces it."

@@ -1,0 +1,65 @@
+"""A plan as a curator sees it: what a release will cost and how wrong each table will be, before anything is spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import polars as pl
+
+from hushtable.ledger import Unit
+from hushtable.marginals import ResolvedWorkload
+from hushtable.planning import BatchPlan, IdentityPlan
+from hushtable.privacy import Budget, Cost
+from hushtable.release.card import decimal, epsilon_by_delta
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Noise for every measurement of a workload, its price in a ledger's currency, and the errors to expect."""
+
+    strategy: str
+    objective: str
+    budget: Budget
+    workload: ResolvedWorkload
+    noise: BatchPlan | IdentityPlan
+    unit: Unit
+    cost: Cost
+
+    def tables(self, alpha: float = 0.05) -> pl.DataFrame:
+        """One row per marginal: attributes, cells, std, half_width (at level ``1 - alpha``) and expected_l1."""
+        errors = self.noise.errors(alpha)
+        return pl.DataFrame(
+            {
+                "marginal": [self.workload.label(s) for s in errors.sets],
+                "cells": [prod(self.workload.sizes[i] for i in s) for s in errors.sets],
+                "std": errors.std,
+                "half_width": errors.half_width,
+                "expected_l1": errors.l1,
+            }
+        )
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The plan in public words, for the ledger and the bundle."""
+        kind = "gaussian" if isinstance(self.noise, BatchPlan) else self.noise.noise
+        return {
+            "strategy": self.strategy,
+            "objective": self.objective,
+            "noise": f"discrete {kind.capitalize()}",
+            "marginals": len(self.workload.sets),
+            "cells": self.workload.cells,
+            "measurements": len(self.noise.layout.sets),
+        }
+
+    def __str__(self) -> str:
+        guarantees = ", ".join(
+            f"epsilon {e:.4g} at delta {d}" for d, e in epsilon_by_delta(self.cost).items()
+        )
+        price = f"xi={decimal(self.cost.xi)}" if self.cost.rho == 0 else f"rho={decimal(self.cost.rho)}"
+        return (
+            f"{self.strategy}: {len(self.workload.sets):,} marginals, {self.workload.cells:,} cells\n"
+            f"price {price} per person ({guarantees})\n"
+            f"unit  {self.unit}"
+        )

@@ -1,0 +1,336 @@
+"""The curator's session: from a confidential table to released tables, top to bottom.
+
+    open    schema, ledger and header of the data are checked; no row is read
+    plan    noise, price and expected errors, from public sizes alone
+    release plan -> fits the ledger? -> kernel: count, charge, draw, store -> answers -> tables
+
+This is the only module outside the kernel that calls it.  Whatever it returns was charged and stored before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from os import PathLike, sysconf
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import BudgetError, BudgetExhausted, LedgerError, SchemaError, WorkloadError
+from hushtable.kernel import Source, Spend, draft_schema, measure_batch, open_source
+from hushtable.ledger import Ledger, Unit
+from hushtable.marginals import ResolvedWorkload, Workload
+from hushtable.planning import (
+    BatchPlan,
+    IdentityPlan,
+    budget_for,
+    check_arithmetic,
+    check_memory,
+    plan_identity,
+    plan_residuals,
+)
+from hushtable.privacy import UNIT, Budget, Cost, PureDP, charge
+from hushtable.reconstruct.answers import Answers
+from hushtable.release import Plan, Release, decimal, privacy_card
+from hushtable.schema import Schema
+
+STRATEGIES = ("residual-planner", "identity")
+RECONSTRUCTIONS = ("mle",)
+MEMORY_SHARE = 0.75
+"""Share of the machine's memory that a release may use when no limit is given."""
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What a ledger still allows, per person: ``epsilon`` of pure privacy and ``rho`` of zCDP."""
+
+    kind: str
+    cost: Cost
+
+    @property
+    def epsilon(self) -> float:
+        return self.cost.xi / UNIT
+
+    @property
+    def rho(self) -> float:
+        return self.cost.rho / UNIT
+
+    def __str__(self) -> str:
+        parts = {"epsilon": self.cost.xi, "rho": self.cost.rho}
+        shown = {"pure": ("epsilon",), "zcdp": ("rho",)}.get(self.kind, ("epsilon", "rho"))
+        return ",".join(f"{name}={decimal(parts[name])}" for name in shown)
+
+
+class Session:
+    """A confidential table, its schema and its ledger, opened together by :meth:`open`."""
+
+    def __init__(self, source: Source, schema: Schema, ledger: Ledger, spender: str | None) -> None:
+        self._source = source
+        self.schema = schema
+        self.ledger = ledger
+        self.spender = spender
+
+    @classmethod
+    def open(
+        cls,
+        data: Any,
+        *,
+        schema: Schema | Mapping[str, Any] | str | PathLike[str],
+        ledger: str | PathLike[str],
+        budget: Budget | None = None,
+        spender: str | None = None,
+        head: str | None = None,
+    ) -> Session:
+        """Open confidential data: a path, glob, Arrow table, polars or pandas frame.
+
+        ``ledger`` is the account that every release is charged to; with ``budget`` it is created if it does not exist.
+        ``spender`` spends from that grant.  ``head`` is a published head that the ledger must contain.
+        """
+        declared = as_schema(schema)
+        declared.require_reviewed()
+        source = open_source(data, declared)
+        account = _open_ledger(ledger, budget, declared, head)
+        account.schema_version(declared.canonical)
+        if spender is not None:
+            account.remaining(spender)
+        return cls(source, declared, account, spender)
+
+    @property
+    def remaining(self) -> Remaining:
+        """What the ledger still allows this session to spend."""
+        return Remaining(self.ledger.kind, self.ledger.remaining(self.spender))
+
+    def plan(
+        self,
+        workload: Workload,
+        *,
+        budget: Budget,
+        strategy: str = "residual-planner",
+        objective: str = "sum_variance",
+    ) -> Plan:
+        """Noise, price and expected error of every table, before anything is spent."""
+        return plan_release(
+            self.schema,
+            workload,
+            budget=budget,
+            strategy=strategy,
+            objective=objective,
+            currency=self.ledger.kind,
+        )
+
+    def release(
+        self,
+        workload: Workload,
+        *,
+        budget: Budget,
+        strategy: str = "residual-planner",
+        reconstruct: str | None = None,
+        objective: str = "sum_variance",
+        request: str | None = None,
+        memory: str | int | None = None,
+        progress: Any = None,
+    ) -> Release:
+        """Measure a workload, charge it, and return tables with error bars.
+
+        ``request`` names this spend: calling again with the same name returns what was stored and spends nothing.
+        Without one every call is a new spend.
+        """
+        check_reconstruction(reconstruct)
+        plan = self.plan(workload, budget=budget, strategy=strategy, objective=objective)
+        check_memory(plan.workload, memory=memory_limit(memory))
+        name = request or uuid.uuid4().hex
+        spend = Spend(plan.cost, "release", _detail(self.schema, plan), name, self.spender)
+        payload = self._stored(spend) if request is not None else None
+        if payload is None:
+            self._require_affordable(plan)
+            payload = measure_batch(self._source, plan.noise, self.ledger, spend, progress or _silent)
+        return self._released(plan, name, payload)
+
+    def _stored(self, spend: Spend) -> bytes | None:
+        """The payload of an earlier call with this request id, or None when there is nothing to return."""
+        if spend.request is None:
+            return None
+        earlier = self.ledger.find(spend.request, kind=spend.kind, detail=spend.detail)
+        if earlier is None or not earlier.charges:
+            return None
+        payload = earlier.payloads[0]
+        if payload is None:
+            raise LedgerError(
+                "ledger.draw-lost",
+                "This request was charged, and its answers were lost in a crash; they stay spent.",
+                "Use a new --request id to measure again.",
+            )
+        return payload
+
+    def _require_affordable(self, plan: Plan) -> None:
+        """Refuse early, before the data are read; the ledger checks again when it reserves."""
+        left = self.ledger.remaining(self.spender)
+        if not plan.cost <= left:
+            raise BudgetExhausted(
+                "budget.exhausted",
+                f"The release costs {plan.budget} and the ledger has {self.remaining} left.",
+                f'Ask for at most --budget "{self.remaining}", or raise the ledger\'s budget.',
+            )
+
+    def _released(self, plan: Plan, request: str, payload: bytes) -> Release:
+        found = self.ledger.find(request)
+        if found is None:
+            raise LedgerError(
+                "ledger.replaced", "The ledger no longer knows this release.", "Restore its latest copy."
+            )
+        unit = unit_of(self.schema)
+        spend = {
+            "budget": str(plan.budget),
+            "plan": plan.description,
+            "reconstruct": "mle",
+            "ledger": {
+                "name": self.ledger.name,
+                "entry": found.reservation.number,
+                "request": request,
+                "spender": found.reservation.spender,
+                "time": found.reservation.time,
+                "head": self.ledger.head,
+            },
+        }
+        card = privacy_card(self.schema, unit, found.drawn, spend)
+        return Release(self.schema, plan.workload.sets, Answers.from_bytes(payload), card)
+
+
+def plan_release(
+    schema: Schema,
+    workload: Workload,
+    *,
+    budget: Budget,
+    strategy: str = "residual-planner",
+    objective: str = "sum_variance",
+    currency: str | None = None,
+) -> Plan:
+    """Plan a release from the schema alone.  ``currency`` is the kind of the ledger that will be charged."""
+    resolved = workload.resolve(schema)
+    unit = unit_of(schema)
+    noise = _plan_noise(resolved, budget, strategy, objective, unit.rows)
+    check_arithmetic(resolved.sizes, noise.layout.sets, noise.precisions, schema.names)
+    price = noise.price(unit.rows)
+    kind = budget.kind if currency is None else currency
+    prefer = "pure" if isinstance(budget, PureDP) else "rho"
+    cost = charge(*price.in_currency(kind, prefer=prefer))
+    return Plan(strategy, objective, budget, resolved, noise, unit, cost)
+
+
+def budget_to_reach(
+    schema: Schema,
+    workload: Workload,
+    target: Mapping[Sequence[str], float],
+    *,
+    alpha: float = 0.05,
+    strategy: str = "residual-planner",
+    objective: str = "sum_variance",
+) -> Fraction:
+    """The smallest rho at which each marginal in ``target`` has the wanted half-width."""
+    _check_strategy(strategy)
+    resolved = workload.resolve(schema)
+    rows = schema.max_rows_per_person
+    return budget_for(resolved, dict(target), alpha=alpha, strategy=strategy, objective=objective, rows=rows)
+
+
+def draft(data: Any) -> str:
+    """A schema drafted by looking at confidential data, for the curator's own eyes, with every guess marked."""
+    return draft_schema(data)
+
+
+def unit_of(schema: Schema) -> Unit:
+    """The unit of privacy that a schema declares."""
+    return Unit(schema.max_rows_per_person, schema.person)
+
+
+def as_schema(schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
+    """A schema from itself, a dict or a file."""
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, Mapping):
+        return Schema.from_dict(schema)
+    if isinstance(schema, str | PathLike):
+        return Schema.load(Path(schema))
+    raise SchemaError(
+        "schema.wrong-type", "The schema is neither a file, a dict nor a Schema.", "Pass one of these."
+    )
+
+
+def memory_limit(memory: str | int | None) -> int:
+    """Bytes from a text such as ``8GB``; by default three quarters of the machine's memory."""
+    if memory is None:
+        return int(MEMORY_SHARE * sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES"))
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(|[KMGT])i?B?\s*", str(memory), re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise WorkloadError("memory.unreadable", "The memory limit cannot be read.", 'Write it as "8GB".')
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
+def check_reconstruction(reconstruct: str | None) -> None:
+    """Refuse a reconstruction that does not exist."""
+    if reconstruct is not None and reconstruct not in RECONSTRUCTIONS:
+        raise WorkloadError(
+            "release.reconstruct",
+            "The reconstruction is not known.",
+            f"Choose one of {', '.join(RECONSTRUCTIONS)}.",
+        )
+
+
+def _plan_noise(
+    workload: ResolvedWorkload, budget: Budget, strategy: str, objective: str, rows: int
+) -> BatchPlan | IdentityPlan:
+    """The noise of each strategy; a pure budget buys Laplace noise, every other one Gaussian noise."""
+    _check_strategy(strategy)
+    limit = budget.limit
+    if isinstance(budget, PureDP):
+        if strategy != "identity":
+            raise BudgetError(
+                "budget.not-pure",
+                f"The strategy {strategy} adds Gaussian noise, which no pure epsilon budget can pay for.",
+                'Use --strategy identity, or a budget such as "epsilon=1,delta=1e-9".',
+            )
+        return plan_identity(workload, epsilon=Fraction(limit.xi, UNIT), rows=rows)
+    rho = Fraction(limit.rho, UNIT)
+    if strategy == "identity":
+        return plan_identity(workload, rho=rho, rows=rows)
+    return plan_residuals(workload, rho=rho, objective=objective, rows=rows)
+
+
+def _check_strategy(strategy: str) -> None:
+    if strategy not in STRATEGIES:
+        raise WorkloadError(
+            "release.strategy", "The strategy is not known.", f"Choose one of {', '.join(STRATEGIES)}."
+        )
+
+
+def _open_ledger(
+    path: str | PathLike[str], budget: Budget | None, schema: Schema, head: str | None
+) -> Ledger:
+    if budget is not None and not Path(path).exists():
+        return Ledger.create(path, budget, unit_of(schema))
+    return Ledger.open(path, head=head)
+
+
+def _detail(schema: Schema, plan: Plan) -> dict[str, Any]:
+    """What tells this spend apart from any other, in public terms."""
+    names = [[schema.names[i] for i in s] for s in plan.workload.sets]
+    return {
+        "budget": str(plan.budget),
+        "schema": schema.version,
+        **plan.description,
+        "workload": _digest(names, plan),
+    }
+
+
+def _digest(names: list[list[str]], plan: Plan) -> str:
+    """SHA-256 of the marginals and their weights."""
+    weights = [str(w) for w in plan.workload.weights]
+    return hashlib.sha256(json.dumps([names, weights]).encode()).hexdigest()
+
+
+def _silent(step: str, done: int, total: int) -> None:
+    """No progress is shown."""
