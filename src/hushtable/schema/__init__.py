@@ -14,6 +14,7 @@ from hushtable.schema.attribute import (
 )
 from hushtable.schema.dialect import Dialect
 from hushtable.schema.schema import Impossible, Learnt, Schema
+from hushtable.schema.write import inline
 
 __all__ = [
     "FALSE_TEXTS",
@@ -29,5 +30,6 @@ __all__ = [
     "Learnt",
     "Real",
     "Schema",
+    "inline",
     "text_of",
 ]

@@ -16,14 +16,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from hushtable.errors import SchemaError
-from hushtable.schema import build, document
+from hushtable.schema import build, document, write
 from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
 from hushtable.schema.dialect import Dialect
 from hushtable.schema.document import Document
-from hushtable.schema.fields import Fields, suggestion
+from hushtable.schema.fields import Fields, key_text, suggestion
 
 _TOP = ("max_rows_per_person", "person", "csv", "attributes", "impossible", "learnt_from_data")
 MAX_ROWS_PER_PERSON = 1_000_000
@@ -82,14 +80,7 @@ class Schema:
 
     def to_yaml(self) -> str:
         """YAML that ``loads`` reads back as an equal schema."""
-        return yaml.dump(
-            self.to_dict(),
-            Dumper=_Dumper,
-            sort_keys=False,
-            default_flow_style=None,
-            allow_unicode=True,
-            width=110,
-        )
+        return write.block(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that ``from_dict`` reads back; fields at their default are left out."""
@@ -214,8 +205,8 @@ def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: An
             "schema.impossible", None, "names no attribute", 'Write `- {age: "0-14", member: true}`.'
         )
     codes: dict[int, tuple[int, ...]] = {}
-    for name in entry:
-        given = entry[name]
+    for name in map(key_text, entry):
+        given = fields[name]
         options = given if isinstance(given, list | tuple) and given else [given]
         try:
             matched = {code for option in options for code in schema.attributes[name].codes_matching(option)}
@@ -224,7 +215,7 @@ def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: An
                 "schema.impossible", name, f"is wrong: {error.args[0]}", error.args[1]
             ) from None
         codes[schema.axis(name)] = tuple(sorted(matched))
-    return Impossible(dict(entry), tuple(sorted(codes.items())))
+    return Impossible({key_text(key): given for key, given in entry.items()}, tuple(sorted(codes.items())))
 
 
 def _learnt(source: Document, value: Any) -> tuple[Learnt, ...]:
@@ -283,19 +274,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < 1e15 else value
     return value.isoformat()
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes every text that the strict reader would not read back as the same text."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
-    plain = isinstance(document.scalar(text), str) and text.isprintable() and text != "<<"
-    style = None if plain or not text.isprintable() else "'"
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style if text.isprintable() else '"')
-
-
-_Dumper.add_representer(str, _represent_text)

@@ -150,7 +150,7 @@ def open_source(
     columns = [attribute.column for attribute in schema.attributes.values()]
     columns += [] if schema.person is None else [schema.person]
     shown = "the data"
-    if isinstance(data, str | Path) or _is_path_list(data):
+    if isinstance(data, str | Path) or is_path_list(data):
         kind, found = files.find(data)
         shown = found[0].shown if len(found) == 1 else "the files"
         if kind == "text":
@@ -159,7 +159,7 @@ def open_source(
             return Source(reader, schema, size=1 << 21, shown=shown, needed=columns_needed, threads=threads)
         table: Table = ParquetFiles(found, plain=[schema.person or ""])
     else:
-        table = _frame(data)
+        table = as_table(data)
     _check_parts(table, schema, columns)
     return Source(table, schema, size=_CHUNK, shown=shown, needed=columns_needed, threads=threads)
 
@@ -181,13 +181,14 @@ def _check_parts(table: Table, schema: Schema, columns: Sequence[str]) -> None:
         )
 
 
-def _is_path_list(data: Any) -> bool:
+def is_path_list(data: Any) -> bool:
+    """Whether the data are several files."""
     items: Any = data
     return isinstance(data, list | tuple) and all(isinstance(item, str | Path) for item in items)
 
 
-def _frame(data: Any) -> Table:
-    """Chooses by the class's name, so that polars and pandas need not be installed."""
+def as_table(data: Any) -> Table:
+    """A table with typed columns; chooses by the class's name, so that polars and pandas need not be installed."""
     if isinstance(data, pa.Table):
         return ArrowTable(data)
     if isinstance(data, pa.RecordBatch):

@@ -1,0 +1,219 @@
+"""A first schema from a look at the data, for the curator to review.
+
+The draft is a guess: types, values and bounds come from confidential rows.  Every such field ends with a mark and is
+recorded under ``learnt_from_data``; no release accepts the schema until each has been reviewed.  Numbers of rows are
+never written down, bounds are rounded outwards and rare values are not listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from math import ceil, floor, log10
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import SourceError
+from hushtable.kernel.profile import Profile, day
+from hushtable.kernel.sources import files, typed
+from hushtable.kernel.sources.delimited import TextFiles
+from hushtable.kernel.sources.frames import ParquetFiles, Table
+from hushtable.kernel.sources.source import as_table, is_path_list
+from hushtable.schema import Dialect, inline
+
+LOOK = 1_000_000  # rows that are looked at
+MOST_CATEGORIES = 100
+FEW_NUMBERS = 20  # whole numbers with so few different values are taken for categories
+RARE = 10  # values seen less often are not listed
+MOSTLY = 0.95  # share of fields that must be readable as a number or date
+BINS = 25
+_LARGEST = 10**17
+_MARK = "  # learnt from the data: review"
+
+
+@dataclass
+class _Entry:
+    """One attribute of the draft: fields in order, and which of them were learnt; no fields: left out."""
+
+    name: str
+    note: str
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
+    learnt: tuple[str, ...] = ()
+
+
+def draft_schema(data: Any, *, dialect: Dialect | None = None) -> str:
+    """YAML text of a schema for a path, glob, list of paths, Arrow table, polars or pandas frame."""
+    chosen, profiles, unreadable = _look(data, dialect)
+    entries = [_entry(profile) for profile in profiles]
+    entries += [_Entry(name, "left out: this type of column cannot be an attribute") for name in unreadable]
+    if not any(entry.fields for entry in entries):
+        raise SourceError(
+            "source.nothing-to-draft",
+            "No column of the data can be made an attribute.",
+            "Write the schema by hand; docs/reference/schema.md shows how.",
+        )
+    return "\n".join(_document(chosen, entries)) + "\n"
+
+
+def _look(data: Any, dialect: Dialect | None) -> tuple[Dialect, list[Profile], list[str]]:
+    guard = files.Guard("the data")
+    result: tuple[Dialect, list[Profile], list[str]] = (dialect or Dialect(), [], [])
+    with guard:
+        if isinstance(data, str | Path) or is_path_list(data):
+            kind, found = files.find(data)
+            result = _look_text(found, dialect) if kind == "text" else _look_table(ParquetFiles(found))
+        else:
+            result = _look_table(as_table(data))
+    guard.raise_failure()
+    return result
+
+
+def _look_text(
+    found: Sequence[files.DataFile], dialect: Dialect | None
+) -> tuple[Dialect, list[Profile], list[str]]:
+    chosen = dialect or _guess_dialect(found)
+    reader = TextFiles(found, chosen)
+    names = [name for name in reader.headers[0] if name and all(name in header for header in reader.headers)]
+    profiles = [Profile(name) for name in names]
+    _fill(profiles, reader.blocks(names))
+    return chosen, profiles, []
+
+
+def _look_table(table: Table) -> tuple[Dialect, list[Profile], list[str]]:
+    first = table.parts[0]
+    shared = [name for name in first.names if name and all(name in part.names for part in table.parts)]
+    readable = [name for name in shared if typed.family(first.type_of(name)) is not None]
+    profiles = [Profile(name) for name in readable]
+    _fill(profiles, table.blocks(readable, 1 << 16))
+    return Dialect(), profiles, [name for name in shared if name not in readable]
+
+
+def _fill(profiles: list[Profile], blocks: Iterator[Any]) -> None:
+    if not profiles:
+        return
+    for block in blocks:
+        for profile, column in zip(profiles, block.columns(), strict=True):
+            profile.add(column)
+        if profiles[0].filled + profiles[0].nulls >= LOOK:
+            return
+
+
+def _guess_dialect(found: Sequence[files.DataFile]) -> Dialect:
+    """The delimiter that cuts the first header into the most columns."""
+    if found[0].tabbed:
+        return Dialect()
+    options = [Dialect(), *(Dialect(delimiter=mark) for mark in (";", "\t", "|"))]
+    widths = [len(TextFiles(found[:1], option).headers[0]) for option in options]
+    return options[widths.index(max(widths))]
+
+
+def _entry(profile: Profile) -> _Entry:
+    name = profile.name
+    if not profile.filled:
+        return _Entry(name, "left out: it is empty")
+    if not name.isprintable():
+        return _Entry(repr(name), "left out: give it a printable name and this one as `column`")
+    nulls = {"null": "category"} if profile.nulls else {}
+    learnt = ("null",) if profile.nulls else ()
+    entry = _guess(profile)
+    entry.fields |= nulls if entry.fields else {}
+    entry.learnt += learnt if entry.fields else ()
+    return entry
+
+
+def _guess(profile: Profile) -> _Entry:
+    counts, enough = profile.counts, MOSTLY * profile.filled
+    if profile.is_boolean:
+        return _Entry(profile.name, "two values that mean yes and no", {"type": "boolean"}, ("type",))
+    if profile.days.count >= enough:
+        return _date(profile)
+    if profile.integers.count >= enough and not profile.padded:
+        if counts is not None and len(counts) <= FEW_NUMBERS and not profile.all_different:
+            return _categories(profile, counts)
+        return _integer(profile)
+    if profile.reals.count >= enough and not profile.padded:
+        return _real(profile)
+    if profile.all_different or counts is None or len(counts) > MOST_CATEGORIES:
+        return _Entry(profile.name, "left out: too many different values; an identifier or free text?")
+    return _categories(profile, counts)
+
+
+def _categories(profile: Profile, counts: Any) -> _Entry:
+    common = [text for text, count in counts.items() if count >= RARE]
+    listed = common or list(counts)
+    whole = (
+        profile.integers.count == profile.filled
+        and not profile.padded
+        and all("." not in text for text in listed)
+    )
+    values: list[Any] = sorted(int(text) for text in listed) if whole else sorted(listed)
+    note = "add every value that can occur, seen or not; "
+    note += "rare ones are not listed" if common else "all are rare, check that none points to a person"
+    fields = {"type": "categorical", "values": values, "outside": "other"}
+    return _Entry(profile.name, note, fields, ("type", "values"))
+
+
+def _integer(profile: Profile) -> _Entry:
+    low, high = int(profile.integers.low or 0), int(profile.integers.high or 0)
+    if profile.all_different or max(abs(low), abs(high)) > _LARGEST:
+        return _Entry(profile.name, "left out: every value differs or is very large; an identifier?")
+    unit = int(10 ** max(0, floor(log10(max(high - low, 1)))))
+    bounds = [low // unit * unit, (high // unit + 1) * unit - 1]
+    width = _nice_width((bounds[1] - bounds[0] + 1) / BINS)
+    note = "bounds that are publicly known are better than rounded ones"
+    fields = {"type": "integer", "bounds": bounds, "width": width}
+    return _Entry(profile.name, note, fields, ("type", "bounds", "width"))
+
+
+def _nice_width(least: float) -> int:
+    """1, 2 or 5 times a power of ten, at least ``least``."""
+    power = 10 ** max(0, floor(log10(max(least, 1))))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= least)
+
+
+def _real(profile: Profile) -> _Entry:
+    low, high = float(profile.reals.low or 0), float(profile.reals.high or 0)
+    if max(abs(low), abs(high)) > _LARGEST:
+        return _Entry(profile.name, "left out: its numbers are too large")
+    power = floor(log10(max(high - low, abs(high), 1e-6)))
+    bounds = [_scaled(floor(low / 10.0**power), power), _scaled(floor(high / 10.0**power) + 1, power)]
+    fields = {"type": "real", "bounds": bounds, "bins": 20}
+    note = "bounds that are publicly known are better than rounded ones"
+    return _Entry(profile.name, note, fields, ("type", "bounds", "bins"))
+
+
+def _scaled(digit: int, power: int) -> int | float:
+    return digit * 10**power if power >= 0 else float(f"{digit}e{power}")
+
+
+def _date(profile: Profile) -> _Entry:
+    low, high = day(profile.days.low), day(profile.days.high)
+    bounds = [date(low.year, 1, 1).isoformat(), date(high.year, 12, 31).isoformat()]
+    years = high.year - low.year + 1
+    width = f"{ceil(years / 100)} year" if years > 3 else "1 month"
+    fields = {"type": "date", "bounds": bounds, "width": width}
+    return _Entry(profile.name, "whole years around what was seen", fields, ("type", "bounds", "width"))
+
+
+def _document(dialect: Dialect, entries: Sequence[_Entry]) -> Iterator[str]:
+    yield "# A draft from a look at the data. What was learnt from it is marked: review each mark against what is"
+    yield "# publicly known, correct it, and move its line from `unreviewed` to `reviewed` at the end of this file."
+    yield "max_rows_per_person: 1  # the most rows that one person can have; the budget is per person"
+    yield "# person: COLUMN        # names the column that tells people apart, so that the cap is enforced"
+    if dialect.delimiter:
+        yield f"csv: {inline({'delimiter': dialect.delimiter})}"
+    yield "attributes:"
+    for entry in entries:
+        if not entry.fields:
+            yield f"  # {inline(entry.name)} is {entry.note}"
+            continue
+        yield f"  {inline(entry.name)}:  # {entry.note}"
+        for name, value in entry.fields.items():
+            yield f"    {name}: {inline(value)}" + (_MARK if name in entry.learnt else "")
+    paths = [f"attributes.{entry.name}.{name}" for entry in entries if entry.fields for name in entry.learnt]
+    if paths:
+        yield "learnt_from_data:"
+        yield "  unreviewed:"
+        yield from (f"    - {inline(path)}" for path in paths)
+        yield "  reviewed: []"

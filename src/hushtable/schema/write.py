@@ -1,0 +1,44 @@
+"""Writes plain values as YAML that the strict reader reads back as the same values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from hushtable.schema.document import scalar
+
+
+def block(value: Any) -> str:
+    """A whole document, one field per line, short lists inline."""
+    return yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=110
+    )
+
+
+def inline(value: Any) -> str:
+    """A value on one line, for use after `field: `."""
+    text = yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=True, width=10**9
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes every text that would be read back as something else, and uses no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
+    if not text.isprintable():
+        style = '"'
+    elif isinstance(scalar(text), str) and text != "<<":
+        style = None
+    else:
+        style = "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)

@@ -1,0 +1,111 @@
+"""Drafting a schema from a look at the data."""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from hushtable.errors import SchemaError, SourceError
+from hushtable.kernel.draft import draft_schema
+from hushtable.kernel.sources import open_source
+from hushtable.schema import Schema
+
+N = 306
+
+
+def columns():
+    return {
+        "id": [f"p{k:04d}" for k in range(N)],
+        "number": list(range(1_000_000, 1_000_000 + N)),
+        "sex": ["F", "M", "F"] * (N // 3),
+        "rare": ["common"] * (N - 1) + ["Ann Onymous"],
+        "code": ["007", "012"] * (N // 2),
+        "grade": [1, 2, 3] * (N // 3),
+        "age": [k % 91 for k in range(N)],
+        "income": [17.5 + 100 * k for k in range(N)],
+        "smoker": ["yes", "No"] * (N // 2),
+        "seen": [f"20{10 + k % 10}-0{1 + k % 9}-15" for k in range(N)],
+        "note: #1": [f"text {k}" for k in range(N // 2)] * 2,
+        "nothing": [None] * N,
+        "maybe": [None, "a", "b"] * (N // 3),
+    }
+
+
+@pytest.fixture(params=["csv", "semicolons", "arrow", "pandas"])
+def data(request, tmp_path):
+    frame = pd.DataFrame(columns())
+    if request.param == "csv":
+        frame.to_csv(tmp_path / "d.csv")  # with pandas' nameless index column
+        return str(tmp_path / "d.csv")
+    if request.param == "semicolons":
+        frame.to_csv(tmp_path / "d.csv", sep=";", index=False)
+        return str(tmp_path / "d.csv")
+    return pa.table(columns()) if request.param == "arrow" else frame
+
+
+def test_the_draft_loads_and_is_refused_until_reviewed(data):
+    text = draft_schema(data)
+    schema = Schema.loads(text)
+    with pytest.raises(SchemaError) as caught:
+        schema.require_reviewed()
+    assert caught.value.code == "schema.unreviewed"
+    Schema.loads(text.replace("\n  reviewed: []", "").replace("unreviewed:", "reviewed:")).require_reviewed()
+
+
+def test_every_line_that_was_learnt_is_marked_and_recorded(data):
+    text = draft_schema(data)
+    schema = Schema.loads(text)
+    assert text.count("learnt from the data: review") == len(schema.unreviewed) > 0
+    for name, attribute in schema.to_dict()["attributes"].items():
+        for field in set(attribute) - {"outside"}:
+            assert f"attributes.{name}.{field}" in schema.unreviewed
+
+
+def test_types_are_guessed_and_identifiers_left_out(data):
+    attributes = Schema.loads(draft_schema(data)).attributes
+    assert {name: a.kind for name, a in attributes.items()} == {
+        "sex": "categorical",
+        "rare": "categorical",
+        "code": "categorical",
+        "grade": "categorical",
+        "age": "integer",
+        "income": "real",
+        "smoker": "boolean",
+        "seen": "date",
+        "maybe": "categorical",
+    }
+    assert attributes["sex"].labels == ("F", "M", "(other)")
+    assert attributes["code"].values == ("007", "012")
+    assert attributes["grade"].values == (1, 2, 3)
+    assert attributes["age"].bounds == (0, 99)
+    assert attributes["maybe"].null == "category" and attributes["sex"].null == "drop"
+
+
+def test_rare_values_and_numbers_of_rows_are_not_written_down(data):
+    text = draft_schema(data)
+    assert "Ann" not in text and "p0001" not in text and "text 1" not in text
+    assert str(N) not in text
+
+
+def test_bounds_lie_outside_of_what_was_seen(data):
+    attributes = Schema.loads(draft_schema(data)).attributes
+    low, high = attributes["income"].bounds
+    assert low <= 17.5 and high > 17.5 + 100 * (N - 1)
+
+
+def test_the_draft_can_be_used_to_read_the_data(data):
+    source = open_source(data, Schema.loads(draft_schema(data)))
+    assert sum(len(batch[0]) for batch in source.batches()) == N
+
+
+def test_data_without_a_usable_column_is_refused(tmp_path):
+    (tmp_path / "d.csv").write_text("a,b\n")
+    with pytest.raises(SourceError) as caught:
+        draft_schema(tmp_path / "d.csv")
+    assert caught.value.code == "source.nothing-to-draft"
+
+
+def test_columns_of_other_types_are_left_out():
+    table = pa.table({"a": [[1], [2]], "b": [True, False]})
+    text = draft_schema(table)
+    assert Schema.loads(text).names == ("b",)
+    assert "# a is left out" in text

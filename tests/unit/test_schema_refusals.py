@@ -1,0 +1,222 @@
+"""A wrong schema is refused with a code, the line, the field and what to type instead."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushtable.errors import SchemaError
+from hushtable.schema import Schema
+
+CASES = [
+    ("atributes: {}", "schema.unknown-field", "Line 1.*`atributes`.*Did you mean `attributes`"),
+    ("attributes:\n  a: {tpye: boolean}", "schema.unknown-field", r"Line 2.*`attributes\.a\.tpye`.*`type`"),
+    ("attributes:\n  a: {type: bool}", "schema.wrong-choice", "Line 2.*boolean"),
+    (
+        "attributes:\n  a: {type: boolean, bounds: [0, 1]}",
+        "schema.unknown-field",
+        "Line 2.*bounds.*not a field of type boolean",
+    ),
+    ("attributes:\n  a: {}", "schema.missing-field", "Line 2.*type"),
+    ("attributes:\n  a: boolean", "schema.wrong-type", "Line 2.*mapping"),
+    ("attributes: {}", "schema.no-attributes", "Line 1"),
+    ("max_rows_per_person: 1", "schema.no-attributes", "attributes"),
+    ("a", "schema.wrong-type", "mapping"),
+    ("attributes:\n  a: {type: categorical}", "schema.missing-field", "Line 2.*values"),
+    (
+        "attributes:\n  a: {type: categorical, values: [a, b, a]}",
+        "schema.duplicate-value",
+        "Line 2.*entries 1 and 3",
+    ),
+    ("attributes:\n  a: {type: categorical, values: [1, '1']}", "schema.duplicate-value", "Line 2"),
+    ("attributes:\n  a: {type: categorical, values: [1.5]}", "schema.wrong-type", "Line 2.*number 1.*real"),
+    (
+        "attributes:\n  a: {type: categorical, values: [a, null]}",
+        "schema.wrong-type",
+        "Line 2.*null: category",
+    ),
+    ("attributes:\n  a: {type: categorical, values: [a, '']}", "schema.wrong-type", "Line 2.*null: category"),
+    (
+        "attributes:\n  a: {type: categorical, values: [a], outside: clip}",
+        "schema.wrong-choice",
+        "Line 2.*drop, other",
+    ),
+    ("attributes:\n  a: {type: categorical, values: [a], labels: {b: B}}", "schema.unknown-value", "Line 2"),
+    (
+        "attributes:\n  a: {type: categorical, values: [a, b], labels: {b: a}}",
+        "schema.duplicate-value",
+        "Line 2",
+    ),
+    ("attributes:\n  a: {type: boolean, null: keep}", "schema.wrong-choice", "Line 2.*drop, category"),
+    ("attributes:\n  a: {type: integer}", "schema.missing-field", "Line 2.*bounds"),
+    ("attributes:\n  a:\n    type: integer\n    bounds: [9, 0]", "schema.wrong-bounds", "Line 4.*reversed"),
+    ("attributes:\n  a: {type: integer, bounds: [0, 010]}", "schema.wrong-bounds", "Line 2"),
+    ("attributes:\n  a: {type: integer, bounds: [0, .inf]}", "schema.wrong-bounds", "Line 2"),
+    ("attributes:\n  a: {type: integer, bounds: [0, 1.5]}", "schema.wrong-bounds", "Line 2"),
+    ("attributes:\n  a: {type: integer, bounds: [0, 1, 2]}", "schema.wrong-bounds", "Line 2"),
+    (
+        "attributes:\n  a: {type: integer, bounds: [0, 1000000000000000000000]}",
+        "schema.wrong-bounds",
+        "Line 2",
+    ),
+    ("attributes:\n  a: {type: integer, bounds: [0, 99], width: 0}", "schema.wrong-type", "Line 2.*width"),
+    ("attributes:\n  a: {type: integer, bounds: [0, 99], width: true}", "schema.wrong-type", "Line 2.*width"),
+    (
+        "attributes:\n  a: {type: integer, bounds: [0, 99], width: 5, bins: 3}",
+        "schema.wrong-bins",
+        "Line 2.*contradicts",
+    ),
+    (
+        "attributes:\n  a: {type: integer, bounds: [0, 9], bins: 11}",
+        "schema.wrong-bins",
+        "Line 2.*at most 10",
+    ),
+    (
+        "attributes:\n  a: {type: integer, bounds: [0, 9], cuts: [5, 5]}",
+        "schema.wrong-bins",
+        "Line 2.*increase",
+    ),
+    ("attributes:\n  a: {type: integer, bounds: [0, 9], cuts: [0, 5]}", "schema.wrong-bins", "Line 2"),
+    ("attributes:\n  a: {type: integer, bounds: [0, 99999]}", "schema.wrong-bins", "Line 2.*width"),
+    (
+        "attributes:\n  a: {type: integer, bounds: [0, 999999999999], width: 1}",
+        "schema.wrong-bins",
+        "Line 2.*1,000,000",
+    ),
+    (
+        "attributes:\n  a: {type: integer, bounds: [0, 999999999999], bins: 999999999}",
+        "schema.wrong-bins",
+        "Line 2",
+    ),
+    ("attributes:\n  a: {type: real, bounds: [0, 1]}", "schema.missing-field", "Line 2.*bins"),
+    ("attributes:\n  a: {type: real, bounds: [1, 1], bins: 2}", "schema.wrong-bounds", "Line 2"),
+    ("attributes:\n  a: {type: real, bounds: [0, 1], width: 1e-9}", "schema.wrong-bins", "Line 2"),
+    (
+        "attributes:\n  a: {type: real, bounds: [1, 1.0000000000000002], bins: 5}",
+        "schema.wrong-bins",
+        "Line 2.*told apart",
+    ),
+    (
+        "attributes:\n  a: {type: real, bounds: [0, 1], bins: 2, resolution: -1}",
+        "schema.wrong-type",
+        "Line 2.*resolution",
+    ),
+    ("attributes:\n  a: {type: date, bounds: [2020-01-01, 2020-02-30]}", "schema.wrong-bounds", "Line 2"),
+    ("attributes:\n  a: {type: date, bounds: [1900-01-01, 2020-01-01]}", "schema.wrong-bins", "Line 2"),
+    (
+        "attributes:\n  a: {type: date, bounds: [1900-01-01, 2020-01-01], width: 1 yr}",
+        "schema.wrong-bins",
+        "Line 2.*1 year",
+    ),
+    ("attributes: {a: {type: boolean}}\nmax_rows_per_person: 0", "schema.wrong-type", "Line 2"),
+    ("attributes: {a: {type: boolean}}\nmax_rows_per_person: 1.5", "schema.wrong-type", "Line 2"),
+    ("attributes: {a: {type: boolean}}\nperson: 3", "schema.wrong-type", "Line 2.*person"),
+    (
+        "attributes: {a: {type: boolean}}\ncsv: {delimiter: ;;}",
+        "schema.wrong-type",
+        r"Line 2.*csv\.delimiter",
+    ),
+    ("attributes: {a: {type: boolean}}\ncsv: {quote: ';', delimiter: ';'}", "schema.wrong-choice", "Line 2"),
+    ("attributes: {a: {type: boolean}}\ncsv: {encoding: utf-16}", "schema.wrong-choice", "Line 2.*utf-8"),
+    (
+        "attributes: {a: {type: boolean}}\ncsv: {multiline: 'yes'}",
+        "schema.wrong-type",
+        "Line 2.*true or false",
+    ),
+    ("attributes: {a: {type: boolean}}\nlearnt_from_data: {unreviewed: [3]}", "schema.wrong-type", "Line 2"),
+    (
+        "attributes: {a: {type: boolean}}\nlearnt_from_data: {unreviewed: [a], reviewed: [a]}",
+        "schema.duplicate-value",
+        "Line 2",
+    ),
+    ("attributes:\n  a: {type: boolean}\n  a: {type: boolean}", "schema.duplicate-key", "Line 3"),
+    ("attributes:\n  a: {type: boolean, type: real}", "schema.duplicate-key", "Line 2"),
+    ('attributes:\n  "a\\nb": {type: boolean}', "schema.bad-name", "printable"),
+    ("attributes: &x {a: {type: boolean}}", "schema.yaml-feature", "Line 1.*anchor"),
+    ("attributes:\n  a: *x", "schema.yaml-feature", "Line 2.*alias"),
+    ("attributes:\n  <<: {a: {type: boolean}}", "schema.yaml-feature", "Line 2.*merge"),
+    ("attributes: !!python/object/apply:os.system [ls]", "schema.yaml-feature", "Line 1.*tag"),
+    ("attributes:\n  a: !!str 3", "schema.yaml-feature", "Line 2.*tag"),
+    ("? [a, b]\n: 1", "schema.yaml-feature", "key"),
+    ("a: 1\n---\nb: 2", "schema.yaml-feature", "second document"),
+    ("[" * 500, "schema.yaml-feature", "nested"),
+    ("a: [1, 2", "schema.not-yaml", "Line"),
+    ("a:\n\t- b", "schema.not-yaml", "Line 2"),
+    ("a: \x07", "schema.not-yaml", ""),
+    ("", "schema.empty", ""),
+    ("# nothing\n", "schema.empty", ""),
+]
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_a_wrong_schema_is_refused_with_code_line_field_and_fix(case):
+    text, code, pattern = CASES[case]
+    with pytest.raises(SchemaError, match=f"(?s){pattern}") as caught:
+        Schema.loads(text)
+    assert caught.value.code == code
+    assert caught.value.fix
+    assert caught.value.__cause__ is None
+
+
+def test_files_are_limited_and_must_be_utf8(tmp_path):
+    path = tmp_path / "schema.yaml"
+    for data, code in ((b"a: \xff", "schema.not-utf8"), (b"#" * 1_000_001, "schema.too-large")):
+        path.write_bytes(data)
+        with pytest.raises(SchemaError) as caught:
+            Schema.load(path)
+        assert caught.value.code == code
+    with pytest.raises(SchemaError) as caught:
+        Schema.load(tmp_path / "nothing.yaml")
+    assert caught.value.code == "schema.missing-file"
+
+
+def test_a_file_with_a_byte_order_mark_and_windows_line_ends_is_read(tmp_path):
+    path = tmp_path / "schema.yaml"
+    path.write_bytes(b"\xef\xbb\xbfattributes:\r\n  a: {type: boolean}\r\n")
+    schema = Schema.load(path)
+    schema.save(path)
+    assert Schema.load(path) == schema
+
+
+def test_too_many_attributes_or_values_are_refused():
+    for value in (
+        {"attributes": {f"a{k}": {"type": "boolean"} for k in range(10_001)}},
+        {"attributes": {"a": {"type": "categorical", "values": list(range(1_000_001))}}},
+    ):
+        with pytest.raises(SchemaError) as caught:
+            Schema.from_dict(value)
+        assert caught.value.code == "schema.too-large"
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.dates(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+names = st.sampled_from(
+    ["type", "values", "bounds", "width", "bins", "cuts", "null", "outside", "labels", "resolution", "column"]
+)
+kinds = st.sampled_from(["categorical", "boolean", "integer", "real", "date"])
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.dictionaries(names, anything, max_size=4), kinds, anything)
+def test_any_other_input_is_a_schema_or_a_schema_error(fields, kind, rest):
+    for value in (
+        rest,
+        {"attributes": rest},
+        {"attributes": {"a": {"type": kind} | fields}, "impossible": rest},
+        {"attributes": {"a": fields | {"type": kind}}},
+    ):
+        try:
+            Schema.from_dict(value)
+        except SchemaError as error:
+            assert error.code.startswith("schema.")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=60) | st.text("ab:{}[],-\n '\"&*!?|>%@`#", max_size=60))
+def test_any_other_text_is_a_schema_or_a_schema_error(text):
+    try:
+        Schema.loads(text)
+    except SchemaError as error:
+        assert error.code.startswith("schema.")
