@@ -81,6 +81,8 @@ def intersection(bases: Sequence[Matrix], tolerance: float = ANGLE) -> Matrix:
     for basis in bases[1:]:
         if not len(shared):
             break
+        if len(basis) == basis.shape[1]:
+            continue
         outside = shared - (shared @ basis.T) @ basis
         gram_side, sines, _ = np.linalg.svd(outside, full_matrices=True)
         padded = np.zeros(len(shared))
