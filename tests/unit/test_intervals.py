@@ -28,7 +28,7 @@ from hushtable.privacy import (
     discrete_gaussian_segments,
     discrete_laplace_segments,
 )
-from hushtable.reconstruct import from_marginals, from_residuals, half_widths, intervals
+from hushtable.reconstruct import combine, from_marginals, from_residuals, half_widths, intervals
 from simulation import by_run, linear_map
 from thresholds import Z
 
@@ -130,6 +130,26 @@ def test_cumulants_equal_sums_of_powers_over_the_estimator_matrix(case):
         cells = (weights**2 * variance[:, None]).sum(axis=0)
         assert np.allclose(cells, model.variance(target), rtol=1e-7)
         assert np.allclose((weights**4 * fourth[:, None]).sum(axis=0) / cells**2, excess[k], rtol=1e-6)
+
+
+def test_cumulants_stay_exact_when_laplace_and_gaussian_measurements_are_combined():
+    sizes = (3, 4, 2)
+    first, second = Layout(sizes, ((0, 1), (2,))), Layout(sizes, closure([(1, 2)]))
+    noises = (LaplaceNoise(Fraction(3)), LaplaceNoise(Fraction(2)))
+    precisions = [Fraction(1, k + 2) for k in range(len(second.sets))]
+    targets = Layout(sizes, ((0, 1), (1,), (2,), ()))
+    zeros = np.zeros(second.cells, np.int64)
+
+    def together(answers):
+        return combine([from_marginals(first, answers, noises), from_residuals(second, zeros, precisions)])
+
+    matrix = linear_map(lambda y: together(y).estimate_all(targets), first)
+    model = together(np.zeros(first.cells, np.int64)).model
+    fourth = np.repeat([s.fourth for s in model.sources], first.lengths)
+    excess, variances = model.excess_kurtosis(targets.sets), model.cell_variances(targets.sets)
+    for k in range(len(targets.sets)):
+        weights = matrix[:, targets.offsets[k]]
+        assert (weights**4 * fourth).sum() / variances[k] ** 2 == pytest.approx(excess[k], rel=1e-6)
 
 
 @pytest.mark.parametrize("case", CASES)

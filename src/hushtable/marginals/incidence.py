@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hushtable.marginals.layout import AttributeSet, Layout, subsets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Incidence:
     """Pairs (marginal, residual below it), grouped by marginal.
 

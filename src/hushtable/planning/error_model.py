@@ -37,7 +37,7 @@ class CellNoise:
     """Fourth cumulant of the noise of one cell."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Errors:
     """Expected errors of marginals, in the order asked for; infinite where something was never measured."""
 
@@ -51,7 +51,7 @@ class Errors:
     alpha: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ErrorModel:
     """What is known of the errors of residual estimates.
 

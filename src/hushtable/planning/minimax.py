@@ -24,7 +24,7 @@ DENSE = 6000
 """Largest dense linear system; beyond it a first-order method takes over."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MinimaxPlan:
     """Variances, the largest weighted cell variance they give, and a proved lower bound for any plan."""
 
@@ -38,7 +38,7 @@ class MinimaxPlan:
         return self.largest / self.bound - 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Dual:
     """max sum q sqrt(A'u) - b.u / 2 over u >= 0; rows of A are (orbits of) marginals, columns of residuals."""
 

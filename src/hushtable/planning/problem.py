@@ -20,7 +20,7 @@ from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkloa
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """A workload in numbers; ``residuals`` is the closure without sets that hold an attribute of size 1.
 

@@ -83,7 +83,7 @@ def discrete_gaussian_half_width(variance: Fraction, alpha: float) -> int:
     check_alpha(alpha)
     parameter = float(variance)
     reach = ceil(sqrt(parameter) * 40.0) + 2
-    if reach > 4_000_000:
+    if reach > 400_000:
         return ceil(sqrt(parameter) * normal_spread(alpha))
     x = np.arange(reach, dtype=np.float64)
     tail = np.exp(-(x**2) / (2.0 * parameter))[::-1].cumsum()[::-1]

@@ -23,7 +23,7 @@ from hushtable.reconstruct.answers import Answers
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ResidualEstimates:
     """Centred estimates of residuals, flat, with what is known of their errors.
 
