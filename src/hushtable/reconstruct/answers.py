@@ -72,24 +72,27 @@ class Answers:
     def from_table(cls, table: pa.Table) -> Answers:
         """Read what :meth:`to_table` made; refuses anything else."""
         try:
-            header = cast("dict[str, Any]", json.loads((table.schema.metadata or {})[b"hushtable"]))
-            sets = tuple(tuple(s) for s in table["attributes"].to_pylist())
-            layout = Layout(tuple(header["sizes"]), sets)
-            values = table["values"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-            parameters = tuple(Fraction(p) for p in table["parameter"].to_pylist())
-            known = (
-                header["format"] == FORMAT
-                and header["query"] in ("residual", "marginal")
-                and header["noise"] in ("gaussian", "laplace")
-                and len(values) == layout.cells
-                and all(p > 0 for p in parameters)
-            )
+            answers = cls._read(table)
         except (KeyError, ValueError, TypeError, IndexError, pa.ArrowException):
-            known = False
-        if not known:
             raise BundleError(
                 "bundle.damaged", "The measured answers cannot be read.", "Restore the folder from a backup."
-            )
+            ) from None
+        return answers
+
+    @classmethod
+    def _read(cls, table: pa.Table) -> Answers:
+        header = cast("dict[str, Any]", json.loads((table.schema.metadata or {})[b"hushtable"]))
+        layout = Layout(tuple(header["sizes"]), tuple(tuple(s) for s in table["attributes"].to_pylist()))
+        values = table["values"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        parameters = tuple(Fraction(p) for p in table["parameter"].to_pylist())
+        if (
+            header["format"] != FORMAT
+            or header["query"] not in ("residual", "marginal")
+            or header["noise"] not in ("gaussian", "laplace")
+            or len(values) != layout.cells
+            or not all(p > 0 for p in parameters)
+        ):
+            raise ValueError(FORMAT)
         return cls(header["query"], header["noise"], layout, parameters, values)
 
     @classmethod

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from math import isfinite, prod
 from os import PathLike
@@ -18,8 +17,7 @@ import polars as pl
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, marginal_label
-from hushtable.privacy import GaussianNoise, LaplaceNoise
-from hushtable.reconstruct import ResidualEstimates, from_marginals, from_residuals
+from hushtable.reconstruct import ResidualEstimates, from_answers
 from hushtable.reconstruct.answers import Answers
 from hushtable.release import bundle
 from hushtable.release.tables import tidy
@@ -44,15 +42,7 @@ class Release:
     @cached_property
     def estimates(self) -> ResidualEstimates:
         """Estimates of all residuals, with their variances."""
-        layout, values, parameters = self.answers.layout, self.answers.values, self.answers.parameters
-        if self.answers.query == "residual":
-            precisions = [
-                _precision(layout.shape(s), p) for s, p in zip(layout.sets, parameters, strict=True)
-            ]
-            return from_residuals(layout, values, precisions)
-        if self.answers.noise == "laplace":
-            return from_marginals(layout, values, tuple(LaplaceNoise(p) for p in parameters))
-        return from_marginals(layout, values, tuple(GaussianNoise(p) for p in parameters))
+        return from_answers(self.answers)
 
     @property
     def marginals(self) -> tuple[tuple[str, ...], ...]:
@@ -119,7 +109,3 @@ class Release:
         shown = ", ".join(" x ".join(names) or "the total" for names in self.marginals[:5])
         return shown + (f" and {len(self.marginals) - 5:,} more" if len(self.marginals) > 5 else "")
 
-
-def _precision(shape: tuple[int, ...], variance: Fraction) -> Fraction:
-    """Precision of a residual from the variance of its integer noise."""
-    return prod(shape) ** 2 / variance
