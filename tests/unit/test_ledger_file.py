@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -317,9 +318,11 @@ def test_a_ledger_replaced_by_another_or_removed_is_noticed(
 def test_damage_that_even_the_error_message_cannot_spell_is_still_an_error_of_ours(
     path: Path, ledger: Ledger
 ) -> None:
-    data = path.read_bytes()
-    at = data.index(b"CREATE TABLE entry") + len("CREATE TABLE ")
-    path.write_bytes(data[:at] + b"\xac\xff\x80(y" + data[at + 5 :])
+    data = bytearray(path.read_bytes())
+    data[data.index(b"CREATE TABLE entry") + 2] = 0xAC
+    path.write_bytes(data)
+    with pytest.raises(UnicodeDecodeError), contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("SELECT * FROM entry")
     assert code_of(lambda: Ledger.open(path)) == "ledger.damaged"
     assert not verify_file(path).ok
 

@@ -144,7 +144,7 @@ def _refusal(path: Path, code: int | None, wait: float) -> LedgerError:
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LedgerError(
             "ledger.locked",
-            f"{path} has been in use by another process for {wait:g} seconds; nothing was spent.",
+            f"{path} has been in use by another process for {wait:g} seconds; nothing was written.",
             "Wait for the other process to finish, or end it, and try again with the same request id.",
         )
     if primary == sqlite3.SQLITE_NOTADB:
