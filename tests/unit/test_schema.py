@@ -1,7 +1,9 @@
 """The declared domain: categories, bins, rules, structural zeros and the record of review."""
 
+import re
 from datetime import date
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import SchemaError
-from hushtable.schema import Schema
+from hushtable.schema import Schema, build
+from hushtable.schema import schema as schema_module
 
 EXAMPLE = """
 max_rows_per_person: 1
@@ -319,3 +322,19 @@ def test_resolution_is_exact():
 def test_edges_of_a_million_bins_are_built_quickly_and_hold_numbers():
     edges = one(type="integer", bounds=[0, 999_999], width=1).edges
     assert np.array_equal(edges, np.arange(1_000_001))
+
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "schema.md"
+
+
+def test_every_field_is_documented():
+    text = REFERENCE.read_text(encoding="utf-8")
+    for name in {*build.EVERY_FIELD, *build.DIALECT_FIELDS, *schema_module.TOP_FIELDS}:
+        assert f"`{name}`" in text
+
+
+def test_every_example_in_the_reference_is_a_schema():
+    examples = re.findall(r"```yaml\n(.*?)```", REFERENCE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        assert Schema.loads(example).names

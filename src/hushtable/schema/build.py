@@ -22,7 +22,6 @@ from hushtable.schema.attribute import (
     Date,
     Integer,
     Real,
-    Value,
     iso_date,
     text_of,
 )
@@ -43,7 +42,8 @@ _FIELDS = {
     "real": (*_COMMON, *_BINNED, "resolution"),
     "date": (*_COMMON, *_BINNED),
 }
-_EVERY_FIELD = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in names))
+EVERY_FIELD = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in names))
+DIALECT_FIELDS = ("delimiter", "quote", "escape", "multiline", "encoding")
 
 
 def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
@@ -76,8 +76,7 @@ def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
 
 def dialect(document: Document, value: Any) -> Dialect:
     """The ``csv`` part."""
-    known = ("delimiter", "quote", "escape", "multiline", "encoding")
-    fields = Fields(document, ("csv",), value, known)
+    fields = Fields(document, ("csv",), value, DIALECT_FIELDS)
     made = Dialect(
         delimiter=fields.character("delimiter", None),
         quote=fields.character("quote", '"', empty=True) or "",
@@ -109,13 +108,13 @@ def _attribute_name(document: Document, key: Any) -> str:
 
 
 def _attribute(document: Document, name: str, value: Any) -> Attribute:
-    fields = Fields(document, ("attributes", name), value, _EVERY_FIELD)
+    fields = Fields(document, ("attributes", name), value, EVERY_FIELD)
     if "type" not in fields:
         raise fields.error(
             "schema.missing-field", None, "has no `type`", f"Add one of: {', '.join(_FIELDS)}."
         )
     kind = fields.choice("type", tuple(_FIELDS), None)
-    for field in _EVERY_FIELD:
+    for field in EVERY_FIELD:
         if field in fields and field not in _FIELDS[kind]:
             raise fields.error(
                 "schema.unknown-field",
@@ -398,5 +397,3 @@ _MAKERS: dict[str, Callable[[Fields, dict[str, Any]], Attribute]] = {
     "real": _real,
     "date": _date,
 }
-
-__all__ = ["Value", "attributes", "dialect"]

@@ -23,7 +23,7 @@ from hushtable.schema.dialect import Dialect
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, key_text, suggestion
 
-_TOP = ("max_rows_per_person", "person", "csv", "attributes", "impossible", "learnt_from_data")
+TOP_FIELDS = ("max_rows_per_person", "person", "csv", "attributes", "impossible", "learnt_from_data")
 MAX_ROWS_PER_PERSON = 1_000_000
 
 
@@ -173,7 +173,7 @@ class Schema:
 
 
 def _from_document(source: Document) -> Schema:
-    fields = Fields(source, (), source.value, _TOP)
+    fields = Fields(source, (), source.value, TOP_FIELDS)
     attributes = build.attributes(source, fields.get("attributes"))
     rows = fields.positive("max_rows_per_person") or 1
     if rows > MAX_ROWS_PER_PERSON:
