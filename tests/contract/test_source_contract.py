@@ -396,3 +396,12 @@ def test_mixed_python_objects_never_raise():
         {"attributes": {"b": {"type": "boolean", "null": "category", "outside": "other"}}}
     )
     assert codes(open_source(frame, schema)) == [(1,), (0,), (1,), (0,), (2,), (2,), (3,), (3,), (3,), (3,)]
+
+
+def test_extension_types_are_read_as_what_they_store():
+    ids = pa.ExtensionArray.from_storage(
+        pa.uuid(), pa.array([b"a" * 16, b"b" * 16, b"a" * 16], pa.binary(16))
+    )
+    flags = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, 0], pa.int8()))
+    schema = Schema.from_dict({"attributes": {"b": {"type": "boolean"}}, "person": "id"})
+    assert codes(open_source(pa.table({"id": ids, "b": flags}), schema)) == [(1,), (0,)]

@@ -47,6 +47,8 @@ _DAYS_PER = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_0
 def family(arrow_type: Any) -> str | None:
     """Which row of the table a column type belongs to; None for types that hold no single value."""
     types = pa.types
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return family(arrow_type.storage_type)
     if types.is_dictionary(arrow_type):
         return family(arrow_type.value_type)
     tests: list[tuple[Callable[[Any], bool], str]] = [
@@ -177,6 +179,8 @@ def as_keys(array: Any) -> Texts:
 
 def check_key_type(column: str, arrow_type: Any) -> str:
     """The family of a person column, which must be the same in all files."""
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return check_key_type(column, arrow_type.storage_type)
     if pa.types.is_binary(arrow_type) or pa.types.is_large_binary(arrow_type):
         return "binary"
     if pa.types.is_fixed_size_binary(arrow_type):
