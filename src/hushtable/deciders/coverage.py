@@ -1,0 +1,105 @@
+"""Whether a WHERE clause can be true, and can be not true, of rows that the schema allows.
+
+The constants of the clause cut each attribute's domain into classes of values that no atom tells apart.  One value per
+class is enough: the clause is evaluated on their product.  Structural zeros are not taken into account.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.deciders.columns import Column, Columns
+from hushtable.deciders.queries import And, Atom, Compare, In, IsNull, Or, Predicate, atoms
+
+MAX_CASES = 1 << 20
+_OTHER = object()
+
+
+def coverage(where: Predicate, columns: Columns) -> tuple[bool, bool]:
+    """(can be true, can be not true); both are assumed when the clause has too many cases to try."""
+    names = sorted({atom.column for atom in atoms(where)})
+    cases = {name: _representatives(columns[name], where) for name in names}
+    if math.prod(len(values) for values in cases.values()) > MAX_CASES:
+        return True, True
+    truth = _truth(where, cases, names)
+    return bool(truth.any()), not bool(truth.all())
+
+
+def _truth(where: Predicate, cases: dict[str, list[Any]], names: list[str]) -> NDArray[np.bool_]:
+    if isinstance(where, And | Or):
+        join = np.logical_and if isinstance(where, And) else np.logical_or
+        found = _truth(where.parts[0], cases, names)
+        for part in where.parts[1:]:
+            found = join(found, _truth(part, cases, names))
+        return found
+    values = cases[where.column]
+    shape = [1] * len(names)
+    shape[names.index(where.column)] = len(values)
+    return np.array([_holds(where, value) for value in values], bool).reshape(shape)
+
+
+def _holds(atom: Atom, value: Any) -> bool:
+    if isinstance(atom, IsNull):
+        return (value is None) != atom.negated
+    if value is None:
+        return False
+    if isinstance(atom, In):
+        return (value in atom.values) != atom.negated
+    if not isinstance(atom, Compare):
+        return False
+    if value is _OTHER or atom.operator in ("=", "<>"):
+        return (value == atom.value) == (atom.operator == "=")
+    if atom.operator in ("<", "<="):
+        return value < atom.value or (atom.operator == "<=" and value == atom.value)
+    return value > atom.value or (atom.operator == ">=" and value == atom.value)
+
+
+def _representatives(column: Column, where: Predicate) -> list[Any]:
+    constants = _constants(column.name, where)
+    found: list[Any]
+    if column.low is not None and column.high is not None:
+        found = _points(column, constants)
+    else:
+        unmentioned = [value for value in column.values if value not in constants]
+        found = [value for value in column.values if value in constants] + unmentioned[:1]
+        if column.other:
+            found.append(_OTHER)
+    if column.nullable:
+        found.append(None)
+    return found
+
+
+def _constants(name: str, where: Predicate) -> set[Any]:
+    found: set[Any] = set()
+    for atom in atoms(where):
+        if atom.column == name and isinstance(atom, Compare):
+            found.add(atom.value)
+        elif atom.column == name and isinstance(atom, In):
+            found.update(atom.values)
+    return found
+
+
+def _points(column: Column, constants: set[Any]) -> list[Any]:
+    """Bounds, constants, and something between each two of them."""
+    low: Any = column.low
+    high: Any = column.high
+    inside = sorted({low, high, *(value for value in constants if low <= value <= high)})
+    between: set[Any] = set()
+    for left, right in pairwise(inside):
+        if isinstance(left, date):
+            between.update({left + timedelta(days=1), right - timedelta(days=1)})
+        elif column.kind == "integer":
+            between.update({Fraction(math.floor(left) + 1), Fraction(math.ceil(right) - 1)})
+        else:
+            between.add((left + right) / 2)
+    points = {value for value in {*inside, *between} if low <= value <= high}
+    if column.kind == "integer":
+        points = {value for value in points if value.denominator == 1}
+    return sorted(points)

@@ -1,0 +1,182 @@
+"""A resolved query on a frame: which rows match, their values on the grid, and the answer.
+
+Used for synthetic files, and by the confidential side for its own rows.  Vectorised in polars; a comparison with a
+null selects nothing, as in SQL.  Values that cannot be read as the attribute's kind count as nulls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hushtable.deciders.columns import Column, Columns, find
+from hushtable.deciders.queries import And, Atom, Compare, In, IsNull, Or, Predicate, Query, Value
+from hushtable.deciders.tally import IntArray
+from hushtable.errors import QueryError
+from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, text_of
+
+_DTYPES: dict[str, Any] = {
+    "integer": pl.Int64,
+    "real": pl.Float64,
+    "boolean": pl.Boolean,
+    "date": pl.Date,
+}
+
+
+def check_header(names: Iterable[str], columns: Columns) -> None:
+    """Refuses a file whose columns are not exactly the declared attributes."""
+    given = list(names)
+    missing = [name for name in columns if name not in given]
+    extra = [name for name in given if name not in columns]
+    if missing:
+        raise QueryError(
+            "query.missing-column",
+            f"The synthetic file has no column {missing[0]!r}.",
+            "Add it, or rename it.",
+        )
+    if extra:
+        raise QueryError(
+            "query.extra-column",
+            f"The synthetic file has a column {extra[0]!r} that the schema does not have.",
+            "Drop it, or rename it.",
+        )
+
+
+def matching(query: Query, frame: Any, columns: Columns) -> pl.DataFrame:
+    """The rows that the query aggregates, with the columns that it reads, as the kinds that are declared."""
+    table = frame if isinstance(frame, pl.DataFrame) else _polars(frame)
+    names = sorted(query.columns)
+    if not names:
+        return table
+    for name in names:
+        if name not in table.columns:
+            raise QueryError(
+                "query.missing-column", f"The synthetic file has no column {name!r}.", "Add it, or rename it."
+            )
+    typed = table.select(_typed(find(columns, name), table.schema[name]) for name in names)
+    kept = typed if query.where is None else typed.filter(_expression(query.where, columns))
+    return kept if query.column is None else kept.filter(pl.col(query.column).is_not_null())
+
+
+def grid_values(query: Query, frame: Any, columns: Columns) -> IntArray:
+    """Values of the aggregated attribute in the matching rows, in grid steps, clamped to the bounds."""
+    if query.column is None:
+        raise QueryError("query.not-a-number", "COUNT has no values.", "Use matching().height.")
+    column = find(columns, query.column)
+    grid = column.grid()
+    values = matching(query, frame, columns)[query.column].to_numpy()
+    if column.resolution is not None and column.resolution != 1:
+        values = np.rint(values * float(1 / column.resolution))
+    return np.clip(values, grid[0], grid[-1]).astype(np.int64)
+
+
+def answer(query: Query, frame: Any, columns: Columns) -> Fraction:
+    """The exact answer, in the attribute's own unit; refused when no row matches and the aggregate needs one."""
+    if query.column is None:
+        return Fraction(matching(query, frame, columns).height)
+    values = grid_values(query, frame, columns)
+    unit = find(columns, query.column).resolution or Fraction(1)
+    if query.function == "SUM":
+        return int(values.sum()) * unit
+    if len(values) == 0:
+        raise QueryError(
+            "query.no-synthetic-answer",
+            "No synthetic row matches, so the query has no synthetic answer.",
+            "Ask a query that some synthetic rows match.",
+        )
+    if query.function == "AVG":
+        return Fraction(int(values.sum()), len(values)) * unit
+    quantile = query.quantile or Fraction(1, 2)
+    rank = -(-quantile.numerator * len(values) // quantile.denominator)
+    return int(np.partition(values, rank - 1)[rank - 1]) * unit
+
+
+def _polars(frame: Any) -> pl.DataFrame:
+    """A polars frame of an Arrow table or a pandas frame."""
+    try:
+        made = pl.from_arrow(frame) if hasattr(frame, "column_names") else pl.from_pandas(frame)
+    except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError):
+        made = None
+    if not isinstance(made, pl.DataFrame):
+        raise QueryError(
+            "query.not-a-frame",
+            "The synthetic data are not a table.",
+            "Give a polars, pandas or Arrow table.",
+        ) from None
+    return made
+
+
+def _typed(column: Column, given: Any) -> pl.Expr:
+    """The column as its declared kind; what cannot be read is null."""
+    source = pl.col(column.name)
+    if isinstance(given, pl.Categorical | pl.Enum):
+        source, given = source.cast(pl.String), pl.String()
+    if given.is_float():
+        source = source.fill_nan(None)
+        if column.kind == "integer" or _whole_values(column):
+            source = pl.when(source == source.round()).then(source).alias(column.name)
+    if column.kind == "categorical":
+        return source.cast(pl.Int64 if _whole_values(column) else pl.String, strict=False)
+    if column.kind == "date" and given == pl.String:
+        return source.str.to_date("%Y-%m-%d", strict=False)
+    if column.kind == "boolean" and given == pl.String:
+        text = source.str.to_lowercase()
+        return (
+            pl.when(text.is_in(TRUE_TEXTS))
+            .then(True)
+            .when(text.is_in(FALSE_TEXTS))
+            .then(False)
+            .alias(column.name)
+        )
+    return source.cast(_DTYPES[column.kind], strict=False)
+
+
+def _whole_values(column: Column) -> bool:
+    """Whether the categories are whole numbers."""
+    return bool(column.values) and all(isinstance(value, Fraction) for value in column.values)
+
+
+def _expression(where: Predicate, columns: Columns) -> pl.Expr:
+    if isinstance(where, And | Or):
+        join = and_ if isinstance(where, And) else or_
+        return reduce(join, (_expression(part, columns) for part in where.parts))
+    return _atom(where, find(columns, where.column))
+
+
+def _atom(atom: Atom, column: Column) -> pl.Expr:
+    source = pl.col(atom.column)
+    if isinstance(atom, IsNull):
+        return source.is_not_null() if atom.negated else source.is_null()
+    if isinstance(atom, In):
+        found = source.is_in([_plain(value, column) for value in atom.values])
+        return (~found if atom.negated else found).fill_null(False)
+    if isinstance(atom, Compare):
+        value = pl.lit(_plain(atom.value, column))
+        compared = {
+            "=": source.__eq__,
+            "<>": source.__ne__,
+            "<": source.__lt__,
+            "<=": source.__le__,
+            ">": source.__gt__,
+            ">=": source.__ge__,
+        }[atom.operator](value)
+        return compared.fill_null(False)
+    raise QueryError(
+        "query.unresolved", "LIKE needs the declared values.", "Resolve the query with the schema first."
+    )
+
+
+def _plain(value: Value, column: Column) -> Any:
+    """The value as the typed column holds it; categories of mixed types are texts."""
+    plain = value
+    if isinstance(value, Fraction):
+        plain = int(value) if value.denominator == 1 else float(value)
+    if column.kind == "categorical" and not _whole_values(column) and isinstance(plain, int | bool):
+        return text_of(plain)
+    return plain

@@ -1,0 +1,116 @@
+"""What a user calls close enough: tau, the synthetic answer and the open interval that they span.
+
+Everything is exact and in units of the attribute's public grid, where true answers are whole numbers.  This module
+knows nothing of queries, noise or data.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import SupportsFloat
+
+from hushtable.errors import QueryError
+
+Number = int | float | Fraction | Decimal | SupportsFloat
+
+
+def exact(number: Number | str) -> Fraction:
+    """The decimal number as written, e.g. 1/10 for 0.1; ValueError when it is not a finite number."""
+    if isinstance(number, int | Fraction | Decimal | str):
+        try:
+            return Fraction(number)
+        except (ValueError, OverflowError, ZeroDivisionError, InvalidOperation):
+            raise ValueError("not a finite number") from None
+    as_float = float(number)
+    if not math.isfinite(as_float):
+        raise ValueError("not a finite number")
+    return Fraction(repr(as_float))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The open interval (centre - tau, centre + tau), dp-pqd eq. 1.  Made by ``interval``, which checks it."""
+
+    centre: Fraction
+    tau: Fraction
+
+    @property
+    def low(self) -> Fraction:
+        """The paper's l, not in the interval."""
+        return self.centre - self.tau
+
+    @property
+    def high(self) -> Fraction:
+        """The paper's r, not in the interval."""
+        return self.centre + self.tau
+
+    @property
+    def first(self) -> int:
+        """Smallest whole number inside."""
+        return math.floor(self.low) + 1
+
+    @property
+    def last(self) -> int:
+        """Largest whole number inside."""
+        return math.ceil(self.high) - 1
+
+    def contains(self, answer: int) -> bool:
+        """Whether a whole answer is inside."""
+        return self.first <= answer <= self.last
+
+    def margin(self, answer: int) -> int:
+        """How many whole steps the answer can move before the truth of "close enough" changes, with a sign.
+
+        At least 1 inside and at most 0 outside; tau - |answer - centre| when both ends are whole.
+        """
+        return min(answer - self.first, self.last - answer) + 1
+
+
+def distance_bound(tau: Number | str, synthetic: Number) -> Fraction:
+    """tau as an absolute distance: a number is one already, "5%" is that share of the synthetic answer."""
+    text = tau.strip() if isinstance(tau, str) else None
+    try:
+        if text is not None and text.endswith("%"):
+            absolute = exact(text[:-1].strip()) / 100 * exact(synthetic)
+        else:
+            absolute = exact(tau if text is None else text)
+    except ValueError:
+        raise QueryError(
+            "query.tau-unreadable",
+            "tau is neither a number nor a percentage.",
+            'Write for example 12 or "5%".',
+        ) from None
+    if absolute <= 0:
+        raise QueryError(
+            "query.tau-not-positive",
+            "tau spans an empty or reversed interval around the synthetic answer.",
+            "Give tau as an absolute number above zero.",
+        )
+    return absolute
+
+
+def interval(synthetic: Number, tau: Number | str, *, resolution: Number = 1, whole: bool = True) -> Interval:
+    """The interval around the synthetic answer, in units of the grid; refused when no true answer could be inside.
+
+    ``whole=False`` is for averages, which need not lie on the grid.
+    """
+    try:
+        centre = exact(synthetic)
+    except ValueError:
+        raise QueryError(
+            "query.no-synthetic-answer",
+            "The synthetic file has no finite answer to this query.",
+            "Ask a query that some synthetic rows match.",
+        ) from None
+    grid = exact(resolution)
+    made = Interval(centre / grid, distance_bound(tau, centre) / grid)
+    if whole and made.first > made.last:
+        raise QueryError(
+            "query.tau-empty",
+            "No possible answer lies within tau of the synthetic answer.",
+            "Give a larger tau.",
+        )
+    return made

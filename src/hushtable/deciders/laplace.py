@@ -1,0 +1,71 @@
+"""Tails of the discrete Laplace distribution, as logarithms.
+
+P[X = k] = (1 - a) / (1 + a) a^|k| with a = exp(-1/scale), k whole.  Only formulas: nothing is drawn here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.signal import lfilter
+
+FloatArray = NDArray[np.float64]
+
+TAIL = 45.0  # scales after which the rest of the mass, below 3e-20, is left out of a sum
+
+
+def log_at_least(threshold: ArrayLike, scale: float | Fraction) -> FloatArray:
+    """log P[X >= threshold] for whole thresholds."""
+    k = np.asarray(threshold, np.float64)
+    s = float(scale)
+    logs = -np.where(k > 0, k, 1.0 - k) / s - np.log1p(np.exp(-1.0 / s))
+    return np.where(k > 0, logs, np.log1p(-np.exp(logs)))
+
+
+def log_at_most(threshold: ArrayLike, scale: float | Fraction) -> FloatArray:
+    """log P[X <= threshold] for whole thresholds."""
+    return log_at_least(-np.asarray(threshold, np.float64), scale)
+
+
+def between(first: int, last: int, scale: float | Fraction) -> float:
+    """P[first <= X <= last], accurate also when it is tiny."""
+    if first > last:
+        return 0.0
+    if first <= 0 <= last:
+        return float(1.0 - np.exp(log_at_least(last + 1, scale)) - np.exp(log_at_most(first - 1, scale)))
+    near, beyond = (first, last + 1) if first > 0 else (-last, 1 - first)
+    return float(np.exp(log_at_least(near, scale)) * -np.expm1(-(beyond - near) / float(scale)))
+
+
+def difference(log_larger: float, log_smaller: float) -> float:
+    """exp(log_larger) - exp(log_smaller) without cancellation in the small numbers."""
+    return float(np.exp(log_larger) * -np.expm1(min(0.0, log_smaller - log_larger)))
+
+
+def support(scale: float | Fraction) -> NDArray[np.int64]:
+    """Whole numbers that hold all but 1e-19 of the mass."""
+    reach = int(np.ceil(TAIL * float(scale))) + 1
+    return np.arange(-reach, reach + 1, dtype=np.int64)
+
+
+def mass(points: ArrayLike, scale: float | Fraction) -> FloatArray:
+    """P[X = k] for whole k."""
+    s = float(scale)
+    return np.tanh(0.5 / s) * np.exp(-np.abs(np.asarray(points, np.float64)) / s)
+
+
+def smooth(weights: FloatArray, scale: float | Fraction) -> FloatArray:
+    """The distribution of Y + X, with Y distributed as ``weights``; both ends padded by the support of X.
+
+    Two one-sided geometric recursions, so that small entries keep their relative accuracy.
+    """
+    s = float(scale)
+    reach = (len(support(s)) - 1) // 2
+    padded = np.pad(weights, reach)
+    filter_: tuple[Sequence[float], Sequence[float]] = ([1.0], [1.0, -float(np.exp(-1.0 / s))])
+    forward = np.asarray(lfilter(*filter_, padded), np.float64)
+    backward = np.asarray(lfilter(*filter_, padded[::-1]), np.float64)[::-1]
+    return np.tanh(0.5 / s) * (forward + backward - padded)

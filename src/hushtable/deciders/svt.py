@@ -1,0 +1,111 @@
+"""SVT_sum: the sparse vector decider for SUM with its private bound on the largest value, dp-pqd algorithms 2 and 4.
+
+Values are whole and in [0, bound].  One third of epsilon finds a level J such that most rows have a value of at most
+2^J; two thirds run the sparse vector over the truncated sums of the levels 1..J.  Noise on the truncated sum t_j is
+discrete Laplace on the grid; the shared threshold noise is a whole number R of steps of 2^-bits, in units of t_j.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from hushtable.deciders import laplace
+from hushtable.deciders.cost import rho_of_parts
+from hushtable.deciders.decider import NoisyDecider
+from hushtable.deciders.interval import Interval
+from hushtable.deciders.laplace import FloatArray
+from hushtable.deciders.sum import levels, truncations
+from hushtable.deciders.tally import Tally
+
+THETA = Fraction(19, 20)  # share of the rows that the private bound should cover
+STEPS = 512  # steps of the threshold noise per scale, at least; then its grid is as good as continuous
+
+
+@dataclass(frozen=True)
+class SumSparse(NoisyDecider):
+    """Draws, in order: noise on n, the threshold of the bound, L counts, R, L sums against r, L sums against l."""
+
+    interval: Interval
+    bound: int
+    theta: Fraction = THETA
+
+    @property
+    def edges(self) -> Sequence[int]:
+        return truncations(self.bound)
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the threshold noise: those of the largest truncation, fewer when they would not matter."""
+        needed = math.ceil(math.log2(max(1.0, STEPS * float(self.epsilon) / 3)))
+        return min(levels(self.bound), needed)
+
+    @property
+    def noise(self) -> tuple[Fraction, ...]:
+        count, unit = 9 / self.epsilon, 3 / self.epsilon
+        sums = tuple(t * unit for t in self.edges)
+        return (count, count, *(count for _ in sums), 2**self.bits * unit, *sums, *sums)
+
+    @property
+    def rho(self) -> Fraction:
+        """Noisy n, the search for the bound, and the search for a verdict, one after another."""
+        return rho_of_parts((self.epsilon / 9, 2 * self.epsilon / 9, 2 * self.epsilon / 3))
+
+    def truth(self, tally: Tally) -> bool:
+        return self.interval.contains(tally.total)
+
+    def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
+        size = levels(self.bound)
+        counts, sums = tally.cumulative_rows(), tally.cumulative_sums()
+        threshold = math.ceil(self.theta * (tally.rows + noise[0])) + noise[1]
+        reached = (j for j in range(size) if int(counts[j]) + noise[2 + j] >= threshold)
+        used = range(next(reached, size - 1) + 1)
+        step, above, inside = noise[2 + size], noise[3 + size :], noise[3 + 2 * size :]
+        lift = [math.ceil(Fraction(2 ** (j + 1) * step, 2**self.bits)) for j in used]
+        if any(int(sums[j]) + above[j] >= self.interval.last + 1 + lift[j] for j in used):
+            return False
+        return any(int(sums[j]) + inside[j] >= self.interval.first + lift[j] for j in used)
+
+    def probability(self, tally: Tally) -> float:
+        return float(np.dot(self.level_probabilities(tally), self._satisfied_by_level(tally)))
+
+    def level_probabilities(self, tally: Tally) -> FloatArray:
+        """P[J = j] for j = 1..L, dp-pqd algorithm 4.
+
+        Only the whole number ceil(theta (n + a)) + b matters of the noises a on n and b on the threshold.
+        """
+        scale = self.noise[0]
+        noisy_rows = tally.rows + laplace.support(scale)
+        p, q = self.theta.as_integer_ratio()
+        thresholds = -((-p * noisy_rows) // q)
+        weights = laplace.mass(noisy_rows - tally.rows, scale)
+        start = int(thresholds[0])
+        weights = laplace.smooth(np.bincount(thresholds - start, weights).astype(np.float64), scale)
+        reach = (len(laplace.support(scale)) - 1) // 2
+        points = start - reach + np.arange(len(weights))
+        probabilities = np.zeros(levels(self.bound))
+        for j, count in enumerate(tally.cumulative_rows()):
+            gap = points - int(count)
+            probabilities[j] = np.dot(weights, np.exp(laplace.log_at_least(gap, scale)))
+            weights = weights * np.exp(laplace.log_at_most(gap - 1, scale))
+        probabilities[-1] += weights.sum()
+        return probabilities
+
+    def _satisfied_by_level(self, tally: Tally) -> FloatArray:
+        """P[satisfied | J = j] for j = 1..L, summed over the threshold noise R."""
+        size = levels(self.bound)
+        scale = self.noise[2 + size]
+        steps = laplace.support(scale)
+        weights = laplace.mass(steps, scale)
+        below_r, below_l = np.zeros(len(steps)), np.zeros(len(steps))
+        found = np.zeros(size)
+        for j, (q, noise) in enumerate(zip(tally.cumulative_sums(), self.noise[3 + size :], strict=False)):
+            lift = np.ceil(np.ldexp(steps.astype(np.float64), j + 1 - self.bits))
+            below_r += laplace.log_at_most(lift + (self.interval.last - int(q)), noise)
+            below_l += laplace.log_at_most(lift + (self.interval.first - 1 - int(q)), noise)
+            found[j] = np.dot(weights, np.exp(below_r) * -np.expm1(below_l))
+        return found

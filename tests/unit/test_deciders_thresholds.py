@@ -1,0 +1,311 @@
+"""Effectiveness thresholds, the epsilon that a tau needs, optimality of the COUNT test, and the choice of a decider."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from hushtable.deciders import (
+    CATALOG,
+    Interval,
+    Supposed,
+    build,
+    choose_decider,
+    effectiveness_threshold,
+    epsilon_for,
+    epsilon_needed,
+    error_bound,
+    error_probability,
+    errors_at,
+    gap_to_optimal,
+    least_tau,
+    probability_satisfied,
+    satisfied_at,
+    tally,
+)
+from hushtable.errors import BudgetError, QueryError
+
+BY_DISTANCE = (
+    "count-lm",
+    "count-em",
+    "count-optimal",
+    "count-logistic",
+    "sum-lm",
+    "sum-margin",
+    "sum-logistic",
+)
+EXACT = ("count-em", "count-optimal", "count-logistic")
+
+
+# ---------------------------------------------------------------- the paper's figures, corrected
+
+
+def test_example_5_3_needs_both_tails() -> None:
+    found = effectiveness_threshold("sum-lm", epsilon=0.1, delta=0.05, bound=2_000_000)
+    assert found == pytest.approx(5.991e7, rel=1e-3)
+    assert found == pytest.approx(2e6 / 0.1 * math.log(20))
+
+
+def test_example_5_6_has_21_levels() -> None:
+    found = effectiveness_threshold("sum-r2t", epsilon=0.1, delta=0.05, bound=2_000_000, largest=9000)
+    assert found == pytest.approx(4 * 21 * math.log(21 / 0.05) * 9000 / 0.1)
+    decider = build(
+        "sum-r2t", within=Interval(Fraction(9), Fraction(2)), epsilon=0.1, domain=range(2_000_001)
+    )
+    assert len(decider.edges) == 21 and decider.edges[-1] == 2**21
+    assert decider.noise[0] == 21 * 2 / Fraction("0.1")
+
+
+def test_count_thresholds_have_em_below_lm() -> None:
+    lm = effectiveness_threshold("count-lm", epsilon=0.1, delta=0.05)
+    em = effectiveness_threshold("count-em", epsilon=0.1, delta=0.05)
+    best = effectiveness_threshold("count-optimal", epsilon=0.1, delta=0.05)
+    assert lm == pytest.approx(10 * math.log(20))
+    assert em == pytest.approx(10 * math.log(19))
+    assert best < em < lm
+
+
+def test_at_the_printed_threshold_the_laplace_decider_errs_twice_as_often() -> None:
+    # on a fine grid, where discrete noise is continuous
+    bound, epsilon, delta = 10**6, 1.0, 0.05
+    printed = round(bound / epsilon * math.log(1 / (2 * delta)))
+    error = error_probability("sum-lm", values=[], bound=bound, synthetic=0, tau=printed, epsilon=epsilon)
+    assert error == pytest.approx(2 * delta, rel=1e-4)
+
+
+# ---------------------------------------------------------------- errors at the thresholds
+
+
+def worst_error(name: str, tau: float, epsilon: float, bound: int) -> float:
+    """The larger error at distance 0 and at the nearest whole answers 2 tau away or further."""
+    far = math.ceil(2 * tau)
+    if name.startswith("count"):
+        return max(
+            error_probability(name, true=n, synthetic=10_000, tau=tau, epsilon=epsilon)
+            for n in (10_000, 10_000 - far, 10_000 + far, 10_000 + 2 * far)
+        )
+    within, domain = Interval(Fraction(0), Fraction(tau)), range(-bound, bound + 1)
+    made = build(name, within=within, epsilon=epsilon, domain=domain)
+    return max(made.error(tally([answer])) for answer in (0, -far, far, 2 * far))
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("epsilon", [0.05, 0.25, 1])
+@pytest.mark.parametrize("name", EXACT)
+def test_the_stated_tau_keeps_the_error_at_most_delta(name: str, epsilon: float, delta: float) -> None:
+    tau = effectiveness_threshold(name, epsilon=epsilon, delta=delta)
+    assert worst_error(name, tau * (1 + 1e-12), epsilon, 1) <= delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.2])
+@pytest.mark.parametrize("epsilon", [0.05, 1])
+@pytest.mark.parametrize("name", BY_DISTANCE)
+def test_the_least_tau_is_effective_and_one_less_is_not(name: str, epsilon: float, delta: float) -> None:
+    bound = 40
+    tau = least_tau(name, epsilon=epsilon, delta=delta, bound=bound)
+    assert worst_error(name, tau, epsilon, bound) <= delta
+    assert tau == 1 or worst_error(name, tau - 1, epsilon, bound) > delta
+    scale = 1 if name.startswith("count") else bound
+    stated = effectiveness_threshold(name, epsilon=epsilon, delta=delta, bound=scale)
+    assert (
+        -1 <= tau - stated <= 2
+    )  # discrete noise costs the Laplace deciders up to half a step, then rounding up
+
+
+@pytest.mark.parametrize("name", ["sum-r2t", "sum-r2t-shared", "sum-r2t-centred"])
+@pytest.mark.parametrize(
+    ("bound", "largest", "rows"), [(1000, 7, 400), (1000, 900, 5000), (6, 6, 900), (2, 1, 500)]
+)
+@pytest.mark.parametrize("delta", [0.05, 0.2])
+def test_races_are_effective_at_their_thresholds(
+    name: str, bound: int, largest: int, rows: int, delta: float
+) -> None:
+    values = np.random.default_rng(rows).integers(0, largest + 1, rows)
+    values[0] = largest
+    epsilon = 0.5
+    tau = effectiveness_threshold(name, epsilon=epsilon, delta=delta, bound=bound, largest=largest)
+    # a total large enough that 2 tau away is still positive
+    values = np.concatenate([values] * (1 + math.ceil(3 * tau / max(1, values.sum()))))
+    total = int(values.sum())
+    for distance in (0, math.ceil(2 * tau), -math.ceil(2 * tau)):
+        error = error_probability(
+            name, values=values, bound=bound, synthetic=total + distance, tau=tau, epsilon=epsilon, beta=delta
+        )
+        assert error <= delta
+
+
+# ---------------------------------------------------------------- backwards
+
+
+@pytest.mark.parametrize("name", [*BY_DISTANCE, "sum-r2t", "sum-r2t-shared", "sum-r2t-centred"])
+def test_the_epsilon_needed_inverts_the_threshold(name: str) -> None:
+    for tau in (3, 40, 1e5):
+        epsilon = epsilon_needed(name, tau=tau, beta=0.05, bound=20, largest=9)
+        assert effectiveness_threshold(
+            name, epsilon=epsilon, delta=0.05, bound=20, largest=9
+        ) == pytest.approx(tau, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["sum-svt", "median-em", "median-histogram", "median-margin", "count-naive"])
+def test_deciders_without_a_threshold_say_so(name: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        effectiveness_threshold(name, epsilon=1, delta=0.05, bound=9)
+    assert caught.value.code == "query.no-threshold"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [({"delta": 0}, "query.bad-probability"), ({"delta": 0.5}, "query.bad-probability")],
+)
+def test_bad_probabilities_are_refused(change: dict, code: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        effectiveness_threshold(**({"decider": "count-lm", "epsilon": 1, "delta": 0.1} | change))
+    assert caught.value.code == code
+
+
+def test_sums_need_a_bound_and_large_epsilons_do_not_help_below_half_a_step() -> None:
+    with pytest.raises(QueryError, match="missing-argument"):
+        effectiveness_threshold("sum-lm", epsilon=1, delta=0.1)
+    with pytest.raises(QueryError, match="tau-too-small"):
+        epsilon_needed("count-logistic", tau=0.4, beta=0.1)
+
+
+# ---------------------------------------------------------------- the optimal COUNT test
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2])
+def test_no_private_test_beats_the_optimal_one(epsilon: float) -> None:
+    """Linear programs over all functions of the count that are epsilon-DP, with the same false positives at +-tau."""
+    tau, reach = 5, 30
+    counts = np.arange(-reach, reach + 1)
+    rows = []
+    for i in range(len(counts) - 1):
+        for a, b in ((i, i + 1), (i + 1, i)):
+            positive = np.zeros(len(counts))
+            positive[a], positive[b] = 1, -math.exp(epsilon)
+            rows.append((positive, 0.0))
+            rows.append((-positive, math.exp(epsilon) - 1))
+    matrix, right = np.array([row for row, _ in rows]), np.array([bound for _, bound in rows])
+    ours = np.array(
+        [
+            probability_satisfied("count-optimal", true=int(n) + 100, synthetic=100, tau=tau, epsilon=epsilon)
+            for n in counts
+        ]
+    )
+    level = ours[reach + tau]
+    assert (matrix @ ours <= right + 1e-12).all()
+    ends = [(0, level if abs(n) == tau else 1) for n in counts]
+    for distance in (0, 2, 4):
+        goal = np.zeros(len(counts))
+        goal[reach + distance] = -1
+        best = linprog(goal, A_ub=matrix, b_ub=right, bounds=ends)
+        assert ours[reach + distance] == pytest.approx(-best.fun, abs=1e-8)
+    for distance in (5, 8, 12):  # and the least false positives for the same power at +-(tau - 1)
+        goal = np.zeros(len(counts))
+        goal[reach + distance] = 1
+        power = [(ours[reach + tau - 1] if abs(n) == tau - 1 else 0, 1) for n in counts]
+        best = linprog(goal, A_ub=matrix, b_ub=right, bounds=power)
+        assert ours[reach + distance] == pytest.approx(best.fun, abs=1e-8)
+    assert max(level, 1 - ours[reach + tau - 1]) == pytest.approx(1 / (1 + math.exp(epsilon)))
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.25, 1])
+@pytest.mark.parametrize("tau", [3, 20])
+def test_the_optimal_test_never_errs_more_than_em_and_only_in_the_far_tail_more_than_lm(
+    tau: int, epsilon: float
+) -> None:
+    distances = range(-3 * tau, 3 * tau + 1)
+    assert min(gap_to_optimal("count-em", tau=tau, epsilon=epsilon, distances=distances)) >= -1e-15
+    assert min(gap_to_optimal("count-logistic", tau=tau, epsilon=epsilon, distances=distances)) >= -1e-15
+    far = math.exp(-epsilon * 2 * tau) / (1 + math.exp(-epsilon))
+    lm = gap_to_optimal("count-lm", tau=tau, epsilon=epsilon, distances=distances)
+    assert min(lm) >= -far - 1e-15
+    assert max(lm) > 0
+
+
+# ---------------------------------------------------------------- profiles
+
+
+def test_profiles_move_the_synthetic_answer_and_not_the_data() -> None:
+    supposed = Supposed.of([1, 2, 2, 7, 9], range(11))
+    found = satisfied_at("median-margin", supposed, tau=2, epsilon=0.7, distances=(-3, 0, 4))
+    expected = [
+        probability_satisfied(
+            "median-margin", values=[1, 2, 2, 7, 9], domain=range(11), synthetic=2 + d, tau=2, epsilon=0.7
+        )
+        for d in (-3, 0, 4)
+    ]
+    assert found == expected
+    errors = errors_at("median-margin", supposed, tau=2, epsilon=0.7, distances=(-3, 0, 4))
+    assert errors == [expected[0], 1 - expected[1], expected[2]]
+
+
+def test_the_error_bound_is_the_larger_error_at_0_and_2_tau() -> None:
+    found = error_bound("count-em", Supposed.count(100), tau=10, epsilon=0.3)
+    assert found == pytest.approx(1 / (1 + math.exp(3)))
+    best = error_bound("count-optimal", Supposed.count(100), tau=10, epsilon=0.3)
+    assert best == pytest.approx(math.exp(-3) / (1 + math.exp(-0.3)))
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "avg", "median"])
+def test_an_empty_supposition_has_no_quantile_or_average(aggregate: str) -> None:
+    supposed = Supposed.of([], range(11))
+    if aggregate == "sum":
+        assert supposed.answer("sum") == 0
+    else:
+        with pytest.raises(QueryError, match="no-synthetic-answer"):
+            supposed.answer(aggregate)
+
+
+# ---------------------------------------------------------------- choosing
+
+
+def test_a_pure_price_gets_the_margin_and_a_zcdp_price_the_coin() -> None:
+    assert choose_decider("count", epsilon="0.25").decider == "count-optimal"
+    assert choose_decider("median", epsilon=1, high=90).decider == "median-margin"
+    chosen = choose_decider("avg", rho=0.02, high=90)
+    assert chosen.decider == "avg-logistic"
+    assert float(chosen.epsilon) == pytest.approx(math.sqrt(8 * 0.02)) and chosen.epsilon**2 / 8 <= Fraction(
+        "0.02"
+    )
+
+
+def test_the_race_is_chosen_only_on_a_supposed_largest_value() -> None:
+    wide = {"epsilon": "0.1", "high": 2_000_000}
+    assert choose_decider("sum", **wide).decider == "sum-margin"
+    assert choose_decider("sum", **wide, largest=9000).decider == "sum-r2t-centred"
+    assert choose_decider("sum", **wide, largest=1_900_000).decider == "sum-margin"
+    assert choose_decider("sum", **wide, low=-5, largest=9000).decider == "sum-margin"
+    assert choose_decider("sum", rho="0.01", high=2_000_000, largest=9000).decider == "sum-r2t-centred"
+
+
+def test_one_price_is_needed() -> None:
+    for prices in ({}, {"epsilon": 1, "rho": 1}):
+        with pytest.raises(BudgetError):
+            choose_decider("count", **prices)
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_the_epsilon_for_a_rho_fits_and_hardly_more_does_not(name: str) -> None:
+    epsilon = epsilon_for(name, rho="0.03", low=0, high=12)
+    within, domain = Interval(Fraction(0), Fraction(1)), range(13)
+    assert build(name, within=within, epsilon=epsilon, domain=domain).rho <= Fraction("0.03")
+    more = epsilon * (1 + Fraction(1, 10**9))
+    assert build(name, within=within, epsilon=more, domain=domain).rho > Fraction("0.03")
+
+
+@pytest.mark.parametrize("name", ["sum-r2t", "sum-svt", "sum-r2t-shared", "sum-r2t-centred"])
+def test_negative_values_are_refused_where_the_decider_needs_none(name: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        build(name, within=Interval(Fraction(3), Fraction(2)), epsilon=1, domain=range(-1, 9))
+    assert caught.value.code == "query.negative-values"
+
+
+def test_noise_that_would_not_fit_is_refused_before_anything_is_read() -> None:
+    with pytest.raises(QueryError) as caught:
+        build("sum-margin", within=Interval(Fraction(3), Fraction(2)), epsilon="1e-6", domain=range(10**12))
+    assert caught.value.code == "query.noise-too-large"
