@@ -222,15 +222,16 @@ def test_the_verdict_of_the_sparse_vector_is_the_sum_of_its_sequences() -> None:
 # ---------------------------------------------------------------- integers decide as the formulas say
 
 
-@pytest.mark.parametrize("name", [name for name in CATALOG if name not in ("sum-svt",)])
+FEW_DRAWS = ("count-lm", "count-optimal", "sum-lm", "sum-margin", "avg-margin", "median-margin")
+FEW_DRAWS += ("median-histogram", "median-histogram-tight")
+
+
+@pytest.mark.parametrize("name", FEW_DRAWS)
 def test_decisions_on_integer_noise_have_the_stated_probability(name: str) -> None:
-    within = intervals(CATALOG[name].aggregate)[-1]
+    within = intervals(CATALOG[name].aggregate)[3]
     decider = build(name, within=within, epsilon=3, domain=VALUES)
-    if not isinstance(decider, NoisyDecider):
-        pytest.skip("drawn as a coin or a candidate")
+    assert isinstance(decider, NoisyDecider)
     data = tally((0, 2, 5, 5), decider.edges)
-    if math.prod(float(scale) for scale in decider.noise) > 9:
-        pytest.skip("too many draws to enumerate")
     grids = []
     for scale in decider.noise:
         reach = math.ceil(float(scale) * (18 if len(decider.noise) > 1 else 40))

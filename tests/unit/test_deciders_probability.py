@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hushtable.deciders import error_probability, probability_satisfied
+from hushtable.deciders import Interval, error_probability, probability_satisfied, require_open_question
 from hushtable.deciders.tally import tally
 from hushtable.errors import QueryError
 
@@ -369,7 +369,7 @@ def test_domains_with_gaps_and_as_bounds() -> None:
 
 def test_tally_equals_plain_masks() -> None:
     rng = np.random.default_rng(3)
-    for edges in ((), (5,), (-3, 0, 7, 30), tuple(range(40))):
+    for edges in ((), (5,), (-3, 0, 7, 30), tuple(range(40)), range(40), range(-20, 60), range(0)):
         values = rng.integers(-10, 50, 1000)
         found = tally(values, edges)
         ends = [-np.inf, *edges, np.inf]
@@ -411,7 +411,6 @@ def test_bad_questions_are_refused_with_a_code(change: dict, code: str) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "code"),
     [
-        ("median-margin", {"tau": 50}, "query.tau-covers-range"),
         ("median-margin", {"quantile": 1}, "query.bad-quantile"),
         ("median-em", {"domain": range(2**20 + 1)}, "query.too-many-candidates"),
         ("median-em", {"domain": []}, "query.no-bounds"),
@@ -421,6 +420,31 @@ def test_bad_medians_are_refused_with_a_code(name: str, change: dict, code: str)
     good = {"values": [1, 2, 3], "domain": range(10), "synthetic": 2, "tau": 2, "epsilon": 1}
     with pytest.raises(QueryError) as caught:
         probability_satisfied(name, **(good | change))
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "centre", "tau", "domain", "code"),
+    [
+        ("median", 2, 50, range(10), "query.tau-covers-range"),
+        ("avg", 2, 50, range(10), "query.tau-covers-range"),
+        ("median", 40, 5, range(10), "query.out-of-range"),
+        ("sum", -5, 5, range(10), "query.out-of-range"),
+        ("sum", 3, 5, range(-9, 1), None),
+        ("sum", -50, 5, range(-9, 10), None),
+        ("count", 2, 50, None, None),
+        ("median", 2, 4, range(10), None),
+    ],
+)
+def test_questions_that_public_bounds_answer_are_refused(
+    aggregate: str, centre: int, tau: int, domain: range | None, code: str | None
+) -> None:
+    within = Interval(Fraction(centre), Fraction(tau))
+    if code is None:
+        require_open_question(aggregate, within, domain)
+        return
+    with pytest.raises(QueryError) as caught:
+        require_open_question(aggregate, within, domain)
     assert caught.value.code == code
 
 

@@ -159,7 +159,7 @@ def test_deciders_without_a_threshold_say_so(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("change", "code"),
-    [({"delta": 0}, "query.bad-probability"), ({"delta": 0.5}, "query.bad-probability")],
+    [({"delta": 0}, "query.bad-probability"), ({"delta": 1}, "query.bad-probability")],
 )
 def test_bad_probabilities_are_refused(change: dict, code: str) -> None:
     with pytest.raises(QueryError) as caught:

@@ -15,7 +15,7 @@ from hushtable.deciders.choice import Choice, choose_decider, epsilon_for
 from hushtable.deciders.columns import Column, columns_of
 from hushtable.deciders.decider import CandidateDecider, CoinDecider, Decider, NoisyDecider
 from hushtable.deciders.evaluate import answer, check_header, grid_values, matching
-from hushtable.deciders.interval import Interval, distance_bound, interval
+from hushtable.deciders.interval import Interval, distance_bound, interval, require_open_question
 from hushtable.deciders.parser import load_batch, parse, parse_batch
 from hushtable.deciders.profile import Supposed, error_bound, errors_at, gap_to_optimal, satisfied_at
 from hushtable.deciders.queries import Query
@@ -58,6 +58,7 @@ __all__ = [
     "parse_batch",
     "possible_values",
     "probability_satisfied",
+    "require_open_question",
     "resolve",
     "rows_only",
     "satisfied_at",

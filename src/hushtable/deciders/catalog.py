@@ -175,12 +175,6 @@ def _median(
             "A quantile is a number between 0 and 1.",
             "Write for example QUANTILE(age, 0.25).",
         )
-    if within.first <= domain[0] and domain[-1] <= within.last:
-        raise QueryError(
-            "query.tau-covers-range",
-            "Every possible answer is within tau of the synthetic answer.",
-            "Give a smaller tau.",
-        )
     if name in ("median-em", "median-em-tight"):
         return QuantileExponential(name, epsilon, within, domain, quantile, name == "median-em-tight")
     if name == "median-histogram":
@@ -206,7 +200,7 @@ def probability_satisfied(
     """Probability of "satisfied" on data that the caller supposes, over the decider's discrete noise.
 
     COUNT needs ``true``, the supposed count.  SUM needs ``values`` and ``bound``, MEDIAN and AVG ``values`` and
-    ``domain``: the possible values in increasing order, or a tuple (lowest, highest).  Values are whole numbers of
+    ``domain``: the possible values in increasing order, or just (lowest, highest).  Values are whole numbers of
     grid steps and are clamped to the bounds; tau is absolute, or a percentage of ``synthetic``.
     """
     made, supposed = _suppose(
@@ -290,14 +284,11 @@ def _suppose(
 
 
 def possible_values(domain: Sequence[int] | ArrayLike) -> Sequence[int]:
-    """The domain as increasing whole numbers; a tuple of two is (lowest, highest), both included."""
+    """The domain as increasing whole numbers; two numbers are the lowest and the highest, both included."""
     if isinstance(domain, range) and domain.step == 1:
         return domain
-    if isinstance(domain, tuple) and len(domain) == 2:
-        low, high = (int(end) for end in whole(np.asarray(domain)))
-        return range(low, high + 1)
     values = np.unique(whole(np.asarray(domain)))
-    if len(values) and values[-1] - values[0] + 1 == len(values):
+    if len(values) == 2 or (len(values) and values[-1] - values[0] + 1 == len(values)):
         return range(int(values[0]), int(values[-1]) + 1)
     return tuple(int(value) for value in values)
 

@@ -7,6 +7,7 @@ knows nothing of queries, noise or data.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -67,6 +68,33 @@ class Interval:
         At least 1 inside and at most 0 outside; tau - |answer - centre| when both ends are whole.
         """
         return min(answer - self.first, self.last - answer) + 1
+
+
+def require_open_question(aggregate: str, within: Interval, domain: Sequence[int] | None = None) -> None:
+    """Refuses an interval that contains every possible answer or none, by the attribute's public domain on the grid."""
+    lowest, highest = _range(aggregate, domain)
+    if within.low < lowest and highest < within.high:
+        raise QueryError(
+            "query.tau-covers-range",
+            "Every possible answer is within tau of the synthetic answer.",
+            "Give a smaller tau.",
+        )
+    if within.high <= lowest or highest <= within.low:
+        raise QueryError(
+            "query.out-of-range",
+            "No possible answer is within tau of the synthetic answer.",
+            "Check the synthetic file against the declared bounds.",
+        )
+
+
+def _range(aggregate: str, domain: Sequence[int] | None) -> tuple[float, float]:
+    """The least and the largest possible answer."""
+    if aggregate == "count":
+        return 0, math.inf
+    low, high = (-math.inf, math.inf) if domain is None else (domain[0], domain[-1])
+    if aggregate == "sum":
+        return (0 if low >= 0 else -math.inf), (0 if high <= 0 else math.inf)
+    return low, high
 
 
 def distance_bound(tau: Number | str, synthetic: Number) -> Fraction:

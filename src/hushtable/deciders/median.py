@@ -17,7 +17,7 @@ from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import CandidateDecider, NoisyDecider
 from hushtable.deciders.interval import Interval
 from hushtable.deciders.margin import QuantileMargin
-from hushtable.deciders.tally import IntArray, Tally
+from hushtable.deciders.tally import IntArray, Tally, as_array
 from hushtable.errors import QueryError
 
 MAX_CANDIDATES = 2**20
@@ -59,7 +59,7 @@ class QuantileExponential(CandidateDecider):
 
     @property
     def accepted(self) -> slice:
-        found = np.searchsorted(self.candidates, [self.interval.first, self.interval.last + 1])
+        found = np.searchsorted(as_array(self.candidates), [self.interval.first, self.interval.last + 1])
         return slice(int(found[0]), int(found[1]))
 
     def truth(self, tally: Tally) -> bool:
@@ -78,9 +78,10 @@ class QuantileExponential(CandidateDecider):
 
     def _ranks(self, tally: Tally) -> tuple[IntArray, IntArray]:
         """#(< e) and #(<= e) for every candidate e."""
-        edges = np.asarray(self.edges, np.int64)
         rows = tally.cumulative_rows()
-        at = np.searchsorted(edges, np.asarray(self.candidates, np.int64))
+        if isinstance(self.edges, range):
+            return rows[:-1], rows[1:]
+        at = np.searchsorted(as_array(self.edges), as_array(self.candidates))
         return rows[at - 1], rows[at]
 
 

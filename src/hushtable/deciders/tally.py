@@ -51,10 +51,19 @@ class Tally:
 def tally(values: ArrayLike, edges: Sequence[int] = ()) -> Tally:
     """Tally of whole values on the grid."""
     codes = whole(values)
-    cuts = np.asarray(edges, np.int64)
-    counts, sums = np.zeros(len(cuts) + 1, np.int64), np.zeros(len(cuts) + 1, np.int64)
-    _fill(codes, cuts, counts, sums)
+    counts, sums = np.zeros(len(edges) + 1, np.int64), np.zeros(len(edges) + 1, np.int64)
+    if isinstance(edges, range) and edges.step == 1:
+        _fill_consecutive(codes, edges.start, counts, sums)
+    else:
+        _fill(codes, np.asarray(edges, np.int64), counts, sums)
     return Tally(counts, sums)
+
+
+def as_array(numbers: Sequence[int]) -> IntArray:
+    """The numbers as int64; quick for a range."""
+    if isinstance(numbers, range):
+        return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
+    return np.asarray(numbers, np.int64)
 
 
 def rows_only(count: int) -> Tally:
@@ -75,6 +84,15 @@ def whole(values: ArrayLike) -> IntArray:
             "Divide them by the attribute's resolution.",
         )
     return codes
+
+
+@nb.njit(cache=True, nogil=True)
+def _fill_consecutive(values: IntArray, first: int, counts: IntArray, sums: IntArray) -> None:
+    last = len(counts) - 1
+    for value in values:
+        bucket = min(max(value - first, 0), last)
+        counts[bucket] += 1
+        sums[bucket] += value
 
 
 @nb.njit(cache=True, nogil=True)

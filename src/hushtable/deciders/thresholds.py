@@ -32,7 +32,7 @@ def _exponential(epsilon: float, delta: float, bound: int, largest: int) -> floa
 
 def _margin(epsilon: float, delta: float, bound: int, largest: int) -> float:
     """P[margin tau is lost] = a^tau / (1 + a), a = exp(-epsilon/bound)."""
-    return max(0.0, bound / epsilon * -math.log(delta * (1 + math.exp(-epsilon / bound))))
+    return bound / epsilon * -math.log(delta * (1 + math.exp(-epsilon / bound)))
 
 
 def _logistic(epsilon: float, delta: float, bound: int, largest: int) -> float:
@@ -84,7 +84,8 @@ def effectiveness_threshold(
     formula = _formula(decider)
     amount = float(positive(epsilon, "epsilon"))
     limit = _limit(decider, bound)
-    return formula(amount, _probability(delta, "delta"), limit, limit if largest is None else int(largest))
+    supposed = limit if largest is None else int(largest)
+    return max(0.0, formula(amount, _probability(delta, "delta", 1), limit, supposed))
 
 
 def epsilon_needed(
@@ -174,7 +175,9 @@ def _limit(decider: str, bound: int | None) -> int:
     return int(bound)
 
 
-def _probability(value: float, name: str) -> float:
-    if not 0 < value < 0.5:
-        raise QueryError("query.bad-probability", f"{name} must be between 0 and 1/2.", f"Write {name}=0.05.")
+def _probability(value: float, name: str, below: float = 0.5) -> float:
+    if not 0 < value < below:
+        raise QueryError(
+            "query.bad-probability", f"{name} must be between 0 and {below}.", f"Write {name}=0.05."
+        )
     return float(value)
