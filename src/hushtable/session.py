@@ -20,9 +20,10 @@ from os import PathLike, sysconf
 from pathlib import Path
 from typing import Any
 
-from hushtable.errors import BudgetError, BudgetExhausted, LedgerError, SchemaError, WorkloadError
+from hushtable.errors import BudgetError, LedgerError, SchemaError, WorkloadError
 from hushtable.kernel import Source, Spend, draft_schema, measure_batch, open_source
 from hushtable.ledger import Ledger, Unit
+from hushtable.ledger.amounts import decimal
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.planning import (
     BatchPlan,
@@ -35,7 +36,7 @@ from hushtable.planning import (
 )
 from hushtable.privacy import UNIT, Budget, Cost, PureDP, charge
 from hushtable.reconstruct.answers import Answers
-from hushtable.release import Plan, Release, decimal, privacy_card
+from hushtable.release import Plan, Release, privacy_card
 from hushtable.schema import Schema
 
 STRATEGIES = ("residual-planner", "identity")
@@ -146,7 +147,7 @@ class Session:
         spend = Spend(plan.cost, "release", _detail(self.schema, plan), name, self.spender)
         payload = self._stored(spend) if request is not None else None
         if payload is None:
-            self._require_affordable(plan)
+            self.ledger.require_room(plan.cost, self.spender)
             payload = measure_batch(self._source, plan.noise, self.ledger, spend, progress or _silent)
         return self._released(plan, name, payload)
 
@@ -165,16 +166,6 @@ class Session:
                 "Use a new --request id to measure again.",
             )
         return payload
-
-    def _require_affordable(self, plan: Plan) -> None:
-        """Refuse early, before the data are read; the ledger checks again when it reserves."""
-        left = self.ledger.remaining(self.spender)
-        if not plan.cost <= left:
-            raise BudgetExhausted(
-                "budget.exhausted",
-                f"The release costs {plan.budget} and the ledger has {self.remaining} left.",
-                f'Ask for at most --budget "{self.remaining}", or raise the ledger\'s budget.',
-            )
 
     def _released(self, plan: Plan, request: str, payload: bytes) -> Release:
         found = self.ledger.find(request)

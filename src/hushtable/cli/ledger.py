@@ -12,8 +12,8 @@ from hushtable.cli.options import BudgetText, Json
 from hushtable.cli.output import emit, grid, say
 from hushtable.errors import LedgerError
 from hushtable.ledger import Holding, Ledger, verify_file
+from hushtable.ledger.amounts import decimal
 from hushtable.privacy import Budget, Cost
-from hushtable.release.card import decimal
 
 app = typer.Typer(no_args_is_help=True, help="The account of privacy of one dataset.")
 

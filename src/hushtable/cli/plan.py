@@ -12,9 +12,10 @@ from hushtable.cli.options import Alpha, Json, Objective, Order, SchemaFile, Str
 from hushtable.cli.output import emit, grid, say
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
+from hushtable.ledger.amounts import decimal
 from hushtable.marginals import Workload
 from hushtable.privacy import ZCDP, Budget
-from hushtable.release import Plan, decimal, epsilon_by_delta
+from hushtable.release import Plan, epsilon_by_delta
 from hushtable.schema import Schema
 
 EXAMPLE = (

@@ -176,6 +176,11 @@ class Ledger:
             own = rules.account_of(book, spender).remaining
             return Cost(xi=min(left.xi, own.xi), rho=min(left.rho, own.rho))
 
+    def require_room(self, cost: Cost, spender: str | None = None) -> None:
+        """Refuse a cost that ``reserve`` would refuse now for want of budget; writes nothing."""
+        with self._reading() as book:
+            rules.check_room(book, spender, cost)
+
     def bind_unit(self, unit: Unit) -> None:
         """Bind the ledger to a unit of privacy, once; the same unit again changes nothing."""
         self._append(

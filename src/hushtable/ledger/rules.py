@@ -223,12 +223,17 @@ def _check_reserve(book: Book, body: Reserve) -> None:
     if body.request is not None and body.request in book.requests:
         raise differs(body.request)
     _check_currency(book, body.cost)
-    if body.spender is not None:
-        _check_room(book, body.spender, body.cost.cost)
-    _check_room(book, None, body.cost.cost)
+    check_room(book, body.spender, body.cost.cost)
 
 
-def _check_room(book: Book, spender: str | None, cost: Cost) -> None:
+def check_room(book: Book, spender: str | None, cost: Cost) -> None:
+    """Refuse a cost that the spender's grant or the dataset's budget has no room for."""
+    if spender is not None:
+        _check_account(book, spender, cost)
+    _check_account(book, None, cost)
+
+
+def _check_account(book: Book, spender: str | None, cost: Cost) -> None:
     account = account_of(book, spender)
     remaining = account.remaining
     if cost <= remaining:

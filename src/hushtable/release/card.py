@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from hushtable.ledger import Unit
+from hushtable.ledger.amounts import decimal
 from hushtable.privacy import UNIT, Cost, epsilon_from
 from hushtable.schema import Schema
 
@@ -42,12 +43,6 @@ def epsilon_by_delta(charged: Cost) -> dict[str, float]:
         return {"0": xi}
     rho = Fraction(charged.rho, UNIT)
     return {delta: xi + epsilon_from(rho=rho, delta=Fraction(delta)) for delta in DELTAS}
-
-
-def decimal(units: int) -> str:
-    """A ledger amount as an exact decimal text."""
-    whole, rest = divmod(units, UNIT)
-    return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
 
 
 def _unit_note(unit: Unit) -> str:

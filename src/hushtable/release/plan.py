@@ -9,10 +9,11 @@ from typing import Any
 import polars as pl
 
 from hushtable.ledger import Unit
+from hushtable.ledger.amounts import text
 from hushtable.marginals import ResolvedWorkload
 from hushtable.planning import BatchPlan, IdentityPlan
 from hushtable.privacy import Budget, Cost
-from hushtable.release.card import decimal, epsilon_by_delta
+from hushtable.release.card import epsilon_by_delta
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,8 @@ class Plan:
         guarantees = ", ".join(
             f"epsilon {e:.4g} at delta {d}" for d, e in epsilon_by_delta(self.cost).items()
         )
-        price = f"xi={decimal(self.cost.xi)}" if self.cost.rho == 0 else f"rho={decimal(self.cost.rho)}"
         return (
             f"{self.strategy}: {len(self.workload.sets):,} marginals, {self.workload.cells:,} cells\n"
-            f"price {price} per person ({guarantees})\n"
+            f"price {text(self.cost)} per person ({guarantees})\n"
             f"unit  {self.unit}"
         )

@@ -108,4 +108,3 @@ class Release:
     def _listing(self) -> str:
         shown = ", ".join(" x ".join(names) or "the total" for names in self.marginals[:5])
         return shown + (f" and {len(self.marginals) - 5:,} more" if len(self.marginals) > 5 else "")
-

@@ -6,7 +6,7 @@ only when the caller hands over one of their frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from hushtable.errors import SourceError
 from hushtable.kernel.sources.arrow import pa, pq
+from hushtable.kernel.sources.engine import parquet_batches, require_readable
 from hushtable.kernel.sources.files import DataFile, Guard
 
 
@@ -52,32 +53,24 @@ class Table(Protocol):
 
 
 class ParquetFiles:
-    """Parquet files, read with a small buffer per column.
+    """Parquet files, read by a database engine that can reach nothing else."""
 
-    Text comes as a dictionary, so that a repeated text is decoded and matched once per batch; columns in ``plain``,
-    which are expected to repeat little, come as they are.
-    """
-
-    def __init__(self, files: Sequence[DataFile], *, plain: Collection[str] = ()) -> None:
+    def __init__(self, files: Sequence[DataFile]) -> None:
         self._files = files
-        self._plain = plain
         self.parts = [self._part(file) for file in files]
 
     def _part(self, file: DataFile) -> Part:
+        require_readable(file)
         return _part(file.shown, lambda: _parquet(file).schema_arrow)
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         for file, part in zip(self._files, self.parts, strict=True):
-            repeated = [
-                name for name in columns if name not in self._plain and pa.types.is_string(part.type_of(name))
-            ]
-            with _parquet(file, repeated) as parquet:
-                if list(parquet.schema_arrow.names) != part.names:
-                    raise SourceError(
-                        "source.changed", f"The columns of {file.shown} have changed.", "Open it again."
-                    )
-                for batch in parquet.iter_batches(batch_size=size, columns=list(columns), use_threads=False):
-                    yield ArrowBlock([batch.column(name) for name in columns])
+            if _parquet(file).schema_arrow.names != part.names:
+                raise SourceError(
+                    "source.changed", f"The columns of {file.shown} have changed.", "Open it again."
+                )
+            for batch in parquet_batches(file.path, columns, size):
+                yield ArrowBlock([batch.column(k) for k in range(len(columns))])
 
 
 class ArrowTable:
@@ -145,8 +138,8 @@ def _part(shown: str, schema: Callable[[], Any]) -> Part:
     return Part(shown, [] if found is None else list(found.names), [] if found is None else list(found.types))
 
 
-def _parquet(file: DataFile, repeated: list[str] | None = None) -> Any:
-    return pq.ParquetFile(file.path, buffer_size=1 << 20, pre_buffer=False, read_dictionary=repeated)
+def _parquet(file: DataFile) -> Any:
+    return pq.ParquetFile(file.path, buffer_size=1 << 20, pre_buffer=False)
 
 
 def _pandas_array(series: Any) -> Any:

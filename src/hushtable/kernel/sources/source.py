@@ -157,7 +157,7 @@ def open_source(
             reader = TextFiles(found, schema.csv)
             reader.check(columns)
             return Source(reader, schema, size=1 << 21, shown=shown, needed=columns_needed, threads=threads)
-        table: Table = ParquetFiles(found, plain=[schema.person or ""])
+        table: Table = ParquetFiles(found)
     else:
         table = as_table(data)
     _check_parts(table, schema, columns)
