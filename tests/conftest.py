@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -34,3 +39,12 @@ def small_frame() -> pl.DataFrame:
             "member": [r % 3 == 0 for r in rows],
         }
     )
+
+
+@pytest.fixture
+def memory_path() -> Iterator[Path]:
+    """A folder in memory where there is one, for suites that write many ledgers."""
+    memory = Path("/dev/shm")
+    parent = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=parent, prefix="hushtable-") as folder:
+        yield Path(folder)

@@ -29,9 +29,12 @@ MUTANT_SCALE = Fraction(101, 100)
 """The wrong scale that chi-square tests with DRAWS draws must reject.  Mutants are drawn from seeded bits: they are
 rejected in every run or in none."""
 
-AUDIT_EXCESS = 0.02
-"""Audits of mechanisms: how far (absolute, in epsilon) a certified lower bound may lie above the price before the test
-fails; at the confidence FALSE_ALARM it would be 0, the rest is room for the bins' discreteness."""
+AUDIT_ERROR = 0.05
+"""Audits: a certified lower bound on the privacy loss of one batch of runs may be too high with this chance."""
+
+AUDIT_BATCHES = 7
+"""Audits: a claim fails when the bounds of this many fresh batches all exceed it, by chance at 0.05^7 < 1e-9; a
+mechanism with 10% too little noise exceeds its claim in nearly every batch."""
 
 
 def chi_square_threshold(cells: int) -> float:
