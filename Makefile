@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test test-all lint bench bench-sampler bench-tabulate bench-residuals lock clean
+.PHONY: demo test test-all lint bench docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/hush demo --out .demo
@@ -21,16 +22,13 @@ lint: $(VENV)/.dev
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: bench-sampler bench-tabulate bench-residuals
+bench: bench-sampler bench-tabulate bench-residuals bench-adaptive bench-microdata bench-choose bench-check
 
-bench-sampler: $(VENV)/.dev
-	$(BIN)/python bench/sampler.py
+bench-%: $(VENV)/.dev
+	$(BIN)/python bench/$*.py
 
-bench-tabulate: $(VENV)/.dev
-	$(BIN)/python bench/tabulate.py
-
-bench-residuals: $(VENV)/.dev
-	$(BIN)/python bench/residuals.py
+docs: $(VENV)/.dev
+	$(BIN)/python docs/write_errors.py
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -47,10 +45,8 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 # Resolve the dependencies of pyproject.toml again, for every supported Python and platform.
 lock:
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		--extra build pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		--extra build --extra dev --constraint requirements.lock pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra dev pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile $(RESOLVE) --extra build --constraint requirements-dev.lock pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf .demo bench/out .pytest_cache .ruff_cache build
