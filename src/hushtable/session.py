@@ -20,27 +20,47 @@ from os import PathLike, sysconf
 from pathlib import Path
 from typing import Any
 
+from polars import DataFrame
+
 from hushtable.errors import BudgetError, LedgerError, SchemaError, WorkloadError
-from hushtable.kernel import Source, Spend, draft_schema, measure_batch, open_source
+from hushtable.kernel import (
+    Confidential,
+    Source,
+    Spend,
+    draft_schema,
+    measure_batch,
+    open_source,
+    run_rounds,
+)
+from hushtable.kernel.choose import PartDrawer
 from hushtable.ledger import Ledger, Unit
 from hushtable.ledger.amounts import decimal
+from hushtable.linear import Mechanism
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.planning import (
+    AdaptivePlan,
     BatchPlan,
     IdentityPlan,
+    Measure,
+    Purse,
+    State,
     budget_for,
-    check_arithmetic,
     check_memory,
+    plan_adaptive,
     plan_identity,
     plan_residuals,
 )
 from hushtable.privacy import UNIT, Budget, Cost, PureDP, charge
 from hushtable.reconstruct.answers import Answers
-from hushtable.release import Plan, Release, privacy_card
+from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_state, unknown_reconstruction
+from hushtable.reconstruct.transcript import pooled_answers
+from hushtable.release import Plan, Release, history_frame, privacy_card
+from hushtable.release.choice import Choice
+from hushtable.release.choosing import Desk, resume_choice, start_choice
 from hushtable.schema import Schema
 
-STRATEGIES = ("residual-planner", "identity")
-RECONSTRUCTIONS = ("mle",)
+ADAPTIVE = ("auto", "aim")
+STRATEGIES = (*ADAPTIVE, "residual-planner", "identity")
 MEMORY_SHARE = 0.75
 """Share of the machine's memory that a release may use when no limit is given."""
 
@@ -74,6 +94,7 @@ class Session:
         self.schema = schema
         self.ledger = ledger
         self.spender = spender
+        self._place: str | None = None
 
     @classmethod
     def open(
@@ -98,7 +119,9 @@ class Session:
         account.schema_version(declared.canonical)
         if spender is not None:
             account.remaining(spender)
-        return cls(source, declared, account, spender)
+        session = cls(source, declared, account, spender)
+        session._place = str(Path(data).absolute()) if isinstance(data, str | PathLike) else None
+        return session
 
     @property
     def remaining(self) -> Remaining:
@@ -112,6 +135,7 @@ class Session:
         budget: Budget,
         strategy: str = "residual-planner",
         objective: str = "sum_variance",
+        time: str | float | None = None,
     ) -> Plan:
         """Noise, price and expected error of every table, before anything is spent."""
         return plan_release(
@@ -121,6 +145,7 @@ class Session:
             strategy=strategy,
             objective=objective,
             currency=self.ledger.kind,
+            time=time,
         )
 
     def release(
@@ -128,20 +153,24 @@ class Session:
         workload: Workload,
         *,
         budget: Budget,
-        strategy: str = "residual-planner",
+        strategy: str = "auto",
         reconstruct: str | None = None,
         objective: str = "sum_variance",
         request: str | None = None,
         memory: str | int | None = None,
+        time: str | float | None = None,
         progress: Any = None,
     ) -> Release:
         """Measure a workload, charge it, and return tables with error bars.
 
-        ``request`` names this spend: calling again with the same name returns what was stored and spends nothing.
-        Without one every call is a new spend.
+        ``request`` names this spend: calling again with the same name returns what was stored and spends nothing; an
+        adaptive release that was interrupted goes on after its last stored round.  Without one every call is a new
+        spend.  ``reconstruct`` is maxent (the default of auto), mle (of all others) or nonneg.
         """
-        check_reconstruction(reconstruct)
-        plan = self.plan(workload, budget=budget, strategy=strategy, objective=objective)
+        method = check_reconstruction(reconstruct, strategy)
+        plan = self.plan(workload, budget=budget, strategy=strategy, objective=objective, time=time)
+        if isinstance(plan.noise, AdaptivePlan):
+            return self._release_adaptively(plan, plan.noise, method, request, memory, progress or _silent)
         check_memory(plan.workload, memory=memory_limit(memory))
         name = request or uuid.uuid4().hex
         spend = Spend(plan.cost, "release", _detail(self.schema, plan), name, self.spender)
@@ -149,7 +178,62 @@ class Session:
         if payload is None:
             self.ledger.require_room(plan.cost, self.spender)
             payload = measure_batch(self._source, plan.noise, self.ledger, spend, progress or _silent)
-        return self._released(plan, name, payload)
+        return self._released(plan, name, Answers.from_bytes(payload), method)
+
+    def _release_adaptively(
+        self,
+        plan: Plan,
+        rounds: AdaptivePlan,
+        method: str,
+        request: str | None,
+        memory: str | int | None,
+        progress: Any,
+    ) -> Release:
+        """Run the rounds of an adaptive strategy, or those that are still missing."""
+        keeping = rounds.keeping(memory_limit(memory))
+        name = request or uuid.uuid4().hex
+        spend = Spend(plan.cost, "release", _detail(self.schema, plan), name, self.spender)
+        if self.ledger.find(name, kind=spend.kind, detail=spend.detail) is None:
+            self.ledger.require_room(plan.cost, self.spender)
+        state, purse = State.empty(rounds.layout), Purse(rounds.rho)
+        policy = rounds.policy(state, purse, fit_state, keeping)
+        scored = rounds.strategy == "aim"
+
+        def open_handle() -> Confidential:
+            return Confidential(self._source, rounds.layout, wide=keeping.wide, scored=scored)
+
+        steps = run_rounds(policy, purse, open_handle, self.ledger, spend, rounds.rows, progress)
+        measured = [(s.request, s.values) for s in steps if isinstance(s.request, Measure)]
+        answers = pooled_answers(self.schema.sizes, measured)
+        history = history_frame(self.schema.names, state.rounds)
+        return self._released(plan, name, answers, method, history)
+
+    def choose(
+        self,
+        options: Sequence[Mechanism],
+        *,
+        budget: Budget | None = None,
+        request: str | None = None,
+        memory: str | int | None = None,
+    ) -> Choice:
+        """Release what several analyses have in common, and decide afterwards which of them to take.
+
+        Options go from coarse to fine, for example ``[linear.marginals(schema, order=1), linear.marginals(schema,
+        order=2)]``.  ``budget`` is the price of each option that has no noise of its own, and the most that any may
+        cost.  The dearest option is held until ``choice.finish(option)`` or ``choice.abandon()``.
+        """
+        return start_choice(
+            self._desk, options, budget=budget, request=request, memory=memory_limit(memory)
+        )
+
+    def choice(self, choice: str) -> Choice:
+        """A choice that was begun earlier, by its id."""
+        return resume_choice(self._desk, choice)
+
+    @property
+    def _desk(self) -> Desk:
+        draw = PartDrawer(self._source, self.ledger)
+        return Desk(self.schema, unit_of(self.schema), self.ledger, self.spender, draw, self._place)
 
     def _stored(self, spend: Spend) -> bytes | None:
         """The payload of an earlier call with this request id, or None when there is nothing to return."""
@@ -167,7 +251,9 @@ class Session:
             )
         return payload
 
-    def _released(self, plan: Plan, request: str, payload: bytes) -> Release:
+    def _released(
+        self, plan: Plan, request: str, answers: Answers, method: str, history: DataFrame | None = None
+    ) -> Release:
         found = self.ledger.find(request)
         if found is None:
             raise LedgerError(
@@ -177,7 +263,7 @@ class Session:
         spend = {
             "budget": str(plan.budget),
             "plan": plan.description,
-            "reconstruct": "mle",
+            "reconstruct": method,
             "ledger": {
                 "name": self.ledger.name,
                 "entry": found.reservation.number,
@@ -188,7 +274,7 @@ class Session:
             },
         }
         card = privacy_card(self.schema, unit, found.drawn, spend)
-        return Release(self.schema, plan.workload.sets, Answers.from_bytes(payload), card)
+        return Release(self.schema, plan.workload.sets, answers, card, history)
 
 
 def plan_release(
@@ -199,13 +285,14 @@ def plan_release(
     strategy: str = "residual-planner",
     objective: str = "sum_variance",
     currency: str | None = None,
+    time: str | float | None = None,
 ) -> Plan:
     """Plan a release from the schema alone.  ``currency`` is the kind of the ledger that will be charged."""
     resolved = workload.resolve(schema)
     unit = unit_of(schema)
-    noise = _plan_noise(resolved, budget, strategy, objective, unit.rows)
-    check_arithmetic(resolved.sizes, noise.layout.sets, noise.precisions, schema.names)
-    price = noise.price(unit.rows)
+    noise = _plan_noise(resolved, budget, strategy, objective, unit.rows, time)
+    if not isinstance(noise, AdaptivePlan):
+        price = noise.price(unit.rows)
     kind = budget.kind if currency is None else currency
     prefer = "pure" if isinstance(budget, PureDP) else "rho"
     cost = charge(*price.in_currency(kind, prefer=prefer))
@@ -261,19 +348,23 @@ def memory_limit(memory: str | int | None) -> int:
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
-def check_reconstruction(reconstruct: str | None) -> None:
-    """Refuse a reconstruction that does not exist."""
-    if reconstruct is not None and reconstruct not in RECONSTRUCTIONS:
-        raise WorkloadError(
-            "release.reconstruct",
-            "The reconstruction is not known.",
-            f"Choose one of {', '.join(RECONSTRUCTIONS)}.",
-        )
+def check_reconstruction(reconstruct: str | None, strategy: str) -> str:
+    """The reconstruction to use: the one asked for, or the strategy's own."""
+    if reconstruct is None:
+        return "maxent" if strategy == "auto" else "mle"
+    if reconstruct not in RECONSTRUCTIONS:
+        raise unknown_reconstruction()
+    return reconstruct
 
 
 def _plan_noise(
-    workload: ResolvedWorkload, budget: Budget, strategy: str, objective: str, rows: int
-) -> BatchPlan | IdentityPlan:
+    workload: ResolvedWorkload,
+    budget: Budget,
+    strategy: str,
+    objective: str,
+    rows: int,
+    time: str | float | None,
+) -> BatchPlan | IdentityPlan | AdaptivePlan:
     """The noise of each strategy; a pure budget buys Laplace noise, every other one Gaussian noise."""
     _check_strategy(strategy)
     limit = budget.limit
@@ -286,6 +377,8 @@ def _plan_noise(
             )
         return plan_identity(workload, epsilon=Fraction(limit.xi, UNIT), rows=rows)
     rho = Fraction(limit.rho, UNIT)
+    if strategy in ADAPTIVE:
+        return plan_adaptive(workload, strategy=strategy, rho=rho, rows=rows, time=time)
     if strategy == "identity":
         return plan_identity(workload, rho=rho, rows=rows)
     return plan_residuals(workload, rho=rho, objective=objective, rows=rows)
