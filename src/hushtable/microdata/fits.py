@@ -1,0 +1,141 @@
+"""Fits of a table to noisy answers: ordinary and nonnegative least squares, max, sequential and reweighted fitting.
+
+Released answers in, nonnegative weights out (ordinary least squares may go below zero); no data, no budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushtable.errors import WorkloadError
+from hushtable.microdata.assemble import Builder, query_values
+from hushtable.microdata.least_squares import ordinary
+from hushtable.microdata.max_fit import max_fit
+from hushtable.microdata.measurement import Measurement, check_measurements, check_priorities
+from hushtable.microdata.program import solve
+from hushtable.microdata.reweight import reweight
+from hushtable.microdata.sequential import sequential
+
+Floats = NDArray[np.float64]
+Method = Literal["ols", "nnls", "max", "sequential", "reweighted"]
+METHODS = ("ols", "nnls", "max", "sequential", "reweighted")
+MOST_CELLS = 4_000_000
+"""Cells of a table that is fitted as a whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted table.
+
+    ``certificate`` is the KKT residual relative to the largest answer: how far the optimality conditions are from
+    holding exactly (for sequential fitting, the worst of its levels).
+    """
+
+    weights: Floats
+    certificate: float
+    method: str
+
+
+def fit(
+    measurements: Sequence[Measurement],
+    shape: Sequence[int],
+    method: str = "reweighted",
+    priorities: Sequence[Sequence[int] | int] | None = None,
+    confidence: float = 0.99,
+    possible: ArrayLike | None = None,
+) -> Fit:
+    """Fit a table of ``shape`` to measurements.
+
+    ``priorities`` (sequential only) lists levels of measurement numbers, by default the order of the list, one level
+    each.  ``confidence`` (reweighted only) is the paper's gamma.  ``possible`` is a mask of cells that may be above 0.
+    """
+    lengths = check_measurements(measurements, shape)
+    levels = check_priorities(priorities, len(measurements))
+    if method not in METHODS:
+        raise WorkloadError(
+            "microdata.method", "The fit is not known.", f"Choose one of {', '.join(METHODS)}."
+        )
+    if not 0.5 <= confidence < 1.0:
+        raise WorkloadError(
+            "microdata.confidence", "The confidence must be at least 0.5 and below 1.", "Use 0.99."
+        )
+    if prod(lengths) > MOST_CELLS:
+        raise WorkloadError(
+            "microdata.too-large",
+            f"The table has more than {MOST_CELLS:,} cells, too many for a fit of the whole domain.",
+            "Leave --fit out: records are then generated from the released tables.",
+        )
+    mask = _mask(possible, lengths)
+    if method == "ols":
+        table = ordinary(measurements, lengths)
+        return Fit(table, _gradient(measurements, table), method)
+    if method == "sequential":
+        return Fit(*sequential(measurements, lengths, levels, mask), method)
+    if method == "max":
+        return Fit(*max_fit(measurements, lengths, mask), method)
+    weigh: Callable[[Builder, Measurement], None] = (
+        _weigh_equally if method == "nnls" else lambda builder, given: _weigh_low(builder, given, confidence)
+    )
+    builder = Builder(lengths, mask)
+    for given in measurements:
+        weigh(builder, given)
+    solution = solve(builder.program())
+    return Fit(solution.x.reshape(lengths), solution.residual, method)
+
+
+def _weigh_equally(builder: Builder, given: Measurement) -> None:
+    builder.weigh(given, np.full(given.answers.size, 1.0 / given.noise.variance))
+
+
+def _weigh_low(builder: Builder, given: Measurement, confidence: float) -> None:
+    """Algorithm 2: low answers count for little one by one, and in full as a sum."""
+    if given.matrix is not None and not _disjoint(given.matrix):
+        raise WorkloadError(
+            "microdata.not-disjoint",
+            "Reweighted fitting needs queries that do not overlap within a measurement.",
+            "Split the matrix into measurements of disjoint 0/1 rows, or use method nnls.",
+        )
+    found = reweight(given.answers, given.noise, confidence)
+    builder.weigh(given, found.weights)
+    if found.sum_weight > 0.0:
+        answer = float(given.answers.ravel()[found.low].sum())
+        builder.weigh_sum(given, found.low, found.sum_weight, answer)
+
+
+def _disjoint(matrix: Floats) -> bool:
+    return bool(np.isin(matrix, (0.0, 1.0)).all() and (matrix.sum(axis=0) <= 1.0).all())
+
+
+def _gradient(measurements: Sequence[Measurement], table: Floats) -> float:
+    """The normal equations' residual, in counts, relative to the largest answer."""
+    gradient, curvature, scale = np.zeros(table.shape), 0.0, 1.0
+    for given in measurements:
+        gap = (query_values(given, table) - given.answers.ravel()) / given.noise.variance
+        scale = max(scale, float(np.abs(given.answers).max()))
+        if given.matrix is not None:
+            gradient += (given.matrix.T @ gap).reshape(table.shape)
+            curvature += float((given.matrix**2).sum(axis=0).max()) / given.noise.variance
+        else:
+            axes = given.axes or ()
+            gradient += gap.reshape([n if k in axes else 1 for k, n in enumerate(table.shape)])
+            curvature += 1.0 / given.noise.variance
+    return float(np.abs(gradient).max() / curvature / scale)
+
+
+def _mask(possible: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
+    if possible is None:
+        return None
+    mask = np.asarray(possible)
+    if mask.shape != shape or mask.dtype != np.bool_:
+        raise WorkloadError(
+            "microdata.shape",
+            "The mask of possible cells has another shape.",
+            "Give one truth value per cell.",
+        )
+    return mask.ravel()

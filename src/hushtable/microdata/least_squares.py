@@ -1,0 +1,64 @@
+"""Ordinary least squares in closed form: each residual of the table is a weighted mean of what measured it.
+
+The normal matrix of marginals with equal noise per marginal is diagonal in residuals: for the residual of ``tau`` it
+is the sum, over the measured sets above ``tau``, of their weight times the cells that one of their cells covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.marginals import centre, closure
+from hushtable.microdata.measurement import Measurement
+
+Floats = NDArray[np.float64]
+
+
+def ordinary(measurements: Sequence[Measurement], shape: tuple[int, ...]) -> Floats:
+    """The table of least weighted squared error; parts that nothing measures are zero (the smallest such table)."""
+    if any(given.matrix is not None for given in measurements):
+        return _explicit(measurements, shape)
+    sets = [given.axes or () for given in measurements]
+    table = np.zeros(shape)
+    for tau in closure(sets):
+        above = [k for k, axes in enumerate(sets) if set(tau) <= set(axes)]
+        weights = [1.0 / measurements[k].noise.variance for k in above]
+        spread = [prod(n for axis, n in enumerate(shape) if axis not in sets[k]) for k in above]
+        total = sum(w * s for w, s in zip(weights, spread, strict=True))
+        parts = [
+            w * _summed(measurements[k].answers, sets[k], tau) for k, w in zip(above, weights, strict=True)
+        ]
+        share = centre(sum(parts[1:], parts[0])) / total
+        # A residual of the marginal is spread evenly over the axes that tau lacks, once per measured set's own share.
+        table += _spread(share, tau, shape)
+    return table
+
+
+def _summed(answers: Floats, axes: tuple[int, ...], tau: tuple[int, ...]) -> Floats:
+    """Mean over the axes of a marginal that ``tau`` lacks."""
+    gone = tuple(k for k, axis in enumerate(axes) if axis not in tau)
+    return answers.mean(axis=gone) if gone else answers
+
+
+def _spread(part: Floats, tau: tuple[int, ...], shape: tuple[int, ...]) -> Floats:
+    return part.reshape([n if axis in tau else 1 for axis, n in enumerate(shape)])
+
+
+def _explicit(measurements: Sequence[Measurement], shape: tuple[int, ...]) -> Floats:
+    """By a dense solve, for query matrices."""
+    cells = np.eye(prod(shape)).reshape(*shape, -1)
+    rows, answers = [], []
+    for given in measurements:
+        if given.matrix is not None:
+            block = given.matrix
+        else:
+            gone = tuple(axis for axis in range(len(shape)) if axis not in (given.axes or ()))
+            block = cells.sum(axis=gone).reshape(-1, prod(shape))
+        rows.append(block / given.noise.std)
+        answers.append(given.answers.ravel() / given.noise.std)
+    solution = np.linalg.lstsq(np.concatenate(rows), np.concatenate(answers), rcond=None)[0]
+    return solution.reshape(shape)

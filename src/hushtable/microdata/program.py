@@ -1,0 +1,234 @@
+"""The quadratic program behind every nonnegative fit: a diagonal plus a few aggregates, solved exactly.
+
+    minimise  sum_i d_i/2 (x_i - b_i)^2 + sum_j w_j/2 (r_j - a_j)^2     over  r = A x
+    subject to  low <= x <= high,  least <= r <= most
+
+Rows without limits cost what they weigh; rows with ``least == most`` are equations.  Equations are met by the method
+of multipliers and cells with d = 0 by proximal steps; each step is Newton's method on the rows alone (``dual_loops``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hushtable.errors import RefusedError
+from hushtable.microdata import dual_loops
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int32]
+
+DENSE_ROWS = 1500
+"""Up to this many rows Newton's equations are solved directly, beyond by conjugate gradients."""
+TOLERANCE = 1e-9
+"""Largest relative KKT residual of a fit; what is reached is usually far below."""
+_INNER = 1e-12
+_MOST_OUTER = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The matrix A by columns."""
+
+    start: NDArray[np.int64]
+    row: Labels
+    value: Floats
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A program as in the module's formula; all arrays are float64."""
+
+    rows: Rows
+    d: Floats
+    b: Floats
+    w: Floats
+    a: Floats
+    low: Floats
+    high: Floats
+    least: Floats
+    most: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Minimiser, multipliers and the KKT residual relative to the largest answer."""
+
+    x: Floats
+    y: Floats
+    residual: float
+
+
+@lru_cache(maxsize=256)
+def cell_labels(shape: tuple[int, ...], axes: tuple[int, ...]) -> Labels:
+    """For every cell of a table, flat, the number of its cell in the marginal of ``axes``."""
+    kept = tuple(n if k in axes else 1 for k, n in enumerate(shape))
+    numbers = np.arange(prod(kept), dtype=np.int32).reshape(kept)
+    labels = np.ascontiguousarray(np.broadcast_to(numbers, shape)).ravel()
+    labels.setflags(write=False)
+    return labels
+
+
+def stack_labels(layers: list[Labels], counts: list[int], cells: int) -> Rows:
+    """A matrix of zeros and ones: layer k puts each cell into one of ``counts[k]`` rows, or into none (-1)."""
+    if not layers:
+        return Rows(np.zeros(cells + 1, np.int64), np.zeros(0, np.int32), np.zeros(0), 0)
+    table = np.empty((cells, len(layers)), np.int32)
+    first = 0
+    whole = True
+    for k, (labels, count) in enumerate(zip(layers, counts, strict=True)):
+        np.add(labels, np.int32(first), out=table[:, k])
+        if labels.min() < 0:
+            table[labels < 0, k] = -1
+            whole = False
+        first += count
+    if whole:
+        start = np.arange(0, cells * len(layers) + 1, len(layers), dtype=np.int64)
+        row = table.ravel()
+    else:
+        used = table >= 0
+        start = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64)
+        row = table[used]
+    return Rows(start, row, np.ones(len(row)), first)
+
+
+def with_matrix(rows: Rows, matrix: Floats) -> Rows:
+    """The rows followed by those of an explicit matrix."""
+    cells = len(rows.start) - 1
+    upper = sparse.csc_matrix((rows.value, rows.row, rows.start), shape=(rows.count, cells))
+    joined = sparse.vstack([upper, sparse.csc_matrix(matrix)]).tocsc()
+    count = rows.count + matrix.shape[0]
+    return Rows(
+        joined.indptr.astype(np.int64), joined.indices.astype(np.int32), joined.data.astype(np.float64), count
+    )
+
+
+def solve(program: Program, start: Floats | None = None) -> Solution:
+    """The minimiser; cells without a weight of their own move from ``start`` (by default 0) by proximal steps."""
+    scale = _scale(program)
+    tolerance = _INNER * scale
+    limited = np.isfinite(program.least) | np.isfinite(program.most)
+    loose = program.d <= 0.0
+    x = np.empty_like(program.d)
+    y = np.zeros(program.rows.count)
+    if not limited.any() and not loose.any():
+        _newton(program, np.zeros_like(y), np.zeros_like(y), y, x, tolerance)
+        return _require_solved(program, x, y, scale)
+    return _outer(program, limited, loose, x, y, scale, start)
+
+
+def _outer(
+    program: Program,
+    limited: NDArray[np.bool_],
+    loose: NDArray[np.bool_],
+    x: Floats,
+    y: Floats,
+    scale: float,
+    start: Floats | None,
+) -> Solution:
+    """Proximal method of multipliers: anchors for y on limited rows and for x on cells without a weight."""
+    heavy = _typical(program)
+    stiffness, pull = 1e3 * heavy, 1e-3 * heavy
+    centre = np.clip(program.b if start is None else start, program.low, program.high)
+    best: Solution | None = None
+    for _ in range(_MOST_OUTER):
+        d = np.where(loose, program.d + pull, program.d)
+        b = np.where(loose, (program.d * program.b + pull * centre) / d, program.b)
+        slack = np.where(limited, 1.0 / stiffness, 0.0)
+        _newton(replace(program, d=d, b=b), y.copy(), slack, y, x, _INNER * scale)
+        found = Solution(x.copy(), y.copy(), kkt_residual(program, x, y) / scale)
+        if best is None or found.residual < best.residual:
+            best = found
+        if best.residual <= 1e-2 * TOLERANCE:
+            break
+        centre = x.copy()
+        stiffness = min(stiffness * 30.0, 1e7 * heavy)
+        pull = max(pull * 0.2, 1e-9 * heavy)
+    if best is None or best.residual > 1e3 * TOLERANCE:
+        raise _unsolved()
+    return best
+
+
+def _newton(program: Program, anchor: Floats, slack: Floats, y: Floats, x: Floats, tolerance: float) -> None:
+    rows = program.rows
+    with np.errstate(divide="ignore"):
+        inverse = np.where(program.w > 0.0, 1.0 / program.w, 0.0)
+    dual_loops.solve_dual(
+        rows.start,
+        rows.row,
+        rows.value,
+        program.d,
+        program.b,
+        program.low,
+        program.high,
+        program.a,
+        inverse,
+        program.least,
+        program.most,
+        anchor,
+        slack,
+        y,
+        x,
+        tolerance,
+        rows.count <= DENSE_ROWS,
+    )
+
+
+def kkt_residual(program: Program, x: Floats, y: Floats) -> float:
+    """How far (x, y) is from satisfying the optimality conditions, in counts.
+
+    The largest of: the move of a projected gradient step in each cell, the violation of each limit, and the distance
+    of each limited row from the value that its multiplier asks for.
+    """
+    rows = program.rows
+    return dual_loops.residual(
+        rows.start,
+        rows.row,
+        rows.value,
+        program.d,
+        program.b,
+        program.w,
+        program.a,
+        program.low,
+        program.high,
+        program.least,
+        program.most,
+        x,
+        y,
+        _typical(program),
+    )
+
+
+def _require_solved(program: Program, x: Floats, y: Floats, scale: float) -> Solution:
+    residual = kkt_residual(program, x, y) / scale
+    if not residual <= 1e3 * TOLERANCE:
+        raise _unsolved()
+    return Solution(x, y, residual)
+
+
+def _scale(program: Program) -> float:
+    largest = max(np.abs(program.b).max(initial=0.0), np.abs(program.a).max(initial=0.0))
+    return max(1.0, float(largest))
+
+
+def _typical(program: Program) -> float:
+    """A weight that stands for the problem, for the size of proximal steps."""
+    total, count = 0.0, 0
+    for weights in (program.d, program.w):
+        count += int(np.count_nonzero(weights))
+        total += float(weights.sum())
+    return total / count if count else 1.0
+
+
+def _unsolved() -> RefusedError:
+    return RefusedError(
+        "microdata.unsolved",
+        "The fit did not reach its accuracy.",
+        "Bring the noise scales of the measurements closer together, or use method nnls.",
+    )
