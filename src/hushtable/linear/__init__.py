@@ -20,6 +20,7 @@ from hushtable.linear.residuals import MarginalMechanism, marginals
 from hushtable.linear.sampling import consistent_datasets
 from hushtable.linear.signal import Signal, posterior, signal_to_noise, variance_reduction
 from hushtable.linear.tables import combine, marginal_from
+from hushtable.linear.written import read_written, written
 
 __all__ = [
     "BucketResidual",
@@ -44,9 +45,11 @@ __all__ = [
     "marginals",
     "posterior",
     "query_variances",
+    "read_written",
     "recreate",
     "residual",
     "signal_to_noise",
     "stack",
     "variance_reduction",
+    "written",
 ]

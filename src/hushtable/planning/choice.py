@@ -1,0 +1,186 @@
+"""The plan of a choice between analyses: what is measured first, what completes each option, and what it all costs.
+
+Options are ordered from coarse to fine.  Step s is common to the options from s on, and each step is answerable from
+the next; finishing option j at step s measures what step s lacks of it.  The running cost is half of the largest entry
+of the summed cost profile of everything measured, for one row; it ends at the cost of the option taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import Literal
+
+import numpy as np
+
+from hushtable.errors import WorkloadError
+from hushtable.linear import (
+    BucketTable,
+    LinearGaussian,
+    MarginalMechanism,
+    Mechanism,
+    as_dense,
+    ladder,
+    residual,
+)
+from hushtable.linear.partitions import BucketResidual
+from hushtable.linear.residuals import residual_stack
+from hushtable.planning.parts import CellPart, DeviationPart, MatrixPart, Part, ResidualPart
+
+Kind = Literal["marginals", "buckets", "matrices"]
+
+ROUNDING = Fraction(1, 10**5)
+"""Share of a matrix option's price that is set aside for the rounding of its matrices."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChoicePlan:
+    """Options, the steps between them, and the exact parts that lead from one to the next.
+
+    ``options`` are scaled; ``steps[s]`` is common to ``options[s:]``; costs are for one row.
+    """
+
+    sizes: tuple[int, ...]
+    options: tuple[Mechanism, ...]
+    steps: tuple[Mechanism, ...]
+
+    @cached_property
+    def kind(self) -> Kind:
+        """How parts are measured."""
+        if all(isinstance(m, MarginalMechanism) for m in self.options):
+            return "marginals"
+        return "buckets" if all(isinstance(m, BucketTable) for m in self.options) else "matrices"
+
+    @property
+    def stages(self) -> int:
+        """Decisions that can be taken one after another, the last option being the last stage."""
+        return len(self.steps)
+
+    def price(self, option: int) -> Fraction:
+        """Cost of an option; for matrices the most that it can come to after rounding."""
+        rho = Fraction(self.options[option].rho)
+        return rho * (1 + ROUNDING) if self.kind == "matrices" else rho
+
+    @property
+    def dearest(self) -> Fraction:
+        """What must be held until the choice is made."""
+        return max(self.price(k) for k in range(len(self.options)))
+
+    @property
+    def common_rho(self) -> Fraction:
+        """Cost of what is common to all options."""
+        return Fraction(self.steps[0].rho)
+
+    def usual_way(self, option: int) -> Fraction:
+        """Cost of measuring the common part first and then starting again with the option."""
+        return self.common_rho + Fraction(self.options[option].rho)
+
+    def step_part(self, stage: int, drawn: Sequence[Part]) -> Part | None:
+        """What leads from the parts drawn so far to step ``stage``; None when nothing is missing."""
+        return self._missing(self.steps[stage], stage - 1, drawn)
+
+    def finish_part(self, stage: int, option: int, drawn: Sequence[Part]) -> Part | None:
+        """What completes step ``stage`` to an option; None when nothing is missing."""
+        return self._missing(self.options[option], stage, drawn)
+
+    def rho_with(self, target: Mechanism, drawn: Sequence[Part]) -> Fraction:
+        """Running cost once ``drawn`` were all measured and ``target`` is reached, for one row."""
+        residuals = [p for p in drawn if isinstance(p, ResidualPart)]
+        matrices = [p for p in drawn if isinstance(p, MatrixPart)]
+        if residuals:
+            return sum((p.rho for p in residuals), Fraction(0))
+        if matrices:
+            return max(np.sum([p.profile for p in matrices], axis=0).tolist()) / 2
+        return Fraction(target.rho)
+
+    def _missing(self, target: Mechanism, stage: int, drawn: Sequence[Part]) -> Part | None:
+        if self.kind == "marginals" and isinstance(target, MarginalMechanism):
+            return missing_residuals(target, drawn)
+        before = self.steps[stage] if stage >= 0 else None
+        if self.kind == "buckets" and isinstance(target, BucketTable):
+            left = residual(target, before)
+            if isinstance(left, BucketResidual):
+                return DeviationPart(left)
+            return CellPart(left) if isinstance(left, BucketTable) else None
+        rest = residual(as_dense(target), None if before is None else as_dense(before))
+        return None if rest is None else MatrixPart.rounded(self.sizes, as_dense(rest))
+
+
+def missing_residuals(target: MarginalMechanism, drawn: Sequence[Part]) -> ResidualPart | None:
+    """The precision that residuals still lack, given the parts drawn; exact.
+
+    A residual that is known better than the target asks for lacks nothing.
+    """
+    parts = [MarginalMechanism(p.sizes, p.precisions) for p in drawn if isinstance(p, ResidualPart)]
+    known = residual_stack(parts).precisions if parts else {}
+    left = {tau: p - known.get(tau, 0) for tau, p in target.precisions.items() if p > known.get(tau, 0)}
+    return ResidualPart(target.sizes, left) if left else None
+
+
+def plan_choice(
+    sizes: tuple[int, ...], options: Sequence[Mechanism], *, rho: Fraction | None = None
+) -> ChoicePlan:
+    """Scale options that have no noise of their own to ``rho`` (for one row), and find their steps.
+
+    Refuses fewer than two options, options over another domain, an option above ``rho``, and options with nothing in
+    common.
+    """
+    given = list(options)
+    if len(given) < 2:
+        raise WorkloadError(
+            "choose.one-option",
+            "A choice needs at least two options.",
+            "Add an option, or use a plain release (`hush release`).",
+        )
+    for k, option in enumerate(given):
+        _require_domain(k, option, sizes)
+    scaled = tuple(_scaled(k, option, rho) for k, option in enumerate(given))
+    steps = ladder(scaled)
+    if steps[0] is None:
+        raise WorkloadError(
+            "choose.nothing-common",
+            "The options have nothing in common, so looking first would have to be paid for.",
+            "Take one of them with a plain release (`hush release`), or add the total to each.",
+        )
+    return ChoicePlan(sizes, scaled, tuple(s for s in steps if s is not None))
+
+
+def _require_domain(k: int, option: Mechanism, sizes: tuple[int, ...]) -> None:
+    if not isinstance(option, LinearGaussian | MarginalMechanism | BucketTable):
+        raise WorkloadError(
+            "linear.kind",
+            f"Option {k} is not a linear mechanism.",
+            "Give for example ht.linear.marginals(schema, order=1).",
+        )
+    fits = option.cells == prod(sizes) if isinstance(option, LinearGaussian) else option.sizes == sizes
+    if not fits:
+        raise WorkloadError(
+            "linear.domains",
+            f"Option {k} is over another schema than the session's.",
+            "Write all options over the session's schema.",
+        )
+
+
+def _scaled(k: int, option: Mechanism, rho: Fraction | None) -> Mechanism:
+    """An option with its final noise: scaled to ``rho`` unless it came with noise of its own."""
+    if isinstance(option, LinearGaussian):
+        if rho is None or Fraction(option.rho) <= rho * (1 - ROUNDING):
+            return option
+        if Fraction(option.rho) <= rho * (1 + ROUNDING):
+            return option.scaled(rho=float(rho * (1 - 2 * ROUNDING)))
+    elif not option.fixed:
+        if rho is None:
+            raise WorkloadError(
+                "choose.no-budget", f"Option {k} has no noise of its own and no budget.", "Give budget=."
+            )
+        return option.scaled(rho=rho)
+    elif rho is None or option.rho <= rho:
+        return option
+    raise WorkloadError(
+        "choose.over-budget",
+        f"Option {k} costs more than the budget.",
+        "Raise the budget, or scale the option with .scaled(rho=...).",
+    )

@@ -1,0 +1,382 @@
+"""A choice between analyses: what they have in common is released first, then one of them is taken or none.
+
+The dearest option is held in the ledger until the choice is finished or abandoned; the running charge is the price of
+what was measured, and ends at exactly the price of the option taken.  A choice lives in its ledger: any later session
+can go on with it by its id.  Measuring is done by a function that the session passes in; all else is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import LedgerError, RefusedError, WorkloadError
+from hushtable.ledger import Ledger, Reservation, Stored, Unit
+from hushtable.ledger.amounts import decimal
+from hushtable.linear import MarginalMechanism, Mechanism, Signal
+from hushtable.linear.residuals import positive
+from hushtable.planning.choice import ChoicePlan
+from hushtable.planning.parts import Part, ResidualPart
+from hushtable.privacy import Cost, charge
+from hushtable.privacy.budget import Kind, price_in
+from hushtable.release.card import privacy_card
+from hushtable.release.choice_payload import Drawn, pack, unpack
+from hushtable.release.choice_reading import Reading, Released
+from hushtable.schema import Schema
+
+KIND = "choose"
+Rule = Literal["point", "three-sigma"]
+Draw = Callable[[Reservation, Part | None, Cost, int, Callable[[NDArray[np.int64]], bytes]], bytes]
+"""Charges a reservation, measures a part (None: nothing), stores what ``pack`` makes of it and returns that."""
+
+
+class Choice:
+    """An open, finished or abandoned choice; made by ``Session.choose`` and ``Session.choice``."""
+
+    def __init__(
+        self, plan: ChoicePlan, schema: Schema, unit: Unit, ledger: Ledger, stored: Stored, draw: Draw
+    ) -> None:
+        self.plan = plan
+        self.schema = schema
+        self.id = str(stored.reservation.request)
+        self._unit, self._ledger, self._draw = unit, ledger, draw
+        self._refresh(stored)
+
+    @property
+    def options(self) -> tuple[Mechanism, ...]:
+        """The options, counted from 0, with their final noise."""
+        return self.plan.options
+
+    @property
+    def state(self) -> Literal["open", "finished", "abandoned"]:
+        """Whether an option can still be taken."""
+        if self.taken is not None:
+            return "finished"
+        return "open" if self._stored.state == "open" else "abandoned"
+
+    @property
+    def taken(self) -> int | None:
+        """The option that was finished, if one was."""
+        return next((int(d.note["option"]) for d in self._drawn if "option" in d.note), None)
+
+    @property
+    def stage(self) -> int:
+        """How many of the coarsest options have been passed by."""
+        return max((int(d.note["step"]) for d in self._drawn if "step" in d.note), default=0)
+
+    @property
+    def charged(self) -> Cost:
+        """What was spent so far, refinements included."""
+        return sum((r.drawn for r in self._refined), self._stored.drawn)
+
+    @property
+    def held(self) -> Cost:
+        """What is set aside until the choice is finished or abandoned."""
+        return self._stored.held
+
+    def cost(self, option: int) -> Cost:
+        """What taking an option costs in total, per person."""
+        return self._units(self.plan.price(self._checked(option)))
+
+    def usual_way(self, option: int) -> Cost:
+        """What measuring first, at every decision so far, and then starting again with the option would have cost."""
+        looks = self.plan.steps[: min(self.stage + 1, len(self.plan.steps) - 1)]
+        rho = sum((Fraction(s.rho) for s in looks), Fraction(self.options[self._checked(option)].rho))
+        return self._units(rho)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the analyst should know before deciding."""
+        costs = [self.cost(k).rho for k in range(len(self.options))]
+        if len(set(costs)) == 1:
+            return []
+        listed = ", ".join(f"option {k} rho={decimal(c)}" for k, c in enumerate(costs))
+        return [
+            f"The options have different budgets ({listed}): the dearest is held, and taking a cheaper one frees the "
+            "rest; what is common is no better than the weakest option allows."
+        ]
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return Reading(self.schema, self.plan, self.stage, self._drawn)
+
+    @property
+    def common(self) -> Released:
+        """What the options that are still open have in common: released, and paid for by whichever is taken."""
+        return self._reading.released(None, self._card())
+
+    def signal(self, option: int) -> Signal:
+        """Ratios of count to noise in the primary analysis if ``option`` were taken, with three-sigma bounds."""
+        return self._reading.signal(self._checked(option))
+
+    def snr(self, option: int, rule: Rule = "point") -> NDArray[np.float64]:
+        """Ratio of count to noise of every cell of the primary analysis if ``option`` were taken.
+
+        ``point``: the estimate; ``three-sigma``: a lower bound that holds for 99.9% of cells (section 6.1).
+        """
+        if rule not in ("point", "three-sigma"):
+            raise WorkloadError(
+                "linear.rule", "The rule is not known.", 'Give rule="point" or rule="three-sigma".'
+            )
+        signal = self.signal(option)
+        return signal.point if rule == "point" else signal.lower
+
+    def decide(
+        self, *, share: float, ratio: float, rule: Rule = "point", stop_early: bool = False
+    ) -> int | None:
+        """Go on to finer options while a ``share`` of the primary cells has at least this ratio under the next one.
+
+        Returns the option to finish.  With ``stop_early``, None when even the first option is too weak for its own
+        analysis beyond doubt (the three-sigma upper bounds fail): abandoning then costs the common part only.
+        """
+        if not (0 < share <= 1 and np.isfinite(ratio)):
+            raise WorkloadError(
+                "choose.rule", "The share must lie between 0 and 1, the ratio be a number.", "Use 0.5 and 5."
+            )
+        self._require_open()
+        last = len(self.options) - 1
+        if (
+            stop_early
+            and self.stage == 0
+            and self.signal(0).too_weak(share=share, ratio=ratio, rule="three-sigma")
+        ):
+            return None
+        while self.stage < last and self.signal(self.stage + 1).enough(share=share, ratio=ratio, rule=rule):
+            if self.stage + 1 == last:
+                return last
+            self.advance()
+        return self.stage
+
+    def advance(self) -> None:
+        """Pass the coarsest open option by, and measure what the finer ones have in common beyond it."""
+        self._require_open()
+        stage = self.stage + 1
+        if stage >= len(self.options) - 1:
+            raise RefusedError(
+                "choose.last-stage",
+                "Only one option would be left.",
+                f"Take it with finish({len(self.options) - 1}), or an earlier one.",
+            )
+        self._measure(
+            self.plan.step_part(stage, self._parts), self.plan.steps[stage], {"step": stage, **self._shape()}
+        )
+
+    def refine(self, *, rho: Any) -> None:
+        """Buy the common part once more at ``rho`` per person, to decide with more certainty.
+
+        It is a spend of its own.  What it tells about residuals that an option measures is not bought again when that
+        option is finished; only what goes beyond the option is extra.
+        """
+        self._require_open()
+        step = self.plan.steps[self.stage]
+        if not isinstance(step, MarginalMechanism) or self.plan.kind != "marginals":
+            raise WorkloadError(
+                "choose.refine",
+                "Only options made of marginals can be refined.",
+                "Decide now, or abandon and choose again.",
+            )
+        better = step.scaled(rho=positive("rho", rho) / self._unit.rows**2)
+        part = ResidualPart(step.sizes, better.precisions)
+        part.check()
+        cost = self._units(part.rho)
+        reservation = self._ledger.reserve(
+            cost=cost,
+            kind=KIND,
+            request=_refinement(self.id, len(self._refined)),
+            spender=self._stored.reservation.spender,
+            detail={"refines": self.id},
+        )
+        try:
+            self._draw(reservation, part, cost, 0, partial(pack, part, note={"refine": len(self._refined)}))
+        finally:
+            self._ledger.settle(reservation)
+        self._refresh(find_choice(self._ledger, self.id))
+
+    def finish(self, option: int) -> Released:
+        """Take an option: measure what is missing of it, pay the difference, and free the rest."""
+        self._require_open()
+        chosen = self._checked(option)
+        if chosen < self.stage:
+            raise RefusedError(
+                "choose.passed",
+                f"Option {chosen} was passed by; its part of the budget went into finer options.",
+                f"Finish with one of the options {self.stage} to {len(self.options) - 1}.",
+            )
+        part = self.plan.finish_part(self.stage, chosen, self._parts)
+        self._measure(part, self.options[chosen], {"option": chosen, **self._shape()})
+        self._ledger.settle(self._stored.reservation)
+        self._refresh(find_choice(self._ledger, self.id))
+        return self.result()
+
+    def abandon(self) -> None:
+        """Take no option: what was measured stays spent, the rest is free again."""
+        self._require_unsettled()
+        self._ledger.settle(self._stored.reservation)
+        self._refresh(find_choice(self._ledger, self.id))
+
+    def result(self) -> Released:
+        """The answers of the option that was taken; nothing is spent."""
+        if self.taken is None:
+            raise RefusedError(
+                "choose.not-finished", "No option of this choice was taken.", "Finish it with an option."
+            )
+        return self._reading.released(self.taken, self._card())
+
+    def __repr__(self) -> str:
+        return f"<Choice {self.id} between {len(self.options)} options, {self.state}>"
+
+    @property
+    def _parts(self) -> list[Part]:
+        return [d.part for d in self._drawn if d.part is not None]
+
+    def _measure(self, part: Part | None, target: Mechanism, note: dict[str, Any]) -> None:
+        """Charge the difference to the running cost that ``part`` leads to, and measure it."""
+        main = [d.part for d in self._drawn if d.part is not None and "refine" not in d.note]
+        drawn = [*main, *([] if part is None else [part])]
+        total, spent = self._units(self.plan.rho_with(target, drawn)).rho, self._stored.drawn.rho
+        cost = Cost(0, max(0, total - spent))
+        if part is not None:
+            part.check()
+        full = {**note, **part_note(part)}
+        ordinal = len(self._stored.charges)
+        self._draw(self._stored.reservation, part, cost, ordinal, partial(pack, part, note=full))
+        self._refresh(find_choice(self._ledger, self.id))
+
+    def _shape(self) -> dict[str, Any]:
+        return {"sizes": list(self.plan.sizes)}
+
+    def _refresh(self, stored: Stored) -> None:
+        self._stored = stored
+        self._refined = _refinements(self._ledger, self.id)
+        kept = [p for s in (stored, *self._refined) for p in s.payloads if p is not None]
+        self._drawn: list[Drawn] = [unpack(p) for p in kept]
+        self.__dict__.pop("_reading", None)
+        if self.taken is not None and stored.state == "open":
+            self._ledger.settle(stored.reservation)
+            self._stored = find_choice(self._ledger, self.id)
+
+    def _require_open(self) -> None:
+        self._require_unsettled()
+        if None in self._stored.payloads:
+            raise LedgerError(
+                "choose.draw-lost",
+                "A part of this choice was charged, and its answers were lost in a crash; they stay spent.",
+                "Abandon it to free what is held, and choose again.",
+            )
+
+    def _require_unsettled(self) -> None:
+        if self.state == "finished":
+            raise RefusedError(
+                "choose.finished",
+                f"This choice was finished with option {self.taken}.",
+                "Read it again with result() or `hush choose show`; another option needs a new choice.",
+            )
+        if self.state == "abandoned":
+            raise RefusedError(
+                "choose.abandoned", "This choice was abandoned.", "Start a new one with `hush choose`."
+            )
+
+    def _checked(self, option: int) -> int:
+        if isinstance(option, bool) or not isinstance(option, int) or not 0 <= option < len(self.options):
+            raise WorkloadError(
+                "choose.option",
+                f"The option must be a whole number from 0 to {len(self.options) - 1}.",
+                "Options count from 0, in the order in which they were given.",
+            )
+        return option
+
+    def _units(self, rho: Fraction) -> Cost:
+        """Price per person in the ledger's currency, rounded up once."""
+        return person_price(rho, self._unit, self._ledger)
+
+    def _card(self) -> dict[str, Any]:
+        reservation = self._stored.reservation
+        option = self.taken
+        chosen = self.stage if option is None else option
+        saved = self.usual_way(chosen).rho - self.cost(chosen).rho
+        spend = {
+            "budget": str(reservation.detail.get("budget", "")),
+            "plan": {"strategy": "choose", "noise": "discrete Gaussian", "options": len(self.options)},
+            "reconstruct": "mle",
+            "choice": {
+                "id": self.id,
+                "state": self.state,
+                "stage": self.stage,
+                "option": option,
+                "usual_way_rho": decimal(self.usual_way(chosen).rho),
+                "saved_rho": decimal(max(0, saved)),
+            },
+            "ledger": {
+                "name": self._ledger.name,
+                "entry": reservation.number,
+                "request": self.id,
+                "spender": reservation.spender,
+                "time": reservation.time,
+                "head": self._ledger.head,
+            },
+        }
+        return privacy_card(self.schema, self._unit, self.charged, spend)
+
+
+def person_price(rho: Fraction, unit: Unit, ledger: Ledger) -> Cost:
+    """Price of a cost for one row, per person, in the ledger's currency, rounded up once."""
+    return charge(*price_in(cast("Kind", ledger.kind), None, rho * unit.rows**2))
+
+
+def part_note(part: Part | None) -> dict[str, Any]:
+    """What a payload's note must say so that its part can be read back."""
+    scale = getattr(part, "scale", None)
+    return {} if scale is None else {"scale": scale}
+
+
+def find_choice(ledger: Ledger, choice: str) -> Stored:
+    """What the ledger knows of a choice."""
+    found = ledger.find(choice)
+    if found is None or found.reservation.kind != KIND or "options" not in found.reservation.detail:
+        raise LedgerError(
+            "choose.unknown",
+            "The ledger has no choice of this id.",
+            "Copy the id from `hush choose`, or find it with `hush ledger show`.",
+        )
+    return found
+
+
+def abandon_choice(ledger: Ledger, choice: str) -> Stored:
+    """Abandon an open choice without opening the data; refuses one that is settled."""
+    found = find_choice(ledger, choice)
+    finished = any("option" in unpack(p).note for p in found.payloads if p is not None)
+    if finished or found.state != "open":
+        raise RefusedError(
+            "choose.finished" if finished else "choose.abandoned",
+            f"This choice was {'finished' if finished else 'abandoned'} before.",
+            "There is nothing left to abandon.",
+        )
+    ledger.settle(found.reservation)
+    return find_choice(ledger, choice)
+
+
+def first_note(stored: Stored) -> dict[str, Any]:
+    """The description of the whole choice that its first payload carries."""
+    if not stored.payloads or stored.payloads[0] is None:
+        raise LedgerError(
+            "choose.draw-lost",
+            "The common part of this choice was never stored; what was charged stays spent.",
+            "Abandon it to free what is held, and choose again.",
+        )
+    return unpack(stored.payloads[0]).note
+
+
+def _refinement(choice: str, number: int) -> str:
+    return f"{choice}/refine-{number}"
+
+
+def _refinements(ledger: Ledger, choice: str) -> list[Stored]:
+    found: list[Stored] = []
+    while (stored := ledger.find(_refinement(choice, len(found)))) is not None:
+        found.append(stored)
+    return found

@@ -1,0 +1,179 @@
+"""Starting a choice, and going on with one that a ledger knows.
+
+Everything is decided from public sizes before anything is reserved; then the dearest option is held and the common
+part is measured.  The first stored payload describes the choice completely.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import BundleError, WorkloadError
+from hushtable.ledger import Ledger, Unit
+from hushtable.ledger.amounts import decimal
+from hushtable.linear import (
+    LinearGaussian,
+    MarginalMechanism,
+    Mechanism,
+    ladder,
+    marginals,
+    read_written,
+    written,
+)
+from hushtable.marginals import Workload
+from hushtable.planning.choice import ChoicePlan, plan_choice
+from hushtable.planning.limits import check_memory
+from hushtable.privacy import UNIT, Budget
+from hushtable.privacy.budget import price_in
+from hushtable.release.choice import KIND, Choice, Draw, find_choice, first_note, part_note, person_price
+from hushtable.release.choice_payload import pack
+from hushtable.schema import Schema
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What a session lends to a choice: public things, and the right to draw."""
+
+    schema: Schema
+    unit: Unit
+    ledger: Ledger
+    spender: str | None
+    draw: Draw
+    data: str | None
+    """Where the data are, when they have a path."""
+
+
+def start_choice(
+    desk: Desk, options: Sequence[Mechanism], *, budget: Budget | None, request: str | None, memory: int
+) -> Choice:
+    """Reserve the dearest option, measure what all options have in common, and hand out the choice.
+
+    A request id that has started this choice before gives it back as it is now.
+    """
+    plan = plan_options(desk.schema, desk.unit, options, budget)
+    _check_sizes(desk.schema, plan, memory)
+    detail = _detail(desk, plan, budget)
+    name = request or uuid.uuid4().hex
+    if request is not None and desk.ledger.find(request, kind=KIND, detail=detail) is not None:
+        return resume_choice(desk, request)
+    first = plan.step_part(0, ())
+    drawn = [] if first is None else [first]
+    common = person_price(plan.rho_with(plan.steps[0], drawn), desk.unit, desk.ledger)
+    held = person_price(plan.dearest, desk.unit, desk.ledger)
+    desk.ledger.require_room(held, desk.spender)
+    reservation = desk.ledger.reserve(cost=held, kind=KIND, request=name, spender=desk.spender, detail=detail)
+    note = {**_description(desk, plan), **part_note(first)}
+    try:
+        desk.draw(reservation, first, common, 0, partial(pack, first, note=note))
+    except BaseException:
+        if not find_choice(desk.ledger, name).charges:
+            desk.ledger.settle(reservation)
+        raise
+    return Choice(plan, desk.schema, desk.unit, desk.ledger, find_choice(desk.ledger, name), desk.draw)
+
+
+def resume_choice(desk: Desk, choice: str) -> Choice:
+    """A choice that the ledger knows, as it stands."""
+    stored = find_choice(desk.ledger, choice)
+    note = first_note(stored)
+    if note["schema"] != desk.schema.version:
+        raise WorkloadError(
+            "choose.other-schema",
+            "The choice was made over another schema than this session's.",
+            "Open the session with the schema of the choice.",
+        )
+    return Choice(read_plan(note), desk.schema, desk.unit, desk.ledger, stored, desk.draw)
+
+
+def plan_options(
+    schema: Schema, unit: Unit, options: Sequence[Mechanism], budget: Budget | None
+) -> ChoicePlan:
+    """Scale the options to a budget per person, and find what they have in common."""
+    rho = None
+    if budget is not None:
+        limit = budget.limit.rho
+        if limit == 0:
+            price_in("pure", None, Fraction(0))
+        rho = Fraction(limit, UNIT) / unit.rows**2
+    return plan_choice(schema.sizes, list(options), rho=rho)
+
+
+def read_plan(note: dict[str, Any]) -> ChoicePlan:
+    """The plan that a first payload describes."""
+    try:
+        options = tuple(read_written(o) for o in note["options"])
+        steps = tuple(s for s in ladder(options) if s is not None)
+        return ChoicePlan(tuple(note["sizes"]), options, steps)
+    except (KeyError, TypeError, ValueError):
+        raise BundleError(
+            "bundle.damaged", "The description of the choice cannot be read.", "Restore it from a backup."
+        ) from None
+
+
+def option_from_file(schema: Schema, path: str | PathLike[str]) -> Mechanism:
+    """An option from a YAML workload: its marginals with equal independent noise, scaled to the budget later."""
+    return marginals(schema, sets=Workload.load(Path(path)).marginals)
+
+
+def option_text(option: Mechanism, names: Sequence[str]) -> str:
+    """An option in a few words."""
+    if isinstance(option, MarginalMechanism):
+        sets = list(option.tables)
+        orders = sorted({len(s) for s in sets})
+        shown = " x ".join(names[i] for i in sets[0]) or "the total"
+        if len(sets) == 1:
+            return f"the table {shown}" if sets[0] else shown
+        return f"{len(sets):,} tables of {' and '.join(map(str, orders))} attribute{'s' * (orders != [1])}"
+    if isinstance(option, LinearGaussian):
+        return f"{len(option.queries):,} linear queries"
+    return f"a table of {option.variances.size:,} cells over buckets"
+
+
+def _check_sizes(schema: Schema, plan: ChoicePlan, memory: int) -> None:
+    """Refuse what would overflow or not fit, whichever option is taken."""
+    first = plan.step_part(0, ())
+    drawn = [] if first is None else [first]
+    parts = [plan.finish_part(0, k, drawn) for k in range(len(plan.options))]
+    for part in [*drawn, *parts]:
+        if part is not None:
+            part.check()
+    for option in plan.options:
+        if isinstance(option, MarginalMechanism) and option.tables:
+            check_memory(Workload(list(option.tables)).resolve(schema), memory=memory)
+
+
+def _description(desk: Desk, plan: ChoicePlan) -> dict[str, Any]:
+    return {
+        "step": 0,
+        "sizes": list(plan.sizes),
+        "options": [written(o) for o in plan.options],
+        "schema": desk.schema.version,
+        "schema_yaml": desk.schema.to_yaml(),
+        "data": desk.data,
+    }
+
+
+def _detail(desk: Desk, plan: ChoicePlan, budget: Budget | None) -> dict[str, Any]:
+    """What tells this choice apart from any other, and what the ledger says of it; public."""
+    digest = hashlib.sha256(json.dumps([written(o) for o in plan.options]).encode()).hexdigest()
+    prices = [person_price(plan.price(k), desk.unit, desk.ledger) for k in range(len(plan.options))]
+    usual = [person_price(plan.usual_way(k), desk.unit, desk.ledger) for k in range(len(plan.options))]
+    return {
+        "budget": "" if budget is None else str(budget),
+        "schema": desk.schema.version,
+        "strategy": "choose",
+        "options": [option_text(o, desk.schema.names) for o in plan.options],
+        "options_sha256": digest,
+        "common_rho": decimal(person_price(plan.common_rho, desk.unit, desk.ledger).rho),
+        "option_rho": [decimal(c.rho) for c in prices],
+        "usual_way_rho": [decimal(c.rho) for c in usual],
+    }

@@ -1,0 +1,83 @@
+"""Released answers that are not marginals of the schema: a table over buckets, or the queries of a matrix.
+
+One tidy frame with an error bar on every number, a privacy card, and a folder on disk (Parquet and JSON).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hushtable.errors import BundleError
+from hushtable.release.bundle import check_free
+
+FORMAT = "hushtable-queries-1"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryRelease:
+    """Noisy answers with labels: ``labels`` has one row per answer."""
+
+    labels: pl.DataFrame
+    estimates: Floats
+    variances: Floats
+    card: dict[str, Any]
+
+    def table(self, *, alpha: float = 0.05) -> pl.DataFrame:
+        """Labels, estimate, std, lower, upper, measured; an interval holds the true answer with ``1 - alpha``."""
+        if not 0 < alpha < 1:
+            raise BundleError("table.alpha", "alpha must lie between 0 and 1.", "Use alpha=0.05.")
+        std = np.sqrt(self.variances)
+        half = NormalDist().inv_cdf(1 - alpha / 2) * std
+        return self.labels.with_columns(
+            pl.Series("estimate", self.estimates),
+            pl.Series("std", std),
+            pl.Series("lower", self.estimates - half),
+            pl.Series("upper", self.estimates + half),
+            pl.lit("fully").alias("measured"),
+        )
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write ``answers.parquet`` and ``release.json``."""
+        place = check_free(folder)
+        try:
+            place.mkdir(exist_ok=True)
+            self.table().write_parquet(place / "answers.parquet")
+            manifest = {"format": FORMAT, "card": self.card, "labels": self.labels.columns}
+            (place / "release.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+        except OSError:
+            raise BundleError(
+                "bundle.not-written",
+                f"{place} could not be written; the answers are kept beside the ledger.",
+                "Free some space and write them again with `hush choose show`.",
+            ) from None
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> QueryRelease:
+        """Read what :meth:`save` wrote."""
+        place = Path(folder)
+        try:
+            manifest = json.loads((place / "release.json").read_text(encoding="utf-8"))
+            if manifest["format"] != FORMAT:
+                raise ValueError(FORMAT)
+            frame = pl.read_parquet(place / "answers.parquet")
+            std = frame["std"].to_numpy()
+            labels = frame.select(manifest["labels"])
+            return cls(labels, frame["estimate"].to_numpy(), std**2, manifest["card"])
+        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+            raise BundleError(
+                "bundle.damaged", f"{place} is not a folder of answers, or is damaged.", "Write it again."
+            ) from None
+
+    def __repr__(self) -> str:
+        worst = float(np.sqrt(self.variances).max(initial=0.0))
+        return f"<QueryRelease of {len(self.estimates):,} answers, std up to {worst:,.1f}>"
