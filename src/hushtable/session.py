@@ -291,8 +291,7 @@ def plan_release(
     resolved = workload.resolve(schema)
     unit = unit_of(schema)
     noise = _plan_noise(resolved, budget, strategy, objective, unit.rows, time)
-    if not isinstance(noise, AdaptivePlan):
-        price = noise.price(unit.rows)
+    price = noise.price(unit.rows)
     kind = budget.kind if currency is None else currency
     prefer = "pure" if isinstance(budget, PureDP) else "rho"
     cost = charge(*price.in_currency(kind, prefer=prefer))

@@ -57,7 +57,9 @@ def tiny_runs(folder: Path) -> Runs:
     def runs(people: int, count: int) -> np.ndarray:
         found = np.empty(count)
         for k in range(count):
-            answers = sessions[people].release(workload, budget=ht.ZCDP("0.5")).answers
+            answers = (
+                sessions[people].release(workload, budget=ht.ZCDP("0.5"), strategy="residual-planner").answers
+            )
             found[k] = sum(
                 ROWS * float(answers.of(s).ravel() @ moved[s]) / float(variance)
                 for s, variance in zip(answers.layout.sets, answers.parameters, strict=True)

@@ -38,7 +38,7 @@ def true_counts(frame: pl.DataFrame) -> np.ndarray:
 
 def test_a_release_has_every_table_with_its_error_bar(session: ht.Session, small_frame: pl.DataFrame) -> None:
     workload = ht.Workload.all_marginals(session.schema, order=2)
-    release = session.release(workload, budget=ht.ZCDP(0.4))
+    release = session.release(workload, budget=ht.ZCDP(0.4), strategy="residual-planner")
     table = release.table("sex", "age")
     assert table.columns == ["sex", "age", "estimate", "std", "lower", "upper", "measured"]
     assert table.height == 12
@@ -64,7 +64,7 @@ def test_tables_agree_with_each_other(session: ht.Session) -> None:
 def test_the_charge_is_the_exact_price_and_the_plan_predicts_the_errors(session: ht.Session) -> None:
     workload = ht.Workload.all_marginals(session.schema, order=2)
     plan = session.plan(workload, budget=ht.ZCDP(0.1))
-    release = session.release(workload, budget=ht.ZCDP(0.1))
+    release = session.release(workload, budget=ht.ZCDP(0.1), strategy="residual-planner")
     sizes = session.schema.sizes
     price = sum(
         precision * prod(Fraction(sizes[i] - 1, sizes[i]) for i in residual) / 2

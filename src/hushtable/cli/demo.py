@@ -59,12 +59,15 @@ def demo(
         f"  95% of cells within ± {widest:.0f} in the widest table",
         "",
         "Release them: count, charge, draw noise, store, show.",
-        f"$ hush release {data} --schema {schema} --ledger {ledger} --order 2 --budget rho=0.1 --out {folder}",
+        f"$ hush release {data} --schema {schema} --ledger {ledger} --order 2 --budget rho=0.1 "
+        f"--strategy residual-planner --out {folder}",
     )
     with progress(quiet=json) as steps:
-        made = session.release(pairs, budget=ZCDP("0.1"), request="demo", progress=steps)
+        made = session.release(
+            pairs, budget=ZCDP("0.1"), strategy="residual-planner", request="demo", progress=steps
+        )
         made.save(folder)
-    again = session.release(pairs, budget=ZCDP("0.1"), request="demo")
+    again = session.release(pairs, budget=ZCDP("0.1"), strategy="residual-planner", request="demo")
     report = verify_file(ledger, head=made.card["ledger"]["head"])
     if json:
         emit(

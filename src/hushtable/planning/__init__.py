@@ -1,5 +1,7 @@
 """Data-free planning: how much noise each measurement gets, what it costs and how large the errors will be."""
 
+from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive
+from hushtable.planning.aim import Round, State
 from hushtable.planning.batch import (
     BatchPlan,
     IdentityPlan,
@@ -21,20 +23,30 @@ from hushtable.planning.limits import (
 )
 from hushtable.planning.minimax import MinimaxPlan, minimax_variances
 from hushtable.planning.problem import Problem
+from hushtable.planning.requests import Compare, Measure, Policy, Purse, Request, Select
 from hushtable.planning.residual import OBJECTIVES, residual_plan
 from hushtable.planning.targets import budget_for
 
 __all__ = [
     "MAX_ROWS",
     "OBJECTIVES",
+    "AdaptivePlan",
     "BatchPlan",
     "CellNoise",
+    "Compare",
     "ErrorModel",
     "Errors",
     "IdentityPlan",
+    "Measure",
     "MemoryNeed",
     "MinimaxPlan",
+    "Policy",
     "Problem",
+    "Purse",
+    "Request",
+    "Round",
+    "Select",
+    "State",
     "budget_for",
     "cell_cumulants",
     "check_arithmetic",
@@ -44,6 +56,7 @@ __all__ = [
     "marginal_error_model",
     "memory_need",
     "minimax_variances",
+    "plan_adaptive",
     "plan_identity",
     "plan_residuals",
     "residual_error_model",

@@ -82,13 +82,18 @@ def check_memory(workload: ResolvedWorkload, *, memory: int) -> MemoryNeed:
     """Refuse a workload that needs more than ``memory`` bytes; give back the estimate otherwise."""
     need = memory_need(workload)
     if need.total > memory:
-        raise WorkloadError(
-            "workload.too-large",
-            f"The workload has {len(workload.sets):,} marginals with {workload.cells:,} cells and needs about "
-            f"{_readable(need.total)} of memory; {_readable(memory)} are allowed.",
-            "Lower --order, use coarser bins, ask for fewer marginals, or allow more with --memory.",
-        )
+        raise too_large(workload, need.total, memory)
     return need
+
+
+def too_large(workload: ResolvedWorkload, needed: int, memory: int) -> WorkloadError:
+    """The refusal of a workload that needs more memory than allowed."""
+    return WorkloadError(
+        "workload.too-large",
+        f"The workload has {len(workload.sets):,} marginals with {workload.cells:,} cells and needs about "
+        f"{_readable(needed)} of memory; {_readable(memory)} are allowed.",
+        "Lower --order, use coarser bins, ask for fewer marginals, or allow more with --memory.",
+    )
 
 
 def _readable(size: int) -> str:

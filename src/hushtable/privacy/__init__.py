@@ -17,6 +17,7 @@ from hushtable.privacy.budget import (
     rho_from,
 )
 from hushtable.privacy.mechanism import (
+    DistanceNoise,
     GaussianNoise,
     LaplaceNoise,
     Mechanism,
@@ -47,6 +48,7 @@ __all__ = [
     "BitSource",
     "Budget",
     "Cost",
+    "DistanceNoise",
     "GaussianNoise",
     "LaplaceNoise",
     "Mechanism",

@@ -148,6 +148,27 @@ class Selection(_Priced):
         return (top, bottom), (top * top, 8 * bottom * bottom)
 
 
+@dataclass(frozen=True)
+class DistanceNoise(_Priced):
+    """L1 distances of `tables` marginals from public tables on a grid of 1/`grid` + DiscreteGaussian(variance).
+
+    A row moves one cell of each marginal by `grid` units, hence each distance by at most that much: the squared L2
+    sensitivity is tables grid^2 and rho = tables grid^2 / (2 variance).
+    """
+
+    tables: int
+    grid: int
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        _check_positive(self.variance, "variance")
+
+    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
+        """xi None; rho = rows^2 tables grid^2 / (2 variance)."""
+        top = (rows * self.grid) ** 2 * self.tables * self.variance.denominator
+        return None, (top, 2 * self.variance.numerator)
+
+
 def pure_rho(xi: Ratio) -> Ratio:
     """A rational zCDP price of any xi-DP mechanism: at least xi tanh(xi/2), at most xi^2/2 and at most xi.
 

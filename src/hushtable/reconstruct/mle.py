@@ -104,7 +104,8 @@ def from_answers(answers: Answers) -> ResidualEstimates:
     if answers.query == "residual":
         lengths = layout.lengths.tolist()
         precisions = [n**2 / p for n, p in zip(lengths, answers.parameters, strict=True)]
-        return from_residuals(layout, answers.values, precisions)
+        estimates = from_residuals(layout, answers.values, precisions)
+        return estimates if len(layout.index) == len(layout.sets) else _pooled(estimates)
     if answers.noise == "gaussian":
         return from_marginals(layout, answers.values, tuple(GaussianNoise(p) for p in answers.parameters))
     return from_marginals(layout, answers.values, tuple(LaplaceNoise(p) for p in answers.parameters))
@@ -124,6 +125,23 @@ def combine(estimates: Sequence[ResidualEstimates]) -> ResidualEstimates:
     values /= np.repeat(precision, np.diff(layout.offsets))
     sources = tuple(s for e in estimates for s in e.model.sources)
     return ResidualEstimates(layout, values, ErrorModel(layout, 1.0 / precision, sources))
+
+
+def _pooled(repeated: ResidualEstimates) -> ResidualEstimates:
+    """One estimate of each residual where some were measured several times, averaged by precision."""
+    layout = Layout(repeated.layout.sizes, sorted_sets(repeated.layout.sets))
+    precision, values = np.zeros(len(layout.sets)), np.zeros(layout.cells)
+    offsets = repeated.layout.offsets
+    for k, (attributes, own) in enumerate(
+        zip(repeated.layout.sets, repeated.precisions.tolist(), strict=True)
+    ):
+        at = layout.index[attributes]
+        precision[at] += own
+        values[layout.offsets[at] : layout.offsets[at + 1]] += (
+            own * repeated.values[offsets[k] : offsets[k + 1]]
+        )
+    values /= np.repeat(precision, layout.lengths)
+    return ResidualEstimates(layout, values, ErrorModel(layout, 1.0 / precision))
 
 
 def _add(layout: Layout, precision: Floats, values: Floats, estimate: ResidualEstimates) -> None:

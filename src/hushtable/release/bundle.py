@@ -3,6 +3,7 @@
     release.json           privacy card, workload, files with their SHA-256
     schema.yaml            the declared domain
     measurements.parquet   the noisy integers that were paid for
+    history.parquet        the rounds of an adaptive release
     tables/order-K.parquet all marginals of K attributes, one row per cell
     README.txt             how to read it
 
@@ -17,24 +18,28 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from hushtable.errors import BundleError, HushtableError
-from hushtable.marginals import AttributeSet, Layout
-from hushtable.reconstruct import ResidualEstimates
+from hushtable.marginals import AttributeSet
 from hushtable.reconstruct.answers import Answers
 from hushtable.release.tables import LongFile, chunks
 from hushtable.schema import Schema
 
 FORMAT = "hushtable-release-1"
 MANIFEST = "release.json"
+_HISTORY = "history.parquet"
 MOST_TABLE_CELLS = 50_000_000
 ALPHA = 0.05
 _README = """\
@@ -42,15 +47,34 @@ A differentially private release made by Hushtable {version}.
 
 tables/order-K.parquet has one row per cell of every marginal of K attributes:
   attribute_1, value_1, ...   the attributes and the category of each
-  estimate                    unbiased noisy count; it can be negative, and sums of cells stay right because of it
-  std                         standard error of the estimate
+  estimate                    {estimate}
+  std                         standard error of the unbiased estimate; empty where none is known
   lower, upper                holds the true count with probability 95%
-  measured                    fully: every number behind the estimate was measured with known noise
+  measured                    fully: every number behind the cell was measured with known noise;
+                              partly, derived: the estimate is a model's guess, the bounds come from measured sub-tables
 release.json is the privacy card; measurements.parquet holds the noisy integers themselves.
 
 In Python:  import hushtable; hushtable.Release.load("THIS FOLDER").table("ATTRIBUTE", "ATTRIBUTE")
 In R:       arrow::read_parquet("tables/order-1.parquet")
 """
+
+
+_ESTIMATES = {
+    "mle": "unbiased noisy count; it can be negative, and sums of cells stay right because of it",
+    "maxent": "nonnegative model of the count (maximum entropy); overlapping tables agree approximately",
+    "nonneg": "nonnegative count; overlapping tables agree exactly",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The numbers of several marginals: flat arrays, and one std and one flag for each marginal."""
+
+    estimates: NDArray[np.float64]
+    stds: Sequence[float]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    measured: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -61,6 +85,7 @@ class Contents:
     workload: tuple[AttributeSet, ...]
     answers: Answers
     card: dict[str, Any]
+    history: pl.DataFrame | None = None
 
 
 def check_free(folder: str | PathLike[str]) -> Path:
@@ -80,12 +105,15 @@ def check_free(folder: str | PathLike[str]) -> Path:
     return place
 
 
-def write(contents: Contents, folder: str | PathLike[str], estimates: ResidualEstimates) -> None:
-    """Write a bundle; the folder appears complete or not at all."""
+Read = Callable[[Sequence[AttributeSet], float], Columns]
+
+
+def write(contents: Contents, folder: str | PathLike[str], read_columns: Read) -> None:
+    """Write a bundle; the folder appears complete or not at all.  ``read_columns`` gives the tables' numbers."""
     place = check_free(folder)
     building = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.absolute().parent))
     try:
-        _write_files(contents, building, estimates)
+        _write_files(contents, building, read_columns)
         building.chmod(0o755)
         if place.exists():
             place.rmdir()
@@ -112,6 +140,7 @@ def read(folder: str | PathLike[str]) -> Contents:
                 raise _damaged(place)
         schema = Schema.load(place / "schema.yaml")
         answers = Answers.from_table(pq.read_table(place / "measurements.parquet"))
+        history = pl.read_parquet(place / _HISTORY) if _HISTORY in manifest["files"] else None
         workload = tuple(tuple(int(i) for i in s) for s in manifest["workload"])
         fits = answers.layout.sizes == schema.sizes and all(
             0 <= i < len(schema.sizes) for s in workload for i in s
@@ -122,16 +151,18 @@ def read(folder: str | PathLike[str]) -> Contents:
         raise _damaged(place) from None
     if not fits:
         raise _damaged(place)
-    return Contents(schema, workload, answers, manifest["card"])
+    return Contents(schema, workload, answers, manifest["card"], history)
 
 
-def _write_files(contents: Contents, folder: Path, estimates: ResidualEstimates) -> None:
+def _write_files(contents: Contents, folder: Path, read_columns: Read) -> None:
     contents.schema.save(folder / "schema.yaml")
     pq.write_table(contents.answers.to_table(), folder / "measurements.parquet", compression="zstd")
-    (folder / "README.txt").write_text(
-        _README.format(version=contents.card["versions"]["hushtable"]), encoding="utf-8"
-    )
-    _write_tables(contents, folder / "tables", estimates)
+    if contents.history is not None:
+        contents.history.write_parquet(folder / _HISTORY)
+    estimate = _ESTIMATES[contents.card.get("reconstruct", "mle")]
+    text = _README.format(version=contents.card["versions"]["hushtable"], estimate=estimate)
+    (folder / "README.txt").write_text(text, encoding="utf-8")
+    _write_tables(contents, folder / "tables", read_columns)
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     manifest = {
         "format": FORMAT,
@@ -144,7 +175,7 @@ def _write_files(contents: Contents, folder: Path, estimates: ResidualEstimates)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
-def _write_tables(contents: Contents, folder: Path, estimates: ResidualEstimates) -> None:
+def _write_tables(contents: Contents, folder: Path, read_columns: Read) -> None:
     sizes = contents.schema.sizes
     folder.mkdir()
     written = 0
@@ -156,9 +187,8 @@ def _write_tables(contents: Contents, folder: Path, estimates: ResidualEstimates
         file = LongFile(folder / f"order-{order}.parquet", contents.schema, order)
         for first, last in chunks(sets, sizes):
             part = sets[first:last]
-            errors = estimates.errors(part, ALPHA)
-            values = estimates.estimate_all(Layout(sizes, tuple(part)))
-            file.write(part, values, errors.std, errors.half_width, ["fully"] * len(part))
+            columns = read_columns(part, ALPHA)
+            file.write(part, columns.estimates, columns.stds, columns.lower, columns.upper, columns.measured)
         file.close()
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from hushtable.errors import WorkloadError
 from hushtable.ledger import Unit
 from hushtable.ledger.amounts import text
 from hushtable.marginals import ResolvedWorkload
-from hushtable.planning import BatchPlan, IdentityPlan
+from hushtable.planning import AdaptivePlan, BatchPlan, IdentityPlan
 from hushtable.privacy import Budget, Cost
 from hushtable.release.card import epsilon_by_delta
 
@@ -24,12 +25,18 @@ class Plan:
     objective: str
     budget: Budget
     workload: ResolvedWorkload
-    noise: BatchPlan | IdentityPlan
+    noise: BatchPlan | IdentityPlan | AdaptivePlan
     unit: Unit
     cost: Cost
 
     def tables(self, alpha: float = 0.05) -> pl.DataFrame:
         """One row per marginal: attributes, cells, std, half_width (at level ``1 - alpha``) and expected_l1."""
+        if isinstance(self.noise, AdaptivePlan):
+            raise WorkloadError(
+                "plan.adaptive",
+                f"The strategy {self.strategy} decides its noise on the way, so its errors are not known beforehand.",
+                "Plan with --strategy residual-planner, or release and read the error bars.",
+            )
         errors = self.noise.errors(alpha)
         return pl.DataFrame(
             {
@@ -45,6 +52,9 @@ class Plan:
     def description(self) -> dict[str, Any]:
         """The plan in public words, for the ledger and the bundle."""
         kind = "gaussian" if isinstance(self.noise, BatchPlan) else self.noise.noise
+        limit: dict[str, Any] = {}
+        if isinstance(self.noise, AdaptivePlan) and self.noise.work is not None:
+            limit = {"work": self.noise.work}
         return {
             "strategy": self.strategy,
             "objective": self.objective,
@@ -52,6 +62,7 @@ class Plan:
             "marginals": len(self.workload.sets),
             "cells": self.workload.cells,
             "measurements": len(self.noise.layout.sets),
+            **limit,
         }
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ Everything here is post-processing of answers that were charged and stored; noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, prod
@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, marginal_label
+from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.reconstruct import ResidualEstimates, from_answers
 from hushtable.reconstruct.answers import Answers
+from hushtable.reconstruct.bounds import FULLY, cell_bounds, measured_flags
+from hushtable.reconstruct.fits import Fitted, fit_tables
 from hushtable.release import bundle
 from hushtable.release.tables import tidy
 from hushtable.schema import Schema
-
-FULLY = "fully"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +31,33 @@ class Release:
     """Released marginals of a table.
 
     ``workload`` lists the marginals that were asked for; any marginal inside one of them can be read as well.  ``card``
-    is the privacy card as plain JSON values.
+    is the privacy card as plain JSON values.  ``history`` lists the rounds of an adaptive release.
     """
 
     schema: Schema
     workload: tuple[AttributeSet, ...]
     answers: Answers
     card: dict[str, Any]
+    history: pl.DataFrame | None = None
 
     @cached_property
     def estimates(self) -> ResidualEstimates:
-        """Estimates of all residuals, with their variances."""
+        """Unbiased estimates of the residuals that were measured, with their variances."""
         return from_answers(self.answers)
+
+    @property
+    def reconstruction(self) -> str:
+        """How the tables are read from the measurements: mle, maxent or nonneg."""
+        return str(self.card.get("reconstruct", "mle"))
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """The tables by that reconstruction."""
+        return fit_tables(self.reconstruction, self.estimates, self._closure)
+
+    @cached_property
+    def _closure(self) -> tuple[AttributeSet, ...]:
+        return closure(self.workload)
 
     @property
     def marginals(self) -> tuple[tuple[str, ...], ...]:
@@ -53,21 +68,22 @@ class Release:
         """One marginal as a tidy frame: attributes, estimate, std, lower, upper, measured.
 
         The attributes come in the order asked for; none gives the total.  Each interval holds the true count with
-        probability ``1 - alpha``.
+        probability at least ``1 - alpha``; ``std`` is null where no variance is known.
         """
         axes = self.schema.axes(attributes)
         if len(set(axes)) != len(axes):
             raise WorkloadError("table.repeated", "An attribute is named twice.", "Name each attribute once.")
         key = tuple(sorted(axes))
-        if not self.estimates.measured(key):
+        if key not in self._inside and not self.estimates.measured(key):
             raise WorkloadError(
                 "table.not-released",
                 f"The marginal {marginal_label(key, self.schema.names)} was not part of this release.",
                 f"Released are all marginals inside {self._listing()}.",
             )
-        estimate = self.estimates.marginal(key).transpose([key.index(a) for a in axes])
-        errors = self.estimates.errors([key], alpha)
-        return tidy(self.schema, axes, estimate, float(errors.std[0]), float(errors.half_width[0]), FULLY)
+        layout = Layout(self.schema.sizes, (key,))
+        fitted = self.fitted if key in self._inside else self.estimates
+        estimate = layout.view(fitted.estimate_all(layout), key).transpose([key.index(a) for a in axes])
+        return tidy(self.schema, axes, estimate, cell_bounds(self.estimates, key, alpha))
 
     def tables(self, alpha: float = 0.05) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
         """Every marginal of the workload with its frame."""
@@ -75,35 +91,59 @@ class Release:
             yield names, self.table(*names, alpha=alpha)
 
     def accuracy(self, alpha: float = 0.05) -> pl.DataFrame:
-        """One row per marginal: cells, std and half-width of a cell, expected L1."""
+        """One row per marginal: cells, what was measured, and where it is known std, half-width and expected L1."""
         errors = self.estimates.errors(self.workload, alpha)
+        known = np.isfinite(errors.std)
         return pl.DataFrame(
             {
                 "marginal": [marginal_label(s, self.schema.names) for s in self.workload],
                 "cells": [prod(self.schema.sizes[i] for i in s) for s in self.workload],
-                "std": errors.std,
-                "half_width": errors.half_width,
-                "expected_l1": errors.l1,
-            }
+                "measured": measured_flags(self.estimates, self.workload),
+                "std": np.where(known, errors.std, np.nan),
+                "half_width": np.where(known, errors.half_width, np.nan),
+                "expected_l1": np.where(known, errors.l1, np.nan),
+            },
+            nan_to_null=True,
         )
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the bundle: Parquet and JSON, all at once or not at all."""
-        bundle.write(
-            bundle.Contents(self.schema, self.workload, self.answers, self.card), folder, self.estimates
-        )
+        contents = bundle.Contents(self.schema, self.workload, self.answers, self.card, self.history)
+        bundle.write(contents, folder, self._columns)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Release:
         """Read a bundle that :meth:`save` wrote."""
         contents = bundle.read(folder)
-        return cls(contents.schema, contents.workload, contents.answers, contents.card)
+        return cls(contents.schema, contents.workload, contents.answers, contents.card, contents.history)
 
     def __repr__(self) -> str:
         cells = sum(prod(self.schema.sizes[i] for i in s) for s in self.workload)
         largest = np.max(self.estimates.errors(self.workload).std)
         worst = f", std of a cell up to {largest:,.1f}" if isfinite(largest) else ""
         return f"<Release of {len(self.workload):,} marginals, {cells:,} cells{worst}>"
+
+    @cached_property
+    def _inside(self) -> frozenset[AttributeSet]:
+        return frozenset(self._closure)
+
+    def _columns(self, sets: Sequence[AttributeSet], alpha: float) -> bundle.Columns:
+        """The numbers of several marginals, flat, for the files of a bundle."""
+        layout = Layout(self.schema.sizes, tuple(sets))
+        values = self.fitted.estimate_all(layout)
+        errors = self.estimates.errors(layout.sets, alpha)
+        if self.reconstruction == "mle" and np.isfinite(errors.std).all():
+            reach = np.repeat(errors.half_width, layout.lengths)
+            flags = [FULLY] * len(sets)
+            return bundle.Columns(values, errors.std.tolist(), values - reach, values + reach, flags)
+        bounds = [cell_bounds(self.estimates, s, alpha) for s in layout.sets]
+        return bundle.Columns(
+            values,
+            [b.std for b in bounds],
+            np.concatenate([b.lower for b in bounds]),
+            np.concatenate([b.upper for b in bounds]),
+            [b.measured for b in bounds],
+        )
 
     def _listing(self) -> str:
         shown = ", ".join(" x ".join(names) or "the total" for names in self.marginals[:5])

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet
+from hushtable.reconstruct.bounds import CellBounds
 from hushtable.schema import Attribute, Schema
 
 CHUNK_CELLS = 1_000_000
@@ -25,10 +26,11 @@ Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def tidy(
-    schema: Schema, axes: Sequence[int], estimate: Floats, std: float, half_width: float, measured: str
-) -> pl.DataFrame:
-    """One marginal as a frame: its attributes in the order of ``axes``, estimate, std, lower, upper, measured."""
+def tidy(schema: Schema, axes: Sequence[int], estimate: Floats, bounds: CellBounds) -> pl.DataFrame:
+    """One marginal as a frame: its attributes in the order of ``axes``, estimate, std, lower, upper, measured.
+
+    ``estimate`` has its axes in that order; ``bounds`` are flat, in the order of the sorted axes.
+    """
     flat = np.ascontiguousarray(estimate).ravel()
     codes = np.indices(estimate.shape).reshape(len(axes), flat.size)
     labels = [
@@ -37,12 +39,19 @@ def tidy(
     ]
     numbers = [
         pl.Series("estimate", flat),
-        pl.Series("std", np.full(flat.size, std)),
-        pl.Series("lower", flat - half_width),
-        pl.Series("upper", flat + half_width),
-        pl.Series("measured", [measured]).new_from_index(0, flat.size),
+        pl.Series("std", np.full(flat.size, bounds.std), nan_to_null=True),
+        pl.Series("lower", _reordered(bounds.lower, schema, axes)),
+        pl.Series("upper", _reordered(bounds.upper, schema, axes)),
+        pl.Series("measured", [bounds.measured]).new_from_index(0, flat.size),
     ]
     return pl.DataFrame([*labels, *numbers])
+
+
+def _reordered(values: Floats, schema: Schema, axes: Sequence[int]) -> Floats:
+    """Flat values of the sorted axes in the order of ``axes``."""
+    key = sorted(axes)
+    table = values.reshape([schema.sizes[a] for a in key])
+    return np.ascontiguousarray(table.transpose([key.index(a) for a in axes])).reshape(-1)
 
 
 def category_column(attribute: Attribute) -> pl.Series:
@@ -87,10 +96,11 @@ class LongFile:
         sets: Sequence[AttributeSet],
         estimates: Floats,
         stds: Sequence[float],
-        half_widths: Sequence[float],
+        lower: Floats,
+        upper: Floats,
         measured: Sequence[str],
     ) -> None:
-        """Append whole marginals; ``estimates`` is flat in their order."""
+        """Append whole marginals; ``estimates``, ``lower`` and ``upper`` are flat in their order; a std may be nan."""
         lengths = np.array([prod(self._sizes[i] for i in s) for s in sets], np.int64)
         columns: list[pa.Array] = []
         for k in range(self._order):
@@ -98,9 +108,9 @@ class LongFile:
             values = np.concatenate([self._first_label[s[k]] + self._axis_codes(s, k) for s in sets])
             columns.append(_words(np.repeat(axes, lengths), self._attributes))
             columns.append(_words(values, self._labels))
-        half = np.repeat(np.asarray(half_widths, np.float64), lengths)
-        columns += [pa.array(estimates), pa.array(np.repeat(np.asarray(stds, np.float64), lengths))]
-        columns += [pa.array(estimates - half), pa.array(estimates + half)]
+        deviations = np.repeat(np.asarray(stds, np.float64), lengths)
+        columns += [pa.array(estimates), pa.array(deviations, from_pandas=True)]
+        columns += [pa.array(lower), pa.array(upper)]
         flags = sorted(set(measured))
         codes = np.array([flags.index(flag) for flag in measured], np.int32)
         columns.append(_words(np.repeat(codes, lengths), pa.array(flags, pa.string())))

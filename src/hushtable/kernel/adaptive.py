@@ -1,0 +1,123 @@
+"""The handle of an adaptive release: exact counts behind three questions, each answered with noise.
+
+``measure`` gives noisy residuals, ``select`` one chosen marginal, ``compare`` noisy L1 distances.  Exact counts, gaps
+and scores never leave; nothing here charges: the loop in ``rounds`` does, before it asks.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.kernel.gap_loops import distances
+from hushtable.kernel.select import Gaps
+from hushtable.kernel.sources import Source
+from hushtable.kernel.tabulate import tabulate
+from hushtable.marginals import AttributeSet, Layout, lift_all
+from hushtable.marginals.threads import in_ranges
+from hushtable.planning.requests import GRID, Compare, Measure, Request, Select
+from hushtable.privacy import BitSource, discrete_gaussian_segments
+
+Ints = NDArray[np.int64]
+
+PASS_CELLS = 150_000_000
+"""Cells tabulated in one pass when counts are kept narrow."""
+
+
+class Confidential:
+    """Exact counts of a closure.
+
+    ``wide`` keeps every count in memory in 64 bits; otherwise marginals of more than two attributes are counted again
+    whenever they are asked for, and gaps are kept in 32 bits.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        layout: Layout,
+        *,
+        wide: bool = True,
+        scored: bool = True,
+        bits: BitSource | None = None,
+    ) -> None:
+        self._source, self._layout, self._bits, self._wide = source, layout, bits, wide
+        kept = layout if wide else Layout(layout.sizes, tuple(s for s in layout.sets if len(s) <= 2))
+        self._kept = kept
+        self._counts = tabulate(source.batches(), kept)
+        self._gaps: Gaps | None = None
+        if scored:
+            self._gaps = Gaps(layout, self._counts.copy() if wide else self._narrow_counts())
+
+    def update(self, request: Request) -> None:
+        """Take over the public part of a request: the changes of the estimates that a selection is scored against."""
+        if isinstance(request, Select) and self._gaps is not None:
+            self._gaps.update(request.changes)
+
+    def answer(self, request: Request) -> Ints:
+        """The noisy reply to a request, as integers."""
+        if isinstance(request, Measure):
+            return self.measure(request)
+        if isinstance(request, Compare):
+            return self.compare(request)
+        return np.array([self.select(request)], np.int64)
+
+    def measure(self, request: Measure) -> Ints:
+        """Lifted residuals plus discrete Gaussian noise of the request's variances."""
+        exact = lift_all(request.layout, self._tables(request.layout))
+        variances = [mechanism.noise_variance for mechanism in request.mechanisms]
+        return exact + discrete_gaussian_segments(variances, request.layout.lengths.tolist(), bits=self._bits)
+
+    def select(self, request: Select) -> int:
+        """One marginal, by private selection."""
+        if self._gaps is None:
+            raise ValueError("This handle keeps no gaps.")
+        return self._gaps.select(request, self._bits)
+
+    def compare(self, request: Compare) -> Ints:
+        """L1 distances of true marginals from the request's tables, on the grid, plus discrete Gaussian noise."""
+        layout = request.layout
+        exact = np.empty(len(layout.sets), np.int64)
+        for first, last in _passes(layout):
+            part = Layout(layout.sizes, layout.sets[first:last])
+            tables = request.tables[layout.offsets[first] : layout.offsets[last]]
+            norms = np.empty(last - first, np.int64)
+            counts = self._tables(part)
+            in_ranges(distances, part.lengths, part.offsets, counts, tables, GRID, norms)
+            exact[first:last] = norms
+        return exact + discrete_gaussian_segments([request.variance], [len(exact)], bits=self._bits)
+
+    def _tables(self, layout: Layout) -> Ints:
+        """Exact counts of the given sets, flat; those that are not kept are counted from the source."""
+        missing = tuple(s for s in layout.sets if s not in self._kept.index)
+        again = Layout(layout.sizes, missing)
+        counted = tabulate(self._source.batches(), again) if missing else np.empty(0, np.int64)
+        flat = np.empty(layout.cells, np.int64)
+        for k, attributes in enumerate(layout.sets):
+            where = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
+            flat[where] = self._one(attributes, again, counted)
+        return flat
+
+    def _one(self, attributes: AttributeSet, again: Layout, counted: Ints) -> Ints:
+        home, flat = (self._kept, self._counts) if attributes in self._kept.index else (again, counted)
+        k = home.index[attributes]
+        return flat[home.offsets[k] : home.offsets[k + 1]]
+
+    def _narrow_counts(self) -> NDArray[Any]:
+        """Counts of the whole closure in 32 bits, saturated, a part at a time."""
+        layout = self._layout
+        cells = np.empty(layout.cells, np.int32)
+        for first, last in _passes(layout):
+            part = Layout(layout.sizes, layout.sets[first:last])
+            counts = tabulate(self._source.batches(), part)
+            cells[layout.offsets[first] : layout.offsets[last]] = np.minimum(counts, np.iinfo(np.int32).max)
+        return cells
+
+
+def _passes(layout: Layout) -> list[tuple[int, int]]:
+    """Ranges of consecutive sets of about ``PASS_CELLS`` cells."""
+    parts = layout.offsets[1:] // PASS_CELLS
+    cuts = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(layout.sets)]
+    return [(first, last) for first, last in pairwise(cuts) if last > first]

@@ -1,0 +1,93 @@
+"""Private selection: gaps between exact counts and public estimates, and the exact exponential mechanism over them.
+
+Gaps and scores stay in this module; one number leaves it, drawn with the privacy cost of
+``privacy.mechanism.Selection``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.kernel.gap_loops import LARGEST_GAP, fill_gaps, subtract_changes
+from hushtable.marginals import Incidence, Layout
+from hushtable.marginals.threads import in_ranges
+from hushtable.planning.requests import GRID, Select
+from hushtable.privacy import BitSource, exponential_mechanism
+
+Ints = NDArray[np.int64]
+
+
+class Gaps:
+    """True counts less estimates for every marginal of a closure, with their L1 norms, updated in place.
+
+    ``cells`` holds the exact counts and is taken over; 32-bit cells saturate at 2^31 steps of the grid.
+    """
+
+    def __init__(self, layout: Layout, cells: NDArray[Any]) -> None:
+        self._layout = layout
+        self._cells = cells
+        self._limit = int(min(np.iinfo(cells.dtype).max, LARGEST_GAP))
+        self._norms = np.empty(len(layout.sets), np.int64)
+        in_ranges(fill_gaps, layout.lengths, layout.offsets, GRID, self._limit, cells, self._norms)
+        self._below = Incidence.between(layout.sets, layout)
+        self._above = _supersets(self._below, len(layout.sets))
+        self._slots = np.full(len(layout.sets), -1, np.int64)
+
+    def update(self, changes: tuple[tuple[int, NDArray[np.float64]], ...]) -> None:
+        """Move the estimates: only the marginals above a changed residual are touched."""
+        if not changes:
+            return
+        starts, owners = self._above
+        numbers = np.array([k for k, _ in changes], np.int64)
+        touched = np.zeros(len(self._norms), bool)
+        for k in numbers:
+            touched[owners[starts[k] : starts[k + 1]]] = True
+        chosen = np.flatnonzero(touched)
+        flat = np.concatenate([change.ravel() for _, change in changes])
+        offsets = np.cumsum([0, *(change.size for _, change in changes)])
+        self._slots[numbers] = np.arange(len(numbers))
+        layout, below = self._layout, self._below
+        in_ranges(
+            subtract_changes,
+            layout.lengths[chosen],
+            chosen,
+            layout.offsets,
+            layout.shapes,
+            below.starts,
+            below.members,
+            below.masks,
+            self._slots,
+            offsets,
+            flat,
+            float(GRID),
+            self._limit,
+            self._cells,
+            self._norms,
+        )
+        self._slots[numbers] = -1
+
+    def select(self, request: Select, bits: BitSource | None = None) -> int:
+        """The number of a marginal, by the exponential mechanism with the request's epsilon."""
+        candidates = np.flatnonzero(request.weights)
+        weights = request.weights[candidates]
+        scores = weights * (self._norms[candidates] - request.penalties[candidates])
+        sensitivity = GRID * int(weights.max())
+        drawn = exponential_mechanism(scores, selection_factor(request.epsilon, sensitivity), bits=bits)
+        return int(candidates[drawn])
+
+
+def selection_factor(epsilon: Fraction, sensitivity: int) -> Fraction:
+    """What scores are multiplied by: epsilon / (2 sensitivity)."""
+    return epsilon / (2 * sensitivity)
+
+
+def _supersets(below: Incidence, sets: int) -> tuple[Ints, Ints]:
+    """For each residual the marginals above it, as (starts, numbers)."""
+    there = np.flatnonzero(below.members >= 0)
+    order = there[np.argsort(below.members[there], kind="stable")]
+    counts = np.bincount(below.members[there], minlength=sets)
+    return np.concatenate([[0], np.cumsum(counts)]), below.owners[order]

@@ -1,0 +1,116 @@
+"""An adaptive release before it begins: its budget, its closure, the memory it will hold, and its work limit.
+
+The noise of each round is decided on the way; what is fixed beforehand is public and depends on sizes alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from hushtable.errors import WorkloadError
+from hushtable.marginals import Layout, ResolvedWorkload
+from hushtable.planning.aim import State, aim_policy
+from hushtable.planning.auto import Fit, auto_policy
+from hushtable.planning.limits import check_arithmetic, too_large
+from hushtable.planning.requests import Policy, Purse, check_round_fits
+from hushtable.planning.rounding import grid_amount
+from hushtable.privacy import Price
+
+CELLS_PER_SECOND = 250_000_000
+"""Cells that one second is worth under ``--time``: a public constant, calibrated on made-up tables."""
+
+
+_PASS = 3 * 2**30
+"""Bytes that one pass of tabulation takes when counts are not kept."""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How counts are kept: ``wide`` keeps all of them; ``large`` lets tables of more than two attributes take part."""
+
+    wide: bool
+    large: bool
+
+    def __str__(self) -> str:
+        if self.wide:
+            return "all counts in memory"
+        return (
+            "large tables counted on demand"
+            if self.large
+            else "tables of more than two attributes not measured"
+        )
+
+
+@dataclass(frozen=True)
+class AdaptivePlan:
+    """What a loop may spend, for a person with at most ``rows`` rows; ``rho`` is for one row."""
+
+    strategy: str
+    workload: ResolvedWorkload
+    rho: Fraction
+    rows: int
+    work: int | None = None
+    noise = "gaussian"
+
+    @property
+    def layout(self) -> Layout:
+        """The closure: every marginal that may be measured."""
+        return Layout(self.workload.sizes, self.workload.closure)
+
+    def price(self, rows: int = 1) -> Price:
+        """The whole budget."""
+        return Price(None, self.rho * rows**2)
+
+    def policy(self, state: State, purse: Purse, fit: Fit, keeping: Keeping) -> Policy:
+        """The rounds over a public state; ``fit`` makes tables of it."""
+        if self.strategy == "aim":
+            return aim_policy(self.workload, state, purse, work=self.work)
+        cells = self.work if keeping.large else 0
+        return auto_policy(self.workload, state, purse, fit, largest=cells)
+
+    def keeping(self, memory: int) -> Keeping:
+        """What fits into ``memory`` bytes, from public sizes; refuses what cannot run at all."""
+        layout = self.layout
+        cells, small = layout.cells, int(layout.lengths[(layout.shapes > 0).sum(axis=1) <= 2].sum())
+        if self.strategy == "aim":
+            options = {Keeping(True, True): 24 * cells, Keeping(False, True): 4 * cells + _PASS + 24 * small}
+        else:
+            options = {Keeping(True, True): 40 * cells, Keeping(False, False): 80 * small}
+        for keeping, needed in options.items():
+            if needed <= memory:
+                return keeping
+        raise too_large(self.workload, min(options.values()), memory)
+
+
+def plan_adaptive(
+    workload: ResolvedWorkload,
+    *,
+    strategy: str,
+    rho: Fraction,
+    rows: int = 1,
+    time: str | float | None = None,
+) -> AdaptivePlan:
+    """Fix the budget and the limits of a loop; ``rho`` is per person."""
+    limit = grid_amount(rho, "rho")
+    sets = workload.closure
+    check_round_fits(limit, len(sets), rows)
+    row = limit / rows**2
+    least = [float(row) / (2.0 * len(sets) * prod(workload.sizes[i] for i in s)) for s in sets]
+    check_arithmetic(workload.sizes, sets, least, workload.names)
+    return AdaptivePlan(strategy, workload, row, rows, work_limit(time))
+
+
+def work_limit(time: str | float | None) -> int | None:
+    """Cells that may be touched in a time such as ``90``, ``90s``, ``5min`` or ``1h``."""
+    if time is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|)\s*", str(time), re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise WorkloadError(
+            "time.unreadable", "The time limit cannot be read.", 'Write it as "90s" or "5min".'
+        )
+    unit = {"": 1, "s": 1, "m": 60, "h": 3600}[match[2][:1].lower()]
+    return int(float(match[1]) * unit * CELLS_PER_SECOND)

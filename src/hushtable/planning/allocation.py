@@ -1,0 +1,205 @@
+"""Where the next unit of budget lowers the expected L1 errors most.
+
+Each residual is described by the histogram of its table's expected counts and by a dispersion phi: around its expected
+count q a cell varies with variance v(q), and once measured with precision x it is known up to v / (1 + v x).  The
+expected L1 error of a table is then a convex function of x, and a budget is spread so that the last unit gains the same
+everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hushtable.marginals import Incidence, Layout
+from hushtable.planning.problem import prices
+
+Floats = NDArray[np.float64]
+
+BINS = 72
+BIN_WIDTH = math.log(2) / 2
+LEVELS = np.exp((np.arange(BINS) - 20) * BIN_WIDTH)
+"""Expected counts that the bins stand for: half octaves from 2^-10 on."""
+
+SMALLEST = 2.0**-10
+MODERATION = 0.5
+"""How strongly a residual's weight in a table follows its share of the table's error (0: all alike, 1: in full)."""
+
+_EXPECTED = math.sqrt(2.0 / math.pi)
+
+
+class Allocation:
+    """Histograms, dispersions and precisions of the residuals of a closure, and the tables they serve."""
+
+    def __init__(self, layout: Layout, pairs: Incidence, weights: Floats) -> None:
+        sets = len(layout.sets)
+        self.layout = layout
+        self.price = prices(layout)
+        self.order = (layout.shapes > 0).sum(axis=1)
+        self.histograms = np.zeros((sets, BINS))
+        self.dispersion = np.ones(sets)
+        self.smooth = self.order > 1
+        self.precision = np.zeros(sets)
+        self.active = np.zeros(sets, bool)
+        self.total = 1.0
+        self._owners, self._members = pairs.owners, pairs.members
+        self._weights = weights
+        self.predicted = math.inf
+
+    def describe(self, k: int, table: Floats) -> None:
+        """Take over the expected counts of a residual's table."""
+        histogram(np.ascontiguousarray(table, np.float64).reshape(-1), self.histograms[k])
+        self.active[k] = bool(self.price[k] > 0)
+
+    def forget(self, numbers: NDArray[np.int64]) -> None:
+        """Leave residuals out."""
+        self.active[numbers] = False
+        self.histograms[numbers] = 0.0
+
+    def disperse(self, k: int, distance: float) -> None:
+        """Set the dispersion at which the unmeasured table is ``distance`` wrong."""
+        self.dispersion[k] = dispersion_of(self.histograms[k], distance, LEVELS)
+
+    def errors(self, precision: Floats | None = None) -> Floats:
+        """Expected L1 error that each residual contributes."""
+        x = self.precision if precision is None else precision
+        return expected_errors(self.histograms, self.dispersion, self.smooth, x, LEVELS)
+
+    def table_errors(self, precision: Floats) -> tuple[Floats, Floats]:
+        """The part of each (table, residual) pair, and the error of each table (parts add as variances do)."""
+        parts = np.minimum(self.errors(precision)[self._members], 2.0 * self.total)
+        tables = np.sqrt(np.bincount(self._owners, parts**2, len(self._weights)))
+        return parts, tables
+
+    def spend(self, rho: float, allowed: NDArray[np.bool_] | None = None) -> Floats:
+        """The precisions that ``rho`` more buys at best; residuals outside ``allowed`` keep theirs."""
+        active = self.active if allowed is None else self.active & allowed
+        weight, x = np.zeros(len(active)), self.precision
+        for step in range(6):
+            parts, tables = self.table_errors(x)
+            share = (parts / (tables[self._owners] + 1e-9)) ** MODERATION * self._weights[self._owners]
+            fresh = np.bincount(self._members, share, len(active))
+            weight = fresh if step == 0 else np.sqrt(weight * fresh)
+            x = water_fill(
+                self.histograms,
+                self.dispersion,
+                self.smooth,
+                self.precision,
+                self.price,
+                np.where(active, weight, 0.0),
+                2.0 * rho,
+                LEVELS,
+            )
+        _, tables = self.table_errors(x)
+        self.predicted = float(tables @ self._weights / self._weights.sum()) / self.total
+        return x
+
+
+@njit(cache=True, nogil=True)
+def histogram(table: Any, out: Any) -> None:
+    """Cells of a flat table by the half octave of their expected count."""
+    out[:] = 0.0
+    for k in range(table.size):
+        if table[k] > SMALLEST:
+            out[min(max(int(math.log(table[k]) / BIN_WIDTH + 20.5), 0), BINS - 1)] += 1.0
+
+
+@njit(cache=True, nogil=True)
+def error_and_gain(cells: Any, phi: float, smooth: bool, x: float, levels: Any) -> tuple[float, float]:
+    """Expected L1 error of a table at precision x, and minus its derivative."""
+    error, gain = 0.0, 0.0
+    for b in range(cells.size):
+        if cells[b] > 0:
+            q = levels[b]
+            v = min(phi * q, 2.0 * math.pi * q * q) if smooth else q * q
+            w = 1.0 + v * x
+            s = math.sqrt(v / w)
+            error += cells[b] * s
+            gain += cells[b] * 0.5 * v * s / w
+    return _EXPECTED * error, _EXPECTED * gain
+
+
+@njit(cache=True, nogil=True)
+def expected_errors(histograms: Any, phi: Any, smooth: Any, x: Any, levels: Any) -> Any:
+    """The error of every table."""
+    out = np.empty(x.size)
+    for k in range(x.size):
+        out[k] = error_and_gain(histograms[k], phi[k], smooth[k], x[k], levels)[0]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def dispersion_of(cells: Any, distance: float, levels: Any) -> float:
+    """The phi at which an unmeasured table has the given expected L1 error, by bisection."""
+    low, high = 1e-3, 1e6
+    for _ in range(50):
+        middle = math.sqrt(low * high)
+        if error_and_gain(cells, middle, True, 0.0, levels)[0] > distance:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def water_fill(
+    histograms: Any, phi: Any, smooth: Any, start: Any, price: Any, weight: Any, budget: float, levels: Any
+) -> Any:
+    """The x >= start that minimises sum weight error(x) with sum price (x - start) = budget.
+
+    Bisection on the common gain per unit of budget; for each, bisection on every residual's precision.
+    """
+    count = start.size
+    x, first, final, top = start.copy(), np.zeros(count), np.zeros(count), np.zeros(count)
+    low, high = 1e300, 0.0
+    for g in range(count):
+        if weight[g] > 0:
+            top[g] = start[g] + 1.01 * budget / price[g]
+            first[g] = error_and_gain(histograms[g], phi[g], smooth[g], start[g], levels)[1]
+            final[g] = error_and_gain(histograms[g], phi[g], smooth[g], top[g], levels)[1]
+            if final[g] > 0:
+                low = min(low, final[g] * weight[g] / price[g])
+            high = max(high, first[g] * weight[g] / price[g])
+    if high <= 0:
+        return x
+    low = max(min(low, high) * 0.5, high * 1e-30)
+    for _ in range(60):
+        level, spent = math.sqrt(low * high), 0.0
+        for g in range(count):
+            x[g] = start[g]
+            if weight[g] <= 0:
+                continue
+            wanted = level * price[g] / weight[g]
+            if first[g] <= wanted:
+                continue
+            if final[g] >= wanted:
+                x[g] = top[g]
+            else:
+                a, b = math.log(max(start[g], top[g] * 1e-9)), math.log(top[g])
+                for _inner in range(22):
+                    c = 0.5 * (a + b)
+                    if error_and_gain(histograms[g], phi[g], smooth[g], math.exp(c), levels)[1] > wanted:
+                        a = c
+                    else:
+                        b = c
+                x[g] = max(start[g], math.exp(0.5 * (a + b)))
+            spent += price[g] * (x[g] - start[g])
+            if spent > budget * 1.0001:
+                break
+        if spent > budget:
+            low = level
+        else:
+            high = level
+        if 0.99 * budget < spent <= budget:
+            break
+    spent = 0.0
+    for g in range(count):
+        spent += price[g] * (x[g] - start[g])
+    if spent > 0:
+        for g in range(count):
+            x[g] = start[g] + (x[g] - start[g]) * (budget / spent)
+    return x

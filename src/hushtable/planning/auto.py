@@ -1,0 +1,227 @@
+"""The default mechanism: look where tables are dependent, spend there by expected gain, look again, spend the rest.
+
+    1  the total and the one-way residuals; more of them if they are still rough
+    2  noisy distances of all pairs from independence, where these cost less than they tell
+    3  a first batch over pairs (and what lies below), spread by what an extra measurement would gain
+    4  noisy distances of larger tables from the most random ones, if measuring some of them is predicted to pay
+    5  a second batch with everything that is left, spread by the dispersions learnt on the way
+
+A generator over public replies.  The tables it compares with come from a fit that the caller passes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from fractions import Fraction
+from math import sqrt
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
+from hushtable.planning.aim import Round, State
+from hushtable.planning.allocation import LEVELS, Allocation
+from hushtable.planning.requests import GRID, Compare, Measure, Policy, Purse
+from hushtable.planning.rounding import round_down
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TOTAL = 0.01
+"""Share of the budget for the total."""
+ONES = 0.10
+"""Share for the one-way residuals, and more if their expected error stays above ONES_ROUGH of the records."""
+ONES_MORE = 0.15
+ONES_ROUGH = 0.03
+PAIR_LOOK = 0.03
+"""Share for the distances of pairs from independence."""
+LARGE_LOOK = 0.03
+"""Share for the distances of larger tables."""
+FIRST = 0.6
+"""Share of what is left after the looks that the first batch spends."""
+GUESS = 0.1
+"""Distance, in records, assumed where nothing is known."""
+WORTH = 0.15
+"""Larger tables are looked at if that lowers the predicted error by this part."""
+LEAST_PAIR = 0.01
+LEAST_LARGE = 0.003
+_EXPECTED = sqrt(2.0 / np.pi)
+
+
+class Tables(Protocol):
+    """What the policy needs of a fit."""
+
+    total: float
+    ones: dict[int, Floats]
+    products: dict[AttributeSet, Floats]
+    prior: dict[AttributeSet, Floats]
+    dispersion: dict[AttributeSet, float]
+
+    def spread(self, attributes: AttributeSet, sweeps: int = ...) -> Floats:
+        """The most random table with the fitted sub-tables."""
+        ...
+
+
+Fit = Callable[[State, bool], Tables]
+"""From a public state to tables; the flag asks for one-way tables alone."""
+
+
+def auto_policy(
+    workload: ResolvedWorkload, state: State, purse: Purse, fit: Fit, *, largest: int | None = None
+) -> Policy:
+    """The five steps; tables of more than two attributes take part if they have at most ``largest`` cells together."""
+    loop = _Loop(workload, state, purse, fit, largest)
+    yield from loop.start()
+    if not loop.pairs:
+        yield from loop.measure("one-way tables", loop.plan.spend(float(purse.left)), purse.left)
+        return
+    yield from loop.look_at_pairs()
+    share = purse.left * Fraction(FIRST)
+    yield from loop.measure("first batch", loop.plan.spend(float(share)), share)
+    yield from loop.look_at_large()
+    yield from loop.measure("second batch", loop.plan.spend(float(purse.left)), purse.left)
+
+
+class _Loop:
+    """One run of the policy."""
+
+    def __init__(
+        self, workload: ResolvedWorkload, state: State, purse: Purse, fit: Fit, largest: int | None
+    ) -> None:
+        self.state, self.purse, self.fit = state, purse, fit
+        layout = state.layout
+        weights = np.array([float(w) for w in workload.weights])
+        self.plan = Allocation(layout, Incidence.between(workload.sets, layout), weights)
+        order, real = self.plan.order, self.plan.price > 0
+        self.singles = np.flatnonzero((order == 1) & real)
+        self.pairs = [int(k) for k in np.flatnonzero((order == 2) & real)]
+        self.large = np.flatnonzero((order >= 3) & real)
+        if largest is not None and int(layout.lengths[self.large].sum()) > largest:
+            self.large = self.large[:0]
+
+    def start(self) -> Generator[Any, Any, None]:
+        """Step 1."""
+        plan, rho = self.plan, float(self.purse.limit)
+        x = np.zeros(len(plan.price))
+        x[0] = 2.0 * rho * (TOTAL if len(self.singles) else 1.0)
+        if len(self.singles):
+            size = plan.layout.lengths[self.singles].astype(np.float64) ** (2.0 / 3.0)
+            x[self.singles] = 2.0 * ONES * rho * size / float(size @ plan.price[self.singles])
+        yield from self.measure("total and one-way tables", x, self.purse.left)
+        self._describe_small(self.fit(self.state, True))
+        rough = plan.errors()[self.singles].mean() if len(self.singles) else 0.0
+        if rough > ONES_ROUGH * plan.total:
+            share = min(self.purse.left, self.purse.limit * Fraction(ONES_MORE))
+            x = plan.spend(float(share), plan.order < 2)
+            yield from self.measure("more of the one-way tables", x, share)
+
+    def look_at_pairs(self) -> Generator[Any, Any, None]:
+        """Step 2: dispersions of the pairs around independence."""
+        plan, sets = self.plan, [self.plan.layout.sets[k] for k in self.pairs]
+        tables = self.fit(self.state, True)
+        self._describe_small(tables)
+        for k, s in zip(self.pairs, sets, strict=True):
+            plan.describe(k, tables.products[s])
+        rho = float(self.purse.limit)
+        deviation = sqrt(len(sets) / (2.0 * PAIR_LOOK * rho))
+        distance = np.full(len(sets), GUESS * plan.total)
+        if self._noise_of_pairs() > deviation < 2.0 * GUESS * plan.total:
+            noisy = yield from self.compare("dependence of pairs", sets, tables.products, PAIR_LOOK)
+            below = plan.errors() ** 2
+            part = below[0] + np.array([sum(below[plan.layout.index[(a,)]] for a in s) for s in sets])
+            distance = _net(noisy, part, LEAST_PAIR * plan.total)
+        for k, d in zip(self.pairs, distance.tolist(), strict=True):
+            plan.disperse(k, d)
+
+    def look_at_large(self) -> Generator[Any, Any, None]:
+        """Step 4: what was learnt of the pairs, and whether larger tables are worth measuring."""
+        plan = self.plan
+        tables = self.fit(self.state, False)
+        self._describe_small(tables)
+        for k in self.pairs:
+            s = plan.layout.sets[k]
+            plan.describe(k, tables.prior[s])
+            plan.dispersion[k] = tables.dispersion.get(s, plan.dispersion[k])
+        if not len(self.large):
+            return
+        sets = [plan.layout.sets[k] for k in self.large]
+        spread = {s: tables.spread(s, 3) for s in sets}
+        for k, s in zip(self.large.tolist(), sets, strict=True):
+            plan.describe(k, spread[s])
+            plan.disperse(k, GUESS * plan.total)
+        left, look = float(self.purse.left), LARGE_LOOK * float(self.purse.limit)
+        plan.spend(left, plan.order < 3)
+        without = plan.predicted
+        if left > look:
+            plan.spend(left - look)
+        if left <= look or plan.predicted > (1.0 - WORTH) * without:
+            plan.forget(self.large)
+            return
+        noisy = yield from self.compare("dependence in larger tables", sets, spread, LARGE_LOOK)
+        distance = _net(noisy, self._error_below(), LEAST_LARGE * plan.total)
+        for k, d in zip(self.large.tolist(), distance.tolist(), strict=True):
+            plan.disperse(k, d)
+
+    def measure(self, action: str, wanted: Floats, limit: Fraction) -> Generator[Any, Any, None]:
+        """Raise the precisions to ``wanted`` for at most ``limit``, and learn from the reply."""
+        plan = self.plan
+        gain = (wanted - plan.precision) * (1.0 - 2.0**-40)
+        numbers = np.flatnonzero((gain > 1e-6 * plan.precision) & (gain > 0.0))
+        if not len(numbers):
+            return
+        sets = tuple(plan.layout.sets[k] for k in numbers)
+        shrink = 1.0
+        while True:
+            exact = tuple(round_down(float(g) * shrink) for g in gain[numbers])
+            request = Measure(plan.layout.sizes, sets, exact)
+            if request.rho <= limit:
+                break
+            shrink *= float(limit / request.rho) * (1.0 - 2.0**-40)
+        self.purse.pay(request.rho)
+        self.state.learn(request, (yield request))
+        plan.precision[numbers] = self.state.precisions[numbers]
+        sigma = 1.0 / sqrt(float(np.mean([float(p) for p in exact])))
+        share = float(request.rho / self.purse.limit)
+        self.state.rounds.append(Round(action, None, len(sets), sigma, 0.0, share))
+
+    def compare(
+        self, action: str, sets: list[AttributeSet], tables: Mapping[AttributeSet, Floats], share: float
+    ) -> Generator[Any, Any, Floats]:
+        """Noisy distances of true marginals from ``tables``, in records, drawn together by how alike they look."""
+        rho = min(self.purse.limit * Fraction(share), self.purse.left)
+        variance = Fraction(len(sets) * GRID**2) / (2 * rho)
+        flat = np.concatenate([np.ascontiguousarray(tables[s]).reshape(-1) for s in sets])
+        request = Compare(self.plan.layout.sizes, tuple(sets), flat, variance)
+        self.purse.pay(request.rho)
+        noisy = np.asarray((yield request), np.float64) / GRID
+        sigma = sqrt(variance) / GRID
+        self.state.rounds.append(Round(action, None, 0, sigma, 0.0, float(request.rho / self.purse.limit)))
+        middle = noisy.mean()
+        spread = max(float(noisy.var()), 1e-300)
+        return middle + (noisy - middle) * max(0.0, 1.0 - sigma**2 / spread)
+
+    def _describe_small(self, tables: Tables) -> None:
+        plan = self.plan
+        plan.total = tables.total
+        plan.describe(0, np.array([tables.total]))
+        for k in self.singles.tolist():
+            plan.describe(k, tables.ones[plan.layout.sets[k][0]])
+
+    def _noise_of_pairs(self) -> float:
+        """Expected L1 error per pair if all were measured alike with most of what is left."""
+        plan = self.plan
+        each = _EXPECTED * sqrt(plan.price[self.pairs].sum() / (1.4 * float(self.purse.left)))
+        return float((plan.histograms[self.pairs] * np.minimum(LEVELS, each)).sum(axis=1).mean())
+
+    def _error_below(self) -> Floats:
+        """Squared expected error of each larger table without its own residual."""
+        plan = self.plan
+        errors = plan.errors() ** 2
+        below = Incidence.between([plan.layout.sets[k] for k in self.large], plan.layout)
+        return below.subset_sums(errors, len(self.large)) - errors[self.large]
+
+
+def _net(distance: Floats, known: Floats, least: float) -> Floats:
+    """What a distance tells beyond the error of the parts below; squares add."""
+    return np.sqrt(np.maximum(distance * np.abs(distance) - known, least**2))

@@ -1,0 +1,173 @@
+"""What an adaptive policy may ask of the confidential side, and what each question costs.
+
+A policy is a generator: it yields one of these requests and is sent the reply, nothing else.  Everything in a request
+is public.  Replies are integers: noisy residuals, a chosen number, or noisy distances.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import BudgetError
+from hushtable.marginals import AttributeSet, Layout
+from hushtable.privacy import DistanceNoise, ResidualNoise, Selection, total_price
+from hushtable.privacy.budget import UNIT
+
+GRID_BITS = 8
+GRID = 2**GRID_BITS
+"""Estimates meet counts only after rounding to multiples of 1 / GRID."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """Noisy residuals, each with its own precision; the reply is the flat array of lifted residuals plus noise."""
+
+    sizes: tuple[int, ...]
+    sets: tuple[AttributeSet, ...]
+    precisions: tuple[Fraction, ...]
+    kind = "measure"
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the reply's integers lie."""
+        return Layout(self.sizes, self.sets)
+
+    @cached_property
+    def mechanisms(self) -> tuple[ResidualNoise, ...]:
+        """The noise of each residual."""
+        pairs = zip(self.sets, self.precisions, strict=True)
+        return tuple(ResidualNoise(tuple(self.sizes[i] for i in s), p) for s, p in pairs)
+
+    @cached_property
+    def rho(self) -> Fraction:
+        """Cost for one row."""
+        return total_price(self.mechanisms).rho
+
+    @property
+    def work(self) -> int:
+        """Cells touched."""
+        return self.layout.cells
+
+    def words(self) -> str:
+        """The request in full, as text."""
+        return f"measure {self.sets} {[str(p) for p in self.precisions]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Select:
+    """One marginal of the closure, by the exponential mechanism; the reply is its number.
+
+    The score of marginal k is ``weights[k] (|count - estimate|_1 - penalties[k])`` on the grid, its sensitivity the
+    largest weight.  ``changes`` are the centred residuals that were added to the estimates since the last selection.
+    """
+
+    changes: tuple[tuple[int, Floats], ...]
+    weights: Ints = field(repr=False)
+    penalties: Ints = field(repr=False)
+    epsilon: Fraction
+    kind = "select"
+
+    @cached_property
+    def rho(self) -> Fraction:
+        """Cost for one row."""
+        return Selection(self.epsilon).price().rho
+
+    @property
+    def work(self) -> int:
+        """Candidates looked at."""
+        return len(self.weights)
+
+    def words(self) -> str:
+        """The request as text, without the public arrays."""
+        return f"select {len(self.weights)} {self.epsilon}"
+
+
+@dataclass(frozen=True, eq=False)
+class Compare:
+    """Noisy L1 distances, on the grid, between true marginals and given tables, all with one noise variance."""
+
+    sizes: tuple[int, ...]
+    sets: tuple[AttributeSet, ...]
+    tables: Floats = field(repr=False)
+    variance: Fraction
+    kind = "compare"
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the tables' cells lie."""
+        return Layout(self.sizes, self.sets)
+
+    @cached_property
+    def rho(self) -> Fraction:
+        """Cost for one row."""
+        return DistanceNoise(len(self.sets), GRID, self.variance).price().rho
+
+    @property
+    def work(self) -> int:
+        """Cells touched."""
+        return self.layout.cells
+
+    def words(self) -> str:
+        """The request as text, without the tables."""
+        return f"compare {self.sets} {self.variance}"
+
+
+Request = Measure | Select | Compare
+Policy = Generator[Request, Any, None]
+
+
+def fingerprint(request: Request) -> str:
+    """A short hash that tells requests apart, stored with each reply."""
+    return hashlib.sha256(request.words().encode()).hexdigest()[:16]
+
+
+class Purse:
+    """What a loop may spend for one row, in exact fractions; losses are draws that a crash swallowed."""
+
+    def __init__(self, limit: Fraction) -> None:
+        self.limit = limit
+        self.spent = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        """What remains."""
+        return self.limit - self.spent
+
+    def pay(self, amount: Fraction) -> None:
+        """Spend; refuses more than is left."""
+        if amount > self.left:
+            raise BudgetError(
+                "budget.overdrawn", "A round would cost more than is left.", "Please report this."
+            )
+        self.spent += amount
+
+    def lose(self, amount: Fraction) -> None:
+        """Write off what was charged and never seen."""
+        self.spent = min(self.limit, self.spent + amount)
+
+
+def smallest_budget(sets: int) -> Fraction:
+    """The least rho at which a round of a loop over ``sets`` marginals costs one unit of the ledger."""
+    return Fraction(2 * sets, UNIT)
+
+
+def check_round_fits(rho: Fraction, sets: int, rows: int) -> None:
+    """Refuse a budget of which a single round would fall below the ledger's grid."""
+    least = smallest_budget(sets) * rows**2
+    if rho < least:
+        raise BudgetError(
+            "budget.no-round",
+            f"The budget is too small for a single round over {sets:,} marginals.",
+            f"Give at least rho={float(least):.1e}, or ask for fewer marginals.",
+        )

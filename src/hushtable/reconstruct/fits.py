@@ -1,0 +1,58 @@
+"""The ways to read tables from noisy residuals, by name.
+
+mle     unbiased and consistent; cells may be negative; what was never measured counts as zero
+maxent  nonnegative, of the noisy total, smooth where little was measured; overlapping tables agree approximately
+nonneg  nonnegative and consistent: overlapping tables agree exactly
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet, Layout
+from hushtable.planning import State
+from hushtable.reconstruct.maxent import MaxentTables, Residuals, fit_maxent, start_tables
+from hushtable.reconstruct.mle import ResidualEstimates
+from hushtable.reconstruct.nonneg import fit_nonneg
+
+RECONSTRUCTIONS = ("maxent", "mle", "nonneg")
+
+
+class Fitted(Protocol):
+    """Estimates of marginals, whatever the method."""
+
+    def estimate_all(self, layout: Layout) -> NDArray[np.float64]:
+        """All marginals of ``layout`` in one flat array."""
+        ...
+
+
+def fit_tables(method: str, estimates: ResidualEstimates, sets: Sequence[AttributeSet]) -> Fitted:
+    """Fit the tables of a closure by one of ``RECONSTRUCTIONS``."""
+    if method == "mle":
+        return estimates
+    residuals = Residuals(estimates.layout, estimates.values, estimates.precisions)
+    if method == "nonneg":
+        return fit_nonneg(residuals, sets)
+    if method == "maxent":
+        return fit_maxent(residuals, sets)
+    raise unknown_reconstruction()
+
+
+def fit_state(state: State, small: bool) -> MaxentTables:
+    """The maximum-entropy tables of a loop's public state; ``small``: one-way tables alone."""
+    residuals = Residuals(state.layout, state.values, state.precisions)
+    return (start_tables if small else fit_maxent)(residuals, state.layout.sets)
+
+
+def unknown_reconstruction() -> WorkloadError:
+    """The refusal of a name that is not in ``RECONSTRUCTIONS``."""
+    return WorkloadError(
+        "release.reconstruct",
+        "The reconstruction is not known.",
+        f"Choose one of {', '.join(RECONSTRUCTIONS)}.",
+    )
