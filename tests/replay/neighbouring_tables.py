@@ -26,7 +26,7 @@ TYPES = {"age": pa.int64(), "sex": pa.string(), "income": pa.float64(), "member"
 
 
 def declared(names: dict[str, str]) -> dict[str, Any]:
-    """The schema, with the given column names, which are the attributes' names too where they can be printed."""
+    """The schema, with the given column names, which are the attributes' names too where they may be."""
     attributes = {
         "age": {"type": "integer", "bounds": [0, 79], "width": 20, "null": "category"},
         "sex": {"type": "categorical", "values": ["F", "M"], "outside": "other"},
@@ -35,7 +35,7 @@ def declared(names: dict[str, str]) -> dict[str, Any]:
     }
     return {
         "attributes": {
-            name if name.isprintable() else key: attributes[key] | {"column": name}
+            name if name.isprintable() and name != "estimate" else key: attributes[key] | {"column": name}
             for key, name in names.items()
         }
     }

@@ -131,6 +131,7 @@ CASES = [
     ("attributes:\n  a: {type: boolean}\n  a: {type: boolean}", "schema.duplicate-key", "Line 3"),
     ("attributes:\n  a: {type: boolean, type: real}", "schema.duplicate-key", "Line 2"),
     ('attributes:\n  "a\\nb": {type: boolean}', "schema.bad-name", "printable"),
+    ("attributes:\n  upper: {type: boolean}", "schema.reserved-name", "released table"),
     ("attributes: &x {a: {type: boolean}}", "schema.yaml-feature", "Line 1.*anchor"),
     ("attributes:\n  a: *x", "schema.yaml-feature", "Line 2.*alias"),
     ("attributes:\n  <<: {a: {type: boolean}}", "schema.yaml-feature", "Line 2.*merge"),

@@ -21,6 +21,7 @@ from hushtable.kernel.sources.delimited import TextFiles
 from hushtable.kernel.sources.frames import ParquetFiles, Table
 from hushtable.kernel.sources.source import as_table, is_path_list
 from hushtable.schema import Dialect, inline
+from hushtable.schema.build import RESERVED
 
 LOOK = 1_000_000  # rows that are looked at
 MOST_CATEGORIES = 100
@@ -112,8 +113,8 @@ def _entry(profile: Profile) -> _Entry:
     name = profile.name
     if not profile.filled:
         return _Entry(name, "left out: it is empty")
-    if not name.isprintable():
-        return _Entry(repr(name), "left out: give it a printable name and this one as `column`")
+    if not name.isprintable() or name in RESERVED:
+        return _Entry(repr(name), "left out: give it another, printable name and this one as `column`")
     nulls = {"null": "category"} if profile.nulls else {}
     learnt = ("null",) if profile.nulls else ()
     entry = _guess(profile)

@@ -32,6 +32,8 @@ from hushtable.schema.fields import Fields, is_integer, is_number, key_text, sug
 
 MAX_ATTRIBUTES = 10_000
 MAX_VALUES = 1_000_000
+RESERVED = frozenset({"estimate", "std", "lower", "upper", "measured"})
+"""Columns that every released table has beside its attributes."""
 
 _COMMON = ("type", "column", "null", "outside", "label", "description")
 _BINNED = ("bounds", "width", "bins", "cuts")
@@ -103,6 +105,13 @@ def _attribute_name(document: Document, key: Any) -> str:
             "schema.bad-name",
             f"{f'Line {line}: ' if line else ''}an attribute's name must be printable text.",
             "Name the attribute freely and give the file's name in `column:`.",
+        )
+    if name in RESERVED:
+        line = document.line(("attributes", name))
+        raise SchemaError(
+            "schema.reserved-name",
+            f"{f'Line {line}: ' if line else ''}{name!r} is a column of every released table.",
+            f"Give the attribute another name and write `column: {name}` in it.",
         )
     return name
 
