@@ -55,7 +55,7 @@ from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_state, unknown_reconstruction
 from hushtable.reconstruct.transcript import pooled_answers
 from hushtable.release import Plan, Release, history_frame, privacy_card
-from hushtable.release.choice import Choice
+from hushtable.release.choice import Choice, find_choice, first_note
 from hushtable.release.choosing import Desk, resume_choice, start_choice
 from hushtable.schema import Schema
 
@@ -222,9 +222,7 @@ class Session:
         order=2)]``.  ``budget`` is the price of each option that has no noise of its own, and the most that any may
         cost.  The dearest option is held until ``choice.finish(option)`` or ``choice.abandon()``.
         """
-        return start_choice(
-            self._desk, options, budget=budget, request=request, memory=memory_limit(memory)
-        )
+        return start_choice(self._desk, options, budget=budget, request=request, memory=memory_limit(memory))
 
     def choice(self, choice: str) -> Choice:
         """A choice that was begun earlier, by its id."""
@@ -312,6 +310,17 @@ def budget_to_reach(
     resolved = workload.resolve(schema)
     rows = schema.max_rows_per_person
     return budget_for(resolved, dict(target), alpha=alpha, strategy=strategy, objective=objective, rows=rows)
+
+
+def open_choice(ledger: str | PathLike[str], choice: str, *, data: Any = None) -> Choice:
+    """A choice from its ledger and id alone: the ledger knows its schema and where its data were."""
+    note = first_note(find_choice(Ledger.open(ledger), choice))
+    place = note.get("data") if data is None else data
+    if place is None:
+        raise LedgerError(
+            "choose.no-data", "The ledger does not know where the data of this choice are.", "Give --data."
+        )
+    return Session.open(place, schema=Schema.loads(note["schema_yaml"]), ledger=ledger).choice(choice)
 
 
 def draft(data: Any) -> str:

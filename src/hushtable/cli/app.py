@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from hushtable.cli import demo, init, ledger, plan, release, table
+from hushtable.cli import choose, demo, init, ledger, plan, release, table
 from hushtable.cli.output import note, say, show_error
 from hushtable.errors import HushtableError, RefusedError, UsageError
 
@@ -30,6 +30,7 @@ app.command("init", epilog=init.EXAMPLE)(init.init)
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("release", epilog=release.EXAMPLE)(release.release)
 app.command("table", epilog=table.EXAMPLE)(table.table)
+app.add_typer(choose.app, name="choose")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 

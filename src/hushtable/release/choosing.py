@@ -17,6 +17,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from hushtable.errors import BundleError, WorkloadError
 from hushtable.ledger import Ledger, Unit
 from hushtable.ledger.amounts import decimal
@@ -24,6 +26,8 @@ from hushtable.linear import (
     LinearGaussian,
     MarginalMechanism,
     Mechanism,
+    bucket_table,
+    buckets,
     ladder,
     marginals,
     read_written,
@@ -120,8 +124,34 @@ def read_plan(note: dict[str, Any]) -> ChoicePlan:
 
 
 def option_from_file(schema: Schema, path: str | PathLike[str]) -> Mechanism:
-    """An option from a YAML workload: its marginals with equal independent noise, scaled to the budget later."""
-    return marginals(schema, sets=Workload.load(Path(path)).marginals)
+    """An option from a YAML file, with equal independent noise that is scaled to the budget later.
+
+    Either a workload (a list of marginals), or ``buckets:`` with, for each attribute of one table, the positions of
+    the categories at which a new bucket starts, or ``all``.
+    """
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content = None
+    if not isinstance(content, dict) or "buckets" not in content:
+        return marginals(schema, sets=Workload.load(Path(path)).marginals)
+    wanted = content["buckets"]
+    if set(content) != {"buckets"} or not isinstance(wanted, dict) or not all(map(_is_cuts, wanted.values())):
+        raise WorkloadError(
+            "choose.option-file",
+            f"{Path(path).name} is neither a workload nor buckets of one table.",
+            "Write for example  buckets: {age: [18, 45, 65], sex: all}.",
+        )
+    axes = dict(zip(schema.axes(wanted), wanted.values(), strict=True))
+    return bucket_table([_buckets(n, axes.get(i, [])) for i, n in enumerate(schema.sizes)])
+
+
+def _is_cuts(value: Any) -> bool:
+    return value == "all" or (isinstance(value, list) and all(type(c) is int for c in value))
+
+
+def _buckets(size: int, cuts: Any) -> tuple[int, ...]:
+    return buckets(size, range(1, size) if cuts == "all" else cuts)
 
 
 def option_text(option: Mechanism, names: Sequence[str]) -> str:

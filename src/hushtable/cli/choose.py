@@ -1,0 +1,328 @@
+"""``hush choose``: release what several analyses share, then take one of them, or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, Memory, SchemaFile, Spender
+from hushtable.cli.output import emit, grid, progress, say
+from hushtable.errors import UsageError
+from hushtable.ledger import Ledger
+from hushtable.ledger.amounts import decimal, text
+from hushtable.linear import Mechanism, marginals
+from hushtable.privacy import Budget
+from hushtable.release import check_free
+from hushtable.release.choice import Choice, abandon_choice
+from hushtable.release.choosing import option_from_file, option_text
+from hushtable.schema import Schema
+from hushtable.session import Session, open_choice
+
+START = "start"
+EXAMPLE = (
+    "Example: hush choose people.csv --schema people.yaml --ledger people.ledger "
+    '--orders 1 2 --budget "rho=0.1" --snr 0.5:5'
+)
+RATIOS = (1.0, 3.0, 5.0, 10.0)
+
+
+class DefaultStart(TyperGroup):
+    """`hush choose DATA ...` starts a choice; `--orders 1 2` and `--options A.yaml B.yaml` take several values."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        rest = _spread(args)
+        if rest and rest[0] not in self.commands and rest[0] not in ("-h", "--help"):
+            rest.insert(0, START)
+        return super().parse_args(ctx, rest)
+
+
+def _spread(arguments: list[str]) -> list[str]:
+    """Repeat a flag before each of the values that follow it."""
+    result: list[str] = []
+    flag = ""
+    for word in arguments:
+        several = word.isdigit() if flag == "--orders" else word.endswith((".yaml", ".yml"))
+        if word.startswith("-"):
+            flag = word if word in ("--orders", "--options") else ""
+        elif flag and several and result[-1] != flag:
+            result.append(flag)
+        elif not several:
+            flag = ""
+        result.append(word)
+    return result
+
+
+app = typer.Typer(
+    cls=DefaultStart,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Release what several analyses share, look, then take one of them and pay exactly its price. "
+    "`hush choose DATA ...` starts a choice.",
+    epilog=EXAMPLE,
+    no_args_is_help=True,
+)
+ChoiceId = Annotated[str, typer.Option("--choice", "-c", help="Id of the choice.", metavar="ID")]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")
+]
+Snr = Annotated[
+    str | None,
+    typer.Option(
+        "--snr",
+        help="Rule X:Y: go finer while a share X of the cells has a ratio of count to noise of at least Y.",
+        metavar="X:Y",
+    ),
+]
+Where = Annotated[
+    str | None, typer.Option("--data", help="The data, if they have moved since.", metavar="DATA")
+]
+
+
+@app.command(START, epilog=EXAMPLE)
+def start(
+    data: Data,
+    schema: SchemaFile,
+    ledger: LedgerFile,
+    budget: BudgetText,
+    orders: Annotated[
+        list[int] | None,
+        typer.Option("--orders", help="An option for each: all tables of K attributes.", metavar="K ..."),
+    ] = None,
+    options: Annotated[
+        list[Path] | None,
+        typer.Option("--options", help="An option for each workload file.", metavar="FILE ..."),
+    ] = None,
+    snr: Snr = None,
+    rule: Annotated[
+        str, typer.Option("--rule", help="How --snr judges: point or three-sigma.", metavar="RULE")
+    ] = "point",
+    stop_early: Annotated[
+        bool, typer.Option("--stop-early", help="Take nothing when even the first option is too weak.")
+    ] = False,
+    out: Out = None,
+    spender: Spender = None,
+    request: Annotated[
+        str | None,
+        typer.Option("--request", help="Id for this choice; repeating it spends nothing.", metavar="ID"),
+    ] = None,
+    memory: Memory = None,
+    json: Json = False,
+) -> None:
+    """Release what the options have in common and hold the price of the dearest.
+
+    Options go from coarse to fine.  With --snr a rule decides; with --out as well, the option is taken and written.
+    """
+    if out is not None:
+        check_free(out)
+    wanted, judged = None if snr is None else _rule(snr), _checked(rule)
+    price = Budget.parse(budget)
+    declared = Schema.load(schema)
+    offered = _options(declared, orders, options)
+    session = Session.open(data, schema=declared, ledger=ledger, spender=spender)
+    with progress(quiet=json) as steps:
+        steps("measuring what the options share", 0, 2)
+        choice = session.choose(offered, budget=price, request=request, memory=memory)
+        decision = None
+        if wanted is not None and choice.state == "open":
+            share, ratio = wanted
+            decision = choice.decide(share=share, ratio=ratio, rule=judged, stop_early=stop_early)
+            steps("taking the option", 1, 2)
+            if decision is not None and out is not None:
+                choice.finish(decision).save(out)
+            elif decision is None:
+                choice.abandon()
+    _report(choice, ledger, decision, wanted, str(session.remaining), as_json=json)
+
+
+@app.command(epilog="Example: hush choose finish --ledger people.ledger --choice ID --option 1 --out out")
+def finish(
+    ledger: LedgerFile,
+    choice: ChoiceId,
+    option: Annotated[int, typer.Option("--option", help="Number of the option, from 0.", metavar="I")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")],
+    data: Where = None,
+    json: Json = False,
+) -> None:
+    """Take an option: measure what is missing of it, pay the difference, free the rest, write the tables."""
+    check_free(out)
+    opened = open_choice(ledger, choice, data=data)
+    with progress(quiet=json) as steps:
+        steps("measuring", 0, 2)
+        made = opened.finish(option)
+        steps("writing tables", 1, 2)
+        made.save(out)
+    _report_taken(opened, ledger, out, as_json=json)
+
+
+@app.command(epilog="Example: hush choose abandon --ledger people.ledger --choice ID")
+def abandon(ledger: LedgerFile, choice: ChoiceId, json: Json = False) -> None:
+    """Take no option: what was measured stays spent, the rest is free again."""
+    account = Ledger.open(ledger)
+    settled = abandon_choice(account, choice)
+    spent, left = text(settled.drawn), text(account.remaining())
+    if json:
+        emit(
+            {"choice": choice, "state": "abandoned", "spent": spent, "remaining": left, "head": account.head}
+        )
+    else:
+        say(f"Abandoned {choice}: {spent} stays spent, {left} remains.", f"head {account.head}")
+
+
+@app.command(epilog="Example: hush choose show --ledger people.ledger --choice ID")
+def show(
+    ledger: LedgerFile, choice: ChoiceId, out: Out = None, data: Where = None, json: Json = False
+) -> None:
+    """How a choice stands; with --out, write again what was taken, or what the options share.  Spends nothing."""
+    opened = open_choice(ledger, choice, data=data)
+    if out is not None:
+        (opened.result() if opened.state == "finished" else opened.common).save(out)
+    _report(opened, ledger, None, None, text(Ledger.open(ledger).remaining()), as_json=json)
+
+
+def _options(schema: Schema, orders: list[int] | None, files: list[Path] | None) -> list[Mechanism]:
+    if bool(orders) == bool(files):
+        raise UsageError(
+            "usage.options",
+            "Give either --orders or --options.",
+            "Type --orders 1 2 to choose between single attributes and pairs.",
+        )
+    if orders:
+        return [marginals(schema, order=k) for k in orders]
+    return [option_from_file(schema, file) for file in files or []]
+
+
+def _rule(written: str) -> tuple[float, float]:
+    share, colon, ratio = written.partition(":")
+    try:
+        pair = (float(share), float(ratio))
+    except ValueError:
+        pair = (0.0, 0.0)
+    if not colon or not 0 < pair[0] <= 1 or not 0 < pair[1] < float("inf"):
+        raise UsageError(
+            "usage.snr",
+            "The value of --snr is not a share and a ratio.",
+            "Type --snr 0.5:5 for half of the cells at a ratio of 5.",
+        )
+    return pair
+
+
+def _checked(rule: str) -> Any:
+    if rule not in ("point", "three-sigma"):
+        raise UsageError("usage.rule", "The value of --rule is not known.", "Type point or three-sigma.")
+    return rule
+
+
+def _shares(choice: Choice, ratios: tuple[float, ...]) -> list[dict[str, Any]]:
+    """For every open option, the shares of primary cells that reach each ratio."""
+    found: list[dict[str, Any]] = []
+    for k in range(choice.stage, len(choice.options)):
+        signal = choice.signal(k)
+        found.append(
+            {
+                "option": k,
+                "what": option_text(choice.options[k], choice.schema.names),
+                "rho": decimal(choice.cost(k).rho),
+                "usual_way_rho": decimal(choice.usual_way(k).rho),
+                "share_reaching": {f"{r:g}": signal.share(r) for r in ratios},
+                "share_reaching_surely": {f"{r:g}": signal.share(r, bound="lower") for r in ratios},
+            }
+        )
+    return found
+
+
+def _report(
+    choice: Choice,
+    ledger: Path,
+    decision: int | None,
+    rule: tuple[float, float] | None,
+    remaining: str,
+    *,
+    as_json: bool,
+) -> None:
+    ratios = RATIOS if rule is None else tuple(sorted({*RATIOS, rule[1]}))
+    rows = _shares(choice, ratios)
+    if as_json:
+        emit(
+            {
+                "choice": choice.id,
+                "state": choice.state,
+                "stage": choice.stage,
+                "decision": decision,
+                "taken": choice.taken,
+                "charged_rho": decimal(choice.charged.rho),
+                "held_rho": decimal(choice.held.rho),
+                "remaining": remaining,
+                "options": rows,
+                "notes": choice.notes,
+                "card": choice.common.card if choice.taken is None else choice.result().card,
+            }
+        )
+        return
+    say(
+        f"Choice {choice.id} between {len(choice.options)} options, {choice.state}",
+        f"  charged    rho={decimal(choice.charged.rho)} per person, held rho={decimal(choice.held.rho)}",
+        f"  unit       {choice.common.card['unit']['person']}",
+        f"  remaining  {remaining}",
+        *(f"  note       {n}" for n in choice.notes),
+        "",
+        "Share of the primary cells whose count is at least R times the noise that an option adds:",
+    )
+    grid(
+        ["option", "price", "usual way", *(f"R={r:g}" for r in ratios)],
+        [
+            [
+                f"{r['option']}: {r['what']}",
+                f"rho={r['rho']}",
+                f"rho={r['usual_way_rho']}",
+                *(f"{v:.0%}" for v in r["share_reaching"].values()),
+            ]
+            for r in rows
+        ],
+        right=[f"R={r:g}" for r in ratios],
+    )
+    say("", *_next(choice, ledger, decision, rule is not None))
+
+
+def _next(choice: Choice, ledger: Path, decision: int | None, ruled: bool) -> list[str]:
+    """What the reader can do now."""
+    if choice.state == "finished":
+        return [f"Option {choice.taken} was taken."]
+    if choice.state == "abandoned":
+        return ["No option was taken; the rest of the budget is free again."]
+    flags = f"--ledger {ledger} --choice {choice.id}"
+    said = [f"The rule says option {decision}."] if ruled else []
+    option = decision if decision is not None else len(choice.options) - 1
+    return [
+        *said,
+        f"  hush choose finish {flags} --option {option} --out DIR",
+        f"  hush choose abandon {flags}",
+        "Until then the dearest option counts as spent.",
+    ]
+
+
+def _report_taken(choice: Choice, ledger: Path, out: Path, *, as_json: bool) -> None:
+    card = choice.result().card
+    remaining = text(Ledger.open(ledger).remaining())
+    if as_json:
+        emit(
+            {
+                "out": str(out),
+                "choice": choice.id,
+                "option": choice.taken,
+                "remaining": remaining,
+                "card": card,
+            }
+        )
+        return
+    made = card["choice"]
+    say(
+        f"Took option {choice.taken} of {choice.id}, written to {out}",
+        f"  charged    rho={card['charged']['rho']} per person",
+        f"  unit       {card['unit']['person']}",
+        f"  saved      rho={made['saved_rho']}: measuring first would have needed rho={made['usual_way_rho']}",
+        f"  remaining  {remaining}",
+        f"  head       {card['ledger']['head']}",
+    )
