@@ -34,7 +34,9 @@ WorkloadFile = Annotated[
         "--workload", "-w", help="YAML list of marginals, each a list of attributes.", metavar="FILE"
     ),
 ]
-Strategy = Annotated[str, typer.Option("--strategy", help="residual-planner or identity.", metavar="NAME")]
+Strategy = Annotated[
+    str, typer.Option("--strategy", help="auto, aim, residual-planner or identity.", metavar="NAME")
+]
 Objective = Annotated[
     str,
     typer.Option(

@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 from typing import Annotated, Any
 
+import polars as pl
 import typer
 
 from hushtable.cli.options import (
@@ -22,8 +23,9 @@ from hushtable.cli.options import (
     Strategy,
     WorkloadFile,
 )
-from hushtable.cli.output import emit, progress, say
+from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.workloads import workload_from
+from hushtable.errors import BundleError, UsageError
 from hushtable.privacy import Budget
 from hushtable.release import Release, check_free
 from hushtable.schema import Schema
@@ -35,16 +37,26 @@ EXAMPLE = (
 )
 
 
+MOST_ROUNDS = 60
+
+
 def release(
     data: Data,
     schema: SchemaFile,
     ledger: LedgerFile,
     budget: BudgetText,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")
+    ] = None,
     order: Order = None,
     workload: WorkloadFile = None,
-    strategy: Strategy = "residual-planner",
-    reconstruct: Annotated[str | None, typer.Option("--reconstruct", help="mle.", metavar="NAME")] = None,
+    strategy: Strategy = "auto",
+    reconstruct: Annotated[
+        str | None,
+        typer.Option(
+            "--reconstruct", help="maxent (default of auto), mle (of all others) or nonneg.", metavar="NAME"
+        ),
+    ] = None,
     objective: Objective = "sum_variance",
     spender: Spender = None,
     request: Annotated[
@@ -56,13 +68,23 @@ def release(
         typer.Option("--head", help="A published head that the ledger must contain.", metavar="HASH"),
     ] = None,
     memory: Memory = None,
+    time: Annotated[
+        str | None,
+        typer.Option("--time", help='Stop by counted work that takes about "90s" or "5min".', metavar="T"),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", help="Go on with the interrupted release to this folder.", metavar="DIR"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Publish noisy tables with an error bar on every number.
 
-    If the command is interrupted, repeat it as it was: what was paid for is not paid for again.
+    If the command is interrupted, repeat it as it was, or with --resume instead of --out: what was paid for is not
+    paid for again.
     """
-    pending = _Pending(out)
+    folder = _folder(out, resume)
+    pending = _Pending(folder, data, must_exist=resume is not None)
     spent = Budget.parse(budget)
     declared = Schema.load(schema)
     asked = workload_from(declared, order, workload)
@@ -77,29 +99,58 @@ def release(
             objective=objective,
             request=name,
             memory=memory,
+            time=time,
             progress=steps,
         )
         steps("writing tables", 3, 4)
-        made.save(out)
+        made.save(folder)
     pending.done()
-    _report(made, out, str(opened.remaining), as_json=json)
+    _report(made, folder, str(opened.remaining), as_json=json)
+
+
+def _folder(out: Path | None, resume: Path | None) -> Path:
+    folder = resume if out is None else out
+    if folder is None or (out is not None and resume is not None):
+        raise UsageError("usage.out", "Give either --out or --resume.", "Type --out DIR for a new release.")
+    return folder
 
 
 class _Pending:
-    """The request id of an unfinished release, kept beside its folder so that repeating the command resumes it."""
+    """The request id of an unfinished release, kept beside its folder so that repeating the command resumes it.
 
-    def __init__(self, out: Path) -> None:
+    The name of the data is kept with it: going on with other data is refused.
+    """
+
+    def __init__(self, out: Path, data: str, *, must_exist: bool) -> None:
         check_free(out)
         self._file = out.absolute().with_name(f".{out.absolute().name}.request")
+        self._data = data
+        self._request: str | None = None
+        try:
+            kept = json_text.loads(self._file.read_text(encoding="utf-8"))
+            self._request, known = str(kept["request"]), kept.get("data", data)
+        except (OSError, ValueError, KeyError, TypeError):
+            known = data
+        if self._request is None and must_exist:
+            raise BundleError(
+                "bundle.nothing-to-resume",
+                f"No interrupted release to {out} is known.",
+                "Begin it with --out, or correct the folder.",
+            )
+        if known != data:
+            raise BundleError(
+                "bundle.other-data",
+                f"The interrupted release to {out} was begun with other data.",
+                "Name the same data again, or give --out another folder.",
+            )
 
     def request(self) -> str:
         """The id of the interrupted release, or a new one that is written down before anything is spent."""
-        try:
-            return str(json_text.loads(self._file.read_text(encoding="utf-8"))["request"])
-        except (OSError, ValueError, KeyError, TypeError):
-            name = uuid.uuid4().hex
-            self._file.write_text(json_text.dumps({"request": name}), encoding="utf-8")
-            return name
+        if self._request is None:
+            self._request = uuid.uuid4().hex
+            note = json_text.dumps({"request": self._request, "data": self._data})
+            self._file.write_text(note, encoding="utf-8")
+        return self._request
 
     def done(self) -> None:
         """Forget the id: the next release is a new spend."""
@@ -112,17 +163,38 @@ def _report(made: Release, out: Path, remaining: str, *, as_json: bool) -> None:
         emit({"out": str(out), "remaining": remaining, "card": card, "accuracy": made.accuracy().to_dicts()})
         return
     plan, entry = card["plan"], card["ledger"]
-    worst = made.accuracy().sort("half_width").tail(1).to_dicts()[0]
+    known = made.accuracy().drop_nulls("half_width").sort("half_width")
+    partly = made.accuracy().filter(pl.col("measured") != "fully").height
+    widest = known.tail(1).to_dicts()
+    _print_rounds(made)
     guarantees = ", ".join(f"epsilon {e:.4g} at delta {d}" for d, e in card["epsilon_by_delta"].items())
     say(
         f"Released {plan['marginals']:,} tables, {plan['cells']:,} cells, to {out}",
         f"  charged    {_amount(card)} per person ({guarantees})",
         f"  unit       {card['unit']['person']}",
-        f"  widest     {worst['marginal']}: 95% of cells within ± {worst['half_width']:,.1f}",
+        *(f"  widest     {w['marginal']}: 95% of cells within ± {w['half_width']:,.1f}" for w in widest),
+        *([f"  modelled   {partly:,} tables: bounds are guaranteed, estimates are not"] if partly else []),
         f"  remaining  {remaining}",
         f"  request    {entry['request']}",
         f"  head       {entry['head']}",
     )
+
+
+def _print_rounds(made: Release) -> None:
+    """The rounds of an adaptive release: what was asked, the noise, the share of the budget."""
+    if made.history is None:
+        return
+    rows = made.history.head(MOST_ROUNDS).to_dicts()
+    grid(
+        ("round", "question", "marginal", "noise", "budget"),
+        [
+            (str(r["round"]), r["action"], r["marginal"] or "", f"{r['sigma']:,.1f}", f"{r['share']:.2%}")
+            for r in rows
+        ],
+        right=("round", "noise", "budget"),
+    )
+    if made.history.height > MOST_ROUNDS:
+        say(f"  and {made.history.height - MOST_ROUNDS:,} more rounds in history.parquet")
 
 
 def _amount(card: dict[str, Any]) -> str:
