@@ -1,7 +1,22 @@
 """Nonnegative records from released answers, and what they cost: fits, bounds, rounding and generation."""
 
+from hushtable.microdata.bounds import TradeOff, hard_table, lower_bound, trade_off, upper_bound
 from hushtable.microdata.fits import METHODS, Fit, fit
 from hushtable.microdata.measurement import Measurement
 from hushtable.microdata.noise import Noise
+from hushtable.microdata.rounding import Rounded, round_table
 
-__all__ = ["METHODS", "Fit", "Measurement", "Noise", "fit"]
+__all__ = [
+    "METHODS",
+    "Fit",
+    "Measurement",
+    "Noise",
+    "Rounded",
+    "TradeOff",
+    "fit",
+    "hard_table",
+    "lower_bound",
+    "round_table",
+    "trade_off",
+    "upper_bound",
+]

@@ -1,0 +1,202 @@
+"""The uncertainty principle: what nonnegative records can promise for d disjoint counts and for their sum.
+
+Theorem 3 of uncertainty-principle-microdata bounds from below, Theorem 4 from above.  ``point_error`` is the largest
+expected squared error C^2 of a count, ``sum_error`` the expected squared error D^2 of their sum, both over all tables.
+In the zCDP bound mutual information is taken in nats throughout; the printed proof compares nats with bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, inf, log, pi, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+
+from hushtable.errors import BudgetError, WorkloadError
+
+Floats = NDArray[np.float64]
+
+
+def lower_bound(
+    *,
+    d: int,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    sum_error: float | None = None,
+    point_error: float | None = None,
+) -> float:
+    """The least error of one kind that any private mechanism with nonnegative records must admit.
+
+    With ``sum_error`` the least ``point_error``, with ``point_error`` the least ``sum_error``; the theorem's k is
+    chosen best.  Squared errors in and out; 0 where the theorem says nothing.
+    """
+    least_sum = _least_sum(_cells(d), *_privacy(epsilon, delta, rho))
+    if _one_error(sum_error, point_error) == "point":
+        return least_sum(sqrt(point_error or 0.0)) ** 2
+    wanted = sqrt(sum_error or 0.0)
+    if least_sum(0.0) <= wanted:
+        return 0.0
+    unit = 1.0 / epsilon if epsilon is not None else 1.0 / sqrt(rho or 1.0)
+    most = unit
+    while least_sum(most) > wanted:
+        most *= 2.0
+    least = 0.0
+    for _ in range(60):
+        middle = 0.5 * (least + most)
+        least, most = (middle, most) if least_sum(middle) > wanted else (least, middle)
+    return least**2
+
+
+def upper_bound(
+    *,
+    d: int,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    sum_error: float | None = None,
+    point_error: float | None = None,
+) -> float:
+    """The error of one kind that a mechanism of Theorem 4 guarantees when the other kind may be at most what is given.
+
+    The sum-accurate mechanism divides its budget between sum and counts so as to use the allowance; the point-accurate
+    one measures counts only.  Infinite where neither meets the allowance.  Squared errors in and out.
+    """
+    d = _cells(d)
+    promises = _promises(d, *_privacy(epsilon, delta, rho))
+    if _one_error(sum_error, point_error) == "sum":
+        allowed = (point for point, total in promises if total <= (sum_error or 0.0) * (1 + 1e-12))
+    else:
+        allowed = (total for point, total in promises if point <= (point_error or 0.0) * (1 + 1e-12))
+    return min(allowed, default=inf)
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOff:
+    """For each allowed error of the sum, what the worst count must have at least and can be promised at most."""
+
+    sum_error: Floats
+    least_point_error: Floats
+    promised_point_error: Floats
+
+
+def trade_off(
+    sum_errors: ArrayLike,
+    *,
+    d: int,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+) -> TradeOff:
+    """The curve between the two errors; put a release's own errors beside it to see where it stands."""
+    given = np.asarray(sum_errors, np.float64).ravel()
+    budget = {"d": d, "epsilon": epsilon, "delta": delta, "rho": rho}
+    least = [lower_bound(**budget, sum_error=float(e)) for e in given]
+    promised = [upper_bound(**budget, sum_error=float(e)) for e in given]
+    return TradeOff(given, np.array(least), np.array(promised))
+
+
+def hard_table(d: int, *, epsilon: float) -> Floats:
+    """A table on which the principle bites: one count of log(d)/epsilon, the others 0 (Remark 2)."""
+    table = np.zeros(_cells(d))
+    table[0] = round(log(d) / epsilon)
+    return table
+
+
+def _least_sum(d: int, epsilon: float, delta: float, rho: float) -> Callable[[float], float]:
+    """D as a function of C: the largest over k of what the theorem's inequality, solved for D, gives."""
+
+    def from_k(k: float, c: float) -> float:
+        if rho > 0.0:
+            spent = rho * (4.0 * c + 2.0 * k) ** 2
+            return 0.5 * (k * exp(min(700.0, 0.25 * log(d - 1) - log(2.0) - spent)) - 4.0 * c - k)
+        decay = exp(-min(700.0, 2.0 * epsilon * (2.0 * c + k)))
+        return 0.5 * (k * (d - 1) * (0.25 * decay - delta / epsilon) - 4.0 * c - k)
+
+    scale = 1.0 / epsilon if rho == 0.0 else 1.0 / sqrt(rho)
+
+    def least(c: float) -> float:
+        if d < 3:
+            return 0.0
+        best = minimize_scalar(
+            lambda t: -from_k(scale * exp(t), c),
+            bounds=(-12.0, 3.0),
+            method="bounded",
+            options={"xatol": 1e-12},
+        )
+        return max(0.0, -float(best.fun))
+
+    return least
+
+
+def _promises(d: int, epsilon: float, delta: float, rho: float) -> list[tuple[float, float]]:
+    """(point error, sum error) pairs that the mechanisms of Theorem 4 guarantee, over a fine grid of splits."""
+    shares = np.concatenate([[0.5], np.geomspace(1e-4, 0.5, 400), 1.0 - np.geomspace(1e-4, 0.5, 400)])
+    if rho > 0.0:
+        found = [(0.5 / rho, 0.5 * d**2 / rho)]
+        for share in shares:
+            total, single = 0.5 / (share * rho), 0.5 / ((1.0 - share) * rho)
+            found.append((_spread(total, sqrt(total), *_gaussian_largest(d, sqrt(single))), total))
+        return found
+    found = [(2.0 / epsilon**2, 2.0 * d**2 / epsilon**2)]
+    for share in shares:
+        one, other = 1.0 / (share * epsilon), 1.0 / ((1.0 - share) * epsilon)
+        found.append((_spread(2.0 * one**2, one, *_laplace_largest(d, other)), 2.0 * one**2))
+    if delta > 0.0:
+        bound = 2.0 / epsilon * log(4.0 / delta) + 1.0
+        total = 8.0 / epsilon**2
+        found.append((_spread(total, 2.0 / epsilon, bound, bound**2), total))
+    return found
+
+
+def _spread(square: float, absolute: float, largest: float, largest_square: float) -> float:
+    """Equation 6: E z*^2 + 4 E|z*| E max|z| + 4 E max z^2."""
+    return square + 4.0 * absolute * largest + 4.0 * largest_square
+
+
+def _laplace_largest(d: int, scale: float) -> tuple[float, float]:
+    """Lemma 1: bounds on E max |z| and E max z^2 of d Laplace variables."""
+    return scale * (log(d) + 1.0), scale**2 * (log(d) ** 2 + 2.0 * log(d) + 2.0)
+
+
+def _gaussian_largest(d: int, sigma: float) -> tuple[float, float]:
+    """Lemma 1 for d normal variables."""
+    if d == 1:
+        return sigma, sigma**2
+    height = sqrt(2.0 * log(d))
+    tail = 4.0 / sqrt(2.0 * pi)
+    return sigma * (height + tail / height**2), sigma**2 * (height**2 + tail / height)
+
+
+def _privacy(epsilon: float | None, delta: float | None, rho: float | None) -> tuple[float, float, float]:
+    wrong = (
+        (epsilon is None) == (rho is None)
+        or (rho is not None and delta is not None)
+        or not all(v is None or 0.0 < v < inf for v in (epsilon, rho))
+        or not (delta is None or 0.0 <= delta < 1.0)
+    )
+    if wrong:
+        raise BudgetError(
+            "microdata.budget",
+            "The privacy of the bound cannot be read.",
+            "Give epsilon, epsilon and delta, or rho.",
+        )
+    return epsilon or 0.0, delta or 0.0, rho or 0.0
+
+
+def _one_error(sum_error: float | None, point_error: float | None) -> str:
+    given = [e for e in (sum_error, point_error) if e is not None]
+    if len(given) != 1 or not given[0] >= 0.0:
+        raise WorkloadError(
+            "microdata.error", "Exactly one squared error must be given.", "Give sum_error or point_error."
+        )
+    return "sum" if sum_error is not None else "point"
+
+
+def _cells(d: int) -> int:
+    if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
+        raise WorkloadError("microdata.cells", "d must be a whole number of at least 1.", "Give d=100.")
+    return int(d)
