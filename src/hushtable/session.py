@@ -57,6 +57,7 @@ from hushtable.reconstruct.transcript import pooled_answers
 from hushtable.release import Plan, Release, history_frame, privacy_card
 from hushtable.release.choice import Choice, find_choice, first_note
 from hushtable.release.choosing import Desk, resume_choice, start_choice
+from hushtable.release.reuse import earlier_answers, record_nothing, reusable_strategy
 from hushtable.schema import Schema
 
 ADAPTIVE = ("auto", "aim")
@@ -159,26 +160,51 @@ class Session:
         request: str | None = None,
         memory: str | int | None = None,
         time: str | float | None = None,
+        reuse: bool = False,
         progress: Any = None,
     ) -> Release:
         """Measure a workload, charge it, and return tables with error bars.
 
         ``request`` names this spend: calling again with the same name returns what was stored and spends nothing; an
         adaptive release that was interrupted goes on after its last stored round.  Without one every call is a new
-        spend.  ``reconstruct`` is maxent (the default of auto), mle (of all others) or nonneg.
+        spend.  ``reconstruct`` is maxent (the default of auto), mle (of all others) or nonneg.  With ``reuse``, what
+        earlier releases in this ledger answer is not bought again: the tables are at least as exact as ``budget`` makes
+        them, and only the difference is charged (auto then plans like residual-planner).
         """
+        strategy = reusable_strategy(strategy) if reuse else strategy
         method = check_reconstruction(reconstruct, strategy)
         plan = self.plan(workload, budget=budget, strategy=strategy, objective=objective, time=time)
         if isinstance(plan.noise, AdaptivePlan):
             return self._release_adaptively(plan, plan.noise, method, request, memory, progress or _silent)
         check_memory(plan.workload, memory=memory_limit(memory))
         name = request or uuid.uuid4().hex
+        if reuse:
+            return self._release_difference(plan, method, request, name, progress or _silent)
         spend = Spend(plan.cost, "release", _detail(self.schema, plan), name, self.spender)
         payload = self._stored(spend) if request is not None else None
         if payload is None:
             self.ledger.require_room(plan.cost, self.spender)
             payload = measure_batch(self._source, plan.noise, self.ledger, spend, progress or _silent)
         return self._released(plan, name, Answers.from_bytes(payload), method)
+
+    def _release_difference(
+        self, plan: Plan, method: str, request: str | None, name: str, progress: Any
+    ) -> Release:
+        """Measure what earlier releases in this ledger do not answer, and combine old and new."""
+        repeated = None if request is None else self.ledger.find(request)
+        before = None if repeated is None else repeated.reservation.number
+        earlier = earlier_answers(self.ledger, self.schema, plan.workload.closure, before=before)
+        less = earlier.lessen(plan, self.ledger.kind)
+        detail = {**_detail(self.schema, plan), "reuse": earlier.digest}
+        spend = Spend(less.cost, "release", detail, name, self.spender)
+        payload = self._stored(spend) if request is not None else None
+        if payload is None and not less.noise.layout.sets:
+            payload = record_nothing(self.ledger, name, self.spender, detail, less)
+        elif payload is None:
+            self.ledger.require_room(less.cost, self.spender)
+            payload = measure_batch(self._source, less.noise, self.ledger, spend, progress)
+        answers = earlier.pooled(Answers.from_bytes(payload))
+        return self._released(less, name, answers, method, reused=earlier.card(plan, less))
 
     def _release_adaptively(
         self,
@@ -250,7 +276,13 @@ class Session:
         return payload
 
     def _released(
-        self, plan: Plan, request: str, answers: Answers, method: str, history: DataFrame | None = None
+        self,
+        plan: Plan,
+        request: str,
+        answers: Answers,
+        method: str,
+        history: DataFrame | None = None,
+        reused: dict[str, Any] | None = None,
     ) -> Release:
         found = self.ledger.find(request)
         if found is None:
@@ -262,6 +294,7 @@ class Session:
             "budget": str(plan.budget),
             "plan": plan.description,
             "reconstruct": method,
+            **({} if reused is None else {"reuse": reused}),
             "ledger": {
                 "name": self.ledger.name,
                 "entry": found.reservation.number,

@@ -166,7 +166,7 @@ class _Account:
     def keep(self, request: Request, values: Ints) -> None:
         """Count a draw as used and hold its reply until it is stored."""
         self.used += request.rho
-        self._replies.append(Reply(fingerprint(request), values))
+        self._replies.append(Reply.to(request, values))
 
     def store(self) -> None:
         """Store what the current charge has paid for so far; the next draw needs a new charge."""

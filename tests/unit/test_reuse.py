@@ -1,0 +1,163 @@
+"""Releases that build on earlier ones: what is charged, how exact the tables are, and what counts as known."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable import linear
+from hushtable.errors import WorkloadError
+from hushtable.marginals import Layout, closure
+from hushtable.privacy import Cost
+from hushtable.reconstruct import Answers, from_answers
+from hushtable.release.reuse import as_residuals, earlier_answers
+
+UNIT = 10**12
+
+
+@pytest.fixture
+def session(tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame) -> ht.Session:
+    return ht.Session.open(small_frame, schema=small_schema, ledger=tmp_path / "t.ledger", budget=ht.ZCDP(5))
+
+
+def pairs(session: ht.Session) -> ht.Workload:
+    return ht.Workload.all_marginals(session.schema, order=2)
+
+
+def batch(session: ht.Session, rho: str, **more: object) -> ht.Release:
+    return session.release(pairs(session), budget=ht.ZCDP(rho), strategy="residual-planner", **more)
+
+
+def spent(session: ht.Session) -> int:
+    return session.ledger.spent().rho
+
+
+def test_the_same_release_again_costs_nothing_and_gives_the_same_tables(session: ht.Session) -> None:
+    first = batch(session, "0.1")
+    before = spent(session)
+    again = batch(session, "0.1", reuse=True)
+    assert spent(session) == before and session.ledger.verify().ok
+    assert again.table("age", "sex").equals(first.table("age", "sex"))
+    assert again.card["charged"]["rho"] == "0" and again.card["reuse"]["saved_rho"] != "0"
+
+
+def test_a_larger_budget_pays_the_difference_and_has_the_errors_of_one_release(session: ht.Session) -> None:
+    batch(session, "0.1")
+    better = batch(session, "0.3", reuse=True)
+    assert 0 <= 3 * UNIT // 10 - spent(session) < 100  # plans round precisions to 40 bits
+    fresh = session.plan(pairs(session), budget=ht.ZCDP("0.3"), strategy="residual-planner")
+    assert np.allclose(better.accuracy()["std"], fresh.tables()["std"], rtol=1e-9)
+
+
+def test_only_what_is_missing_of_a_finer_workload_is_charged(session: ht.Session) -> None:
+    ones = ht.Workload.all_marginals(session.schema, order=1)
+    session.release(ones, budget=ht.ZCDP("0.1"), strategy="residual-planner")
+    before = spent(session)
+    session.release(pairs(session), budget=ht.ZCDP("0.1"), strategy="residual-planner", reuse=True)
+    old = session.plan(ones, budget=ht.ZCDP("0.1"), strategy="residual-planner").noise
+    new = session.plan(pairs(session), budget=ht.ZCDP("0.1"), strategy="residual-planner").noise
+    known = dict(zip(old.residuals, old.precisions, strict=True))
+    sizes = session.schema.sizes
+    price = sum(
+        max(Fraction(0), p - known.get(s, 0)) * prod(Fraction(sizes[i] - 1, sizes[i]) for i in s) / 2
+        for s, p in zip(new.residuals, new.precisions, strict=True)
+    )
+    assert spent(session) - before == -(-price * UNIT // 1)
+    assert price < Fraction(1, 10)
+
+
+def test_answers_of_choices_and_adaptive_releases_are_reused(session: ht.Session) -> None:
+    choice = session.choose(
+        [linear.marginals(session.schema, order=k) for k in (1, 2)], budget=ht.ZCDP("0.1")
+    )
+    choice.finish(1)
+    taken = spent(session)
+    session.release(pairs(session), budget=ht.ZCDP("0.1"), strategy="identity", reuse=True)
+    noise = session.plan(pairs(session), budget=ht.ZCDP("0.1"), strategy="identity").noise
+    variances = {s: 1 / p for s, p in zip(noise.marginals, noise.precisions, strict=True)}
+    target = linear.MarginalMechanism.from_tables(noise.sizes, variances)
+    rest = linear.residual(target, linear.common([target, choice.options[1]]))
+    assert spent(session) - taken == -(-rest.rho * UNIT // 1) < UNIT // 100
+    wide = session.release(pairs(session), budget=ht.ZCDP("0.4"), strategy="aim", request="aim")
+    before = spent(session)
+    sets, sizes = closure([(0, 1), (0, 2), (1, 2)]), session.schema.sizes
+    known = dict.fromkeys(sets, Fraction(0))
+    for answers in earlier_answers(session.ledger, session.schema, sets).answers:
+        for s, parameter in zip(answers.layout.sets, answers.parameters, strict=True):
+            known[s] += prod(sizes[i] for i in s) ** 2 / parameter
+    for s, parameter in zip(wide.answers.layout.sets, wide.answers.parameters, strict=True):
+        assert known[s] > prod(sizes[i] for i in s) ** 2 / parameter
+    session.release(pairs(session), budget=ht.ZCDP("0.3"), reuse=True)
+    plan = session.plan(pairs(session), budget=ht.ZCDP("0.3"), strategy="residual-planner").noise
+    price = sum(
+        max(Fraction(0), p - known[s]) * prod(Fraction(sizes[i] - 1, sizes[i]) for i in s) / 2
+        for s, p in zip(plan.residuals, plan.precisions, strict=True)
+    )
+    assert spent(session) - before == -(-price * UNIT // 1) < 3 * UNIT // 10
+
+
+def test_old_and_new_combine_by_inverse_variance(session: ht.Session) -> None:
+    first = batch(session, "0.1")
+    both = batch(session, "0.4", reuse=True)
+    new = Answers.from_bytes(session.ledger.payload(session.ledger.reservations()[-1].charges[0].number))
+    for s in ((), (0,), (0, 1)):
+        parts = [from_answers(a) for a in (first.answers, new)]
+        weights = [1 / p.model.variances[p.layout.index[s]] for p in parts]
+        mean = sum(w * p.residual(s) for w, p in zip(weights, parts, strict=True)) / sum(weights)
+        assert np.allclose(both.estimates.residual(s), mean)
+
+
+def test_marginals_tell_residuals_exactly_what_least_squares_says() -> None:
+    layout = Layout((4, 3, 2), ((0, 1), (1, 2)))
+    values = np.random.default_rng(3).integers(-50, 200, layout.cells)
+    answers = Answers("marginal", "gaussian", layout, (Fraction(9000), Fraction(4000)), values)
+    direct, through = from_answers(answers), from_answers(as_residuals(answers))
+    for s in closure(layout.sets):
+        assert np.allclose(direct.residual(s), through.residual(s))
+        assert np.isclose(direct.variance(s), through.variance(s))
+
+
+def test_a_request_id_buys_once_even_when_more_was_released_since(session: ht.Session) -> None:
+    batch(session, "0.1")
+    first = batch(session, "0.2", reuse=True, request="spring")
+    batch(session, "0.3")
+    before = spent(session)
+    again = batch(session, "0.2", reuse=True, request="spring")
+    assert spent(session) == before
+    assert again.table("age").equals(first.table("age"))
+
+
+def test_another_schema_shares_nothing(
+    session: ht.Session, tmp_path: Path, small_frame: pl.DataFrame
+) -> None:
+    batch(session, "0.1")
+    before = spent(session)
+    declared = session.schema.to_dict()
+    declared["attributes"]["age"]["width"] = 40
+    other = ht.Session.open(small_frame, schema=declared, ledger=tmp_path / "t.ledger")
+    batch(other, "0.1", reuse=True)
+    assert spent(session) - before == pytest.approx(UNIT // 10, abs=100)
+
+
+def test_a_saved_release_reads_back_equal(session: ht.Session, tmp_path: Path) -> None:
+    batch(session, "0.1")
+    made = batch(session, "0.2", reuse=True)
+    made.save(tmp_path / "out")
+    loaded = ht.Release.load(tmp_path / "out")
+    assert loaded.table("age", "sex").equals(made.table("age", "sex")) and loaded.card == made.card
+
+
+def test_what_cannot_be_charged_by_difference_is_refused(session: ht.Session) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        session.release(pairs(session), budget=ht.ZCDP("0.1"), strategy="aim", reuse=True)
+    assert caught.value.code == "release.reuse"
+    with pytest.raises(WorkloadError) as caught:
+        session.release(pairs(session), budget=ht.PureDP(1), strategy="identity", reuse=True)
+    assert caught.value.code == "release.reuse"
+    assert session.ledger.spent() == Cost.ZERO
