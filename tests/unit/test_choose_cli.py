@@ -118,3 +118,13 @@ def test_flags_with_several_values_are_spread() -> None:
     assert _spread(["--options", "a.yaml", "b.yml", "d.csv", "--json"]) == [
         *("--options", "a.yaml", "--options", "b.yml", "d.csv", "--json")
     ]
+
+
+def test_a_release_that_reuses_earlier_answers_says_what_it_saved(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = start(capsys, "--orders", "1", "2", "--snr", "0.1:1", "--out", "chosen")
+    assert begun["taken"] == 1
+    known = ("--schema", "people.yaml", "--ledger", "people.ledger", "--budget", "rho=0.1")
+    more = hush(capsys, "release", "people.csv", *known, "--order", "2", "--reuse", "--out", "more")
+    assert 0 < float(more["card"]["charged"]["rho"]) < 0.05 < float(more["card"]["reuse"]["saved_rho"])

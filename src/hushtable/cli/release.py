@@ -76,6 +76,9 @@ def release(
         Path | None,
         typer.Option("--resume", help="Go on with the interrupted release to this folder.", metavar="DIR"),
     ] = None,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Charge only what earlier releases in the ledger do not answer.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Publish noisy tables with an error bar on every number.
@@ -100,6 +103,7 @@ def release(
             request=name,
             memory=memory,
             time=time,
+            reuse=reuse,
             progress=steps,
         )
         steps("writing tables", 3, 4)
