@@ -49,7 +49,7 @@ def run_rounds(
     rows: int,
     progress: Progress,
 ) -> list[Step]:
-    """Run a policy to its end, resuming after what ``spend.request`` has stored, and return every step.
+    """Run a policy to its end, resuming after what ``spend.request`` has stored, and return every measurement.
 
     ``open_handle`` is called when the first unstored round comes; a finished release never opens the data again.
     """
@@ -58,25 +58,29 @@ def run_rounds(
         stored = ledger.find(spend.request, kind=spend.kind, detail=spend.detail)
     replay = _Replay(policy, purse, rows)
     request = replay.run(stored)
+    measured = [step for step in replay.steps if isinstance(step.request, Measure)]
     if request is None or (stored is not None and stored.state == "settled"):
         if stored is not None and stored.state == "open":
             ledger.settle(stored.reservation)
-        return replay.steps
+        return measured
     handle = open_handle()
     for step in replay.steps:
         handle.update(step.request)
+    done = len(replay.steps)
+    replay.steps.clear()
     reservation = ledger.reserve(
         cost=spend.cost, kind=spend.kind, request=spend.request, spender=spend.spender, detail=spend.detail
     )
     account = _Account(ledger, reservation, rows, replay.charged, replay.groups, replay.used)
     try:
-        for step in _live(policy, request, handle, account):
-            replay.steps.append(step)
-            progress(f"round {len(replay.steps):,}", int(1000 * account.used / purse.limit), 1000)
+        for number, step in enumerate(_live(policy, request, handle, account), done + 1):
+            if isinstance(step.request, Measure):
+                measured.append(step)
+            progress(f"step {number:,}", int(1000 * account.used / purse.limit), 1000)
     finally:
         account.store()
     ledger.settle(reservation)
-    return replay.steps
+    return measured
 
 
 def _live(policy: Policy, request: Request, handle: Confidential, account: _Account) -> Iterator[Step]:

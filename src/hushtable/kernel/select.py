@@ -74,7 +74,8 @@ class Gaps:
         """The number of a marginal, by the exponential mechanism with the request's epsilon."""
         candidates = np.flatnonzero(request.weights)
         weights = request.weights[candidates]
-        scores = weights * (self._norms[candidates] - request.penalties[candidates])
+        penalties = request.penalties(self._layout.lengths)[candidates]
+        scores = weights * (self._norms[candidates] - penalties)
         sensitivity = GRID * int(weights.max())
         drawn = exponential_mechanism(scores, selection_factor(request.epsilon, sensitivity), bits=bits)
         return int(candidates[drawn])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, centre_all
 from hushtable.planning.conditional import conditional_plan
 from hushtable.planning.problem import prices
-from hushtable.planning.requests import GRID, Measure, Policy, Purse, Select
+from hushtable.planning.requests import Measure, Policy, Purse, Select
 from hushtable.planning.rounding import round_down
 
 Floats = NDArray[np.float64]
@@ -27,7 +27,6 @@ SKIP = 1e-3
 """A residual whose share of a round is smaller is not measured."""
 
 LARGEST_WEIGHT = 2**16
-LARGEST_PENALTY = 2.0**45
 _EXPECTED = sqrt(2.0 / pi)
 _CLOSE = Fraction(2**40 - 1, 2**40)
 
@@ -100,7 +99,7 @@ def aim_policy(
         )
         if last:
             epsilon, variance = root_below(purse.left * Fraction(8, 10)), 1 / (Fraction(18, 10) * purse.left)
-        select = Select(changes, loop.weights, loop.penalties(variance), epsilon)
+        select = Select(changes, loop.weights, _EXPECTED * sqrt(variance), epsilon)
         purse.pay(select.rho)
         chosen = int((yield select)[0])
         budget = purse.left if last else 1 / (2 * variance)
@@ -142,11 +141,6 @@ class _Loop:
         measure = Measure(sizes, ((), *kept), (total, *(1 / variance for _ in kept)))
         self.purse.pay(measure.rho)
         return measure
-
-    def penalties(self, variance: Fraction) -> Ints:
-        """The L1 error that fresh noise would have, on the grid."""
-        expected = _EXPECTED * sqrt(variance) * GRID * self.cells.astype(np.float64)
-        return np.rint(np.minimum(expected, LARGEST_PENALTY)).astype(np.int64)
 
     def plan(self, chosen: int, budget: Fraction, *, fill: bool) -> Measure:
         """How precisely to measure each residual below the chosen marginal, for at most ``budget``.

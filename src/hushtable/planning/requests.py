@@ -25,6 +25,8 @@ GRID_BITS = 8
 GRID = 2**GRID_BITS
 """Estimates meet counts only after rounding to multiples of 1 / GRID."""
 
+LARGEST_PENALTY = 2.0**45
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -68,13 +70,13 @@ class Measure:
 class Select:
     """One marginal of the closure, by the exponential mechanism; the reply is its number.
 
-    The score of marginal k is ``weights[k] (|count - estimate|_1 - penalties[k])`` on the grid, its sensitivity the
-    largest weight.  ``changes`` are the centred residuals that were added to the estimates since the last selection.
+    The score of marginal k with n cells is ``weights[k] (|count - estimate|_1 - penalty n)`` on the grid, its
+    sensitivity the largest weight.  ``changes`` are the centred residuals that were added to the estimates since the last selection.
     """
 
     changes: tuple[tuple[int, Floats], ...]
     weights: Ints = field(repr=False)
-    penalties: Ints = field(repr=False)
+    penalty: float
     epsilon: Fraction
     kind = "select"
 
@@ -82,6 +84,11 @@ class Select:
     def rho(self) -> Fraction:
         """Cost for one row."""
         return Selection(self.epsilon).price().rho
+
+    def penalties(self, cells: Ints) -> Ints:
+        """The penalty of every marginal on the grid."""
+        expected = (self.penalty * GRID) * cells.astype(np.float64)
+        return np.rint(np.minimum(expected, LARGEST_PENALTY)).astype(np.int64)
 
     @property
     def work(self) -> int:

@@ -1,0 +1,291 @@
+"""Adaptive releases through the ledger: exact charges, groups of rounds, crashes, resumption, and what may be seen."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable.errors import BudgetError, LedgerError, WorkloadError
+from hushtable.kernel import rounds
+from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.rounds import run_rounds
+from hushtable.planning import AdaptivePlan, Compare, Measure, Purse, Select, State
+from hushtable.reconstruct.fits import fit_state
+
+
+@pytest.fixture
+def session(tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame) -> ht.Session:
+    return ht.Session.open(small_frame, schema=small_schema, ledger=tmp_path / "a.ledger", budget=ht.ZCDP(20))
+
+
+def workload(session: ht.Session, order: int = 3) -> ht.Workload:
+    return ht.Workload.all_marginals(session.schema, order=order)
+
+
+@pytest.mark.parametrize("strategy", ["aim", "auto"])
+def test_the_ledger_is_charged_the_exact_sum_of_the_rounds(
+    session: ht.Session, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs: list[Fraction] = []
+    answer = Confidential.answer
+
+    def counted(self: Confidential, request: Any) -> Any:
+        costs.append(request.rho)
+        return answer(self, request)
+
+    monkeypatch.setattr(Confidential, "answer", counted)
+    release = session.release(workload(session), budget=ht.ZCDP("0.3"), strategy=strategy)
+    units = sum(costs, Fraction(0)) * 10**12
+    assert session.ledger.spent().rho == -(-units.numerator // units.denominator) <= 3 * 10**11
+    assert session.ledger.held().rho == 0
+    assert release.card["charged"]["rho"] == "0.3"
+    assert release.history is not None and abs(release.history["share"].sum() - 1.0) < 1e-9
+
+
+def test_charges_come_before_draws_and_payloads_before_results(
+    session: ht.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = Confidential.answer
+    used = Fraction(0)
+
+    def watched(self: Confidential, request: Any) -> Any:
+        nonlocal used
+        used += request.rho
+        assert session.ledger.spent().rho >= used * 10**12
+        return answer(self, request)
+
+    monkeypatch.setattr(Confidential, "answer", watched)
+    session.release(workload(session), budget=ht.ZCDP("0.3"), strategy="aim", request="one")
+    found = session.ledger.find("one")
+    assert found is not None and found.state == "settled"
+    assert len(found.charges) > 1 and all(payload is not None for payload in found.payloads)
+
+
+class Stop(Exception):
+    """An interruption."""
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, draws: int) -> Callable[[], None]:
+    """The handle fails after some answers; gives back what lifts the failure."""
+    answer = Confidential.answer
+    left = [draws]
+
+    def failing(self: Confidential, request: Any) -> Any:
+        if left[0] == 0:
+            raise Stop
+        left[0] -= 1
+        return answer(self, request)
+
+    monkeypatch.setattr(Confidential, "answer", failing)
+    return lambda: monkeypatch.setattr(Confidential, "answer", answer)
+
+
+@pytest.mark.parametrize("strategy", ["aim", "auto"])
+@pytest.mark.parametrize("draws", [0, 1, 2])
+def test_an_interrupted_release_goes_on_after_its_last_round(
+    session: ht.Session, strategy: str, draws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lift = stop_after(monkeypatch, draws)
+    options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "strategy": strategy, "request": "again"}
+    with pytest.raises(Stop):
+        session.release(workload(session), **options)
+    before = session.ledger.find("again")
+    assert before is not None and before.state == "open"
+    lift()
+    release = session.release(workload(session), **options)
+    found = session.ledger.find("again")
+    assert found is not None and found.state == "settled"
+    assert found.payloads[: len(before.payloads)] == before.payloads
+    assert session.ledger.spent().rho <= 3 * 10**11
+    assert session.ledger.spent().rho >= 3 * 10**11 - 1
+    third = session.release(workload(session), **options)
+    assert (third.answers.values == release.answers.values).all()
+    assert session.ledger.verify().ok
+
+
+def test_a_lost_group_stays_spent_and_the_loop_ends_within_its_budget(
+    session: ht.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lift = stop_after(monkeypatch, 5)
+    options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "strategy": "aim", "request": "lost"}
+    with monkeypatch.context() as crash:
+        crash.setattr(rounds._Account, "store", lambda self: None)
+        with pytest.raises(Stop):
+            session.release(workload(session), **options)
+    charged = session.ledger.spent().rho
+    assert charged > 0
+    lift()
+    again = ht.Session.open(
+        _frame(),
+        schema=session.schema,
+        ledger=session.ledger.path,
+    )
+    again.release(workload(again), **options)
+    assert charged < again.ledger.spent().rho <= 3 * 10**11
+    found = again.ledger.find("lost")
+    assert found is not None and found.payloads[0] is None and found.payloads[-1] is not None
+    assert again.ledger.verify().ok
+
+
+def _frame() -> pl.DataFrame:
+    rows = range(600)
+    return pl.DataFrame(
+        {
+            "age": [(7 * r * r + 3 * r) % 80 for r in rows],
+            "sex": [("F", "M", "F", "unknown")[(r * r) % 4] for r in rows],
+            "member": [r % 3 == 0 for r in rows],
+        }
+    )
+
+
+def test_stored_rounds_that_answer_other_questions_are_refused(
+    session: ht.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "strategy": "aim", "request": "other"}
+    session.release(workload(session), **options)
+    monkeypatch.setattr(rounds, "fingerprint", lambda request: "0" * 16)
+    with pytest.raises(LedgerError) as caught:
+        session.release(workload(session), **options)
+    assert caught.value.code == "ledger.other-rounds"
+    with pytest.raises(LedgerError):
+        session.release(workload(session, 2), **options)
+
+
+def reachable(start: list[Any]) -> Iterator[Any]:
+    """Everything that can be reached from some objects through references, modules and classes left out."""
+    seen: set[int] = set()
+    queue = list(start)
+    while queue:
+        item = queue.pop()
+        if (
+            id(item) in seen
+            or isinstance(item, type)
+            or type(item).__name__ in ("module", "function", "cell")
+        ):
+            continue
+        seen.add(id(item))
+        yield item
+        queue.extend(gc.get_referents(item))
+
+
+@pytest.mark.parametrize("strategy", ["aim", "auto"])
+def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(
+    session: ht.Session, strategy: str
+) -> None:
+    """Fails if anything computed from exact counts, other than the charged replies, gets to the policy."""
+    whole = session.plan(workload(session), budget=ht.ZCDP("0.3"), strategy=strategy)
+    plan = whole.noise
+    assert isinstance(plan, AdaptivePlan)
+    state, purse = State.empty(plan.layout), Purse(plan.rho)
+    inner = plan.policy(state, purse, fit_state, plan.keeping(2**30))
+    sent: list[Any] = []
+    made: list[Confidential] = []
+
+    def spied() -> Iterator[Any]:
+        request = next(inner)
+        while True:
+            reply = yield request
+            assert type(reply) is np.ndarray and reply.dtype == np.int64 and reply.ndim == 1
+            length = request.layout.cells if isinstance(request, Measure) else 1
+            assert len(reply) == (len(request.sets) if isinstance(request, Compare) else length)
+            sent.append((request, reply))
+            assert not any(isinstance(item, Confidential) for item in reachable([inner, state, purse]))
+            try:
+                request = inner.send(reply)
+            except StopIteration:
+                return
+
+    def opened() -> Confidential:
+        made.append(Confidential(session._source, plan.layout, scored=strategy == "aim"))
+        return made[-1]
+
+    spend = rounds.Spend(
+        session.plan(workload(session), budget=ht.ZCDP("0.3"), strategy=strategy).cost, "release", {}, "spy"
+    )
+    run_rounds(spied(), purse, opened, session.ledger, spend, 1, lambda *_: None)
+    twin_state, twin_purse = State.empty(plan.layout), Purse(plan.rho)
+    twin = plan.policy(twin_state, twin_purse, fit_state, plan.keeping(2**30))
+    request = next(twin)
+    for asked, reply in sent:
+        assert request.words() == asked.words()
+        if isinstance(asked, Select):
+            assert request.penalty == asked.penalty
+            assert all((a[1] == b[1]).all() for a, b in zip(request.changes, asked.changes, strict=True))
+        if isinstance(asked, Compare):
+            assert (request.tables == asked.tables).all()
+        try:
+            request = twin.send(reply)
+        except StopIteration:
+            break
+    assert twin_purse.spent == purse.spent and (twin_state.values == state.values).all()
+
+
+def test_a_pure_budget_a_tiny_budget_and_bad_names_spend_nothing(session: ht.Session) -> None:
+    head = session.ledger.head
+    refused: list[tuple[type[Exception], dict[str, Any]]] = [
+        (BudgetError, {"budget": ht.PureDP(1)}),
+        (BudgetError, {"budget": ht.ZCDP("1e-12")}),
+        (WorkloadError, {"budget": ht.ZCDP("0.1"), "reconstruct": "magic"}),
+        (WorkloadError, {"budget": ht.ZCDP("0.1"), "time": "soon"}),
+        (WorkloadError, {"budget": ht.ZCDP("0.1"), "memory": "1KB"}),
+    ]
+    for kind, options in refused:
+        for strategy in ("auto", "aim"):
+            with pytest.raises(kind):
+                session.release(workload(session), strategy=strategy, **options)
+    with pytest.raises(WorkloadError):
+        session.plan(workload(session), budget=ht.ZCDP("0.1"), strategy="auto").tables()
+    assert session.ledger.head == head
+
+
+@pytest.mark.parametrize("strategy", ["auto", "aim", "residual-planner"])
+@pytest.mark.parametrize("reconstruct", ["mle", "maxent", "nonneg"])
+def test_every_strategy_can_be_read_in_every_way_and_saved(
+    session: ht.Session, strategy: str, reconstruct: str, tmp_path: Path
+) -> None:
+    release = session.release(
+        workload(session), budget=ht.ZCDP("1"), strategy=strategy, reconstruct=reconstruct
+    )
+    table = release.table("member", "age", "sex")
+    assert table.height == 24 and (table["lower"] <= table["upper"]).all()
+    if reconstruct != "mle":
+        assert (table["estimate"] >= 0).all()
+    flags = set(table["measured"])
+    assert flags <= {"fully", "partly", "derived"}
+    assert table["std"].is_null().all() == (flags != {"fully"})
+    release.save(tmp_path / "out")
+    loaded = ht.Release.load(tmp_path / "out")
+    assert loaded.table("age", "member").equals(release.table("age", "member"))
+    assert (loaded.history is None) == (strategy == "residual-planner")
+    long = pl.read_parquet(tmp_path / "out" / "tables" / "order-3.parquet")
+    assert long.height == 24 and set(long["measured"]) == flags
+
+
+def test_several_rows_per_person_leave_a_ninth_of_the_budget_for_each(tmp_path: Path) -> None:
+    declared = {
+        "max_rows_per_person": 3,
+        "attributes": {
+            "age": {"type": "integer", "bounds": [0, 79], "width": 20},
+            "member": {"type": "boolean"},
+        },
+    }
+    session = ht.Session.open(_frame(), schema=declared, ledger=tmp_path / "k.ledger", budget=ht.ZCDP(1))
+    plan = session.plan(workload(session, 2), budget=ht.ZCDP("0.9"), strategy="aim").noise
+    assert isinstance(plan, AdaptivePlan) and plan.rho == Fraction(1, 10)
+    session.release(workload(session, 2), budget=ht.ZCDP("0.9"), strategy="aim")
+    assert 9 * 10**11 - 9 <= session.ledger.spent().rho <= 9 * 10**11
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_small_workloads_run_as_well(session: ht.Session, order: int) -> None:
+    for strategy in ("auto", "aim"):
+        release = session.release(workload(session, order), budget=ht.ZCDP("0.5"), strategy=strategy)
+        assert abs(release.table()["estimate"][0] - 600) < 100
