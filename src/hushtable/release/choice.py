@@ -84,10 +84,9 @@ class Choice:
         return self._units(self.plan.price(self._checked(option)))
 
     def usual_way(self, option: int) -> Cost:
-        """What measuring first, at every decision so far, and then starting again with the option would have cost."""
-        looks = self.plan.steps[: min(self.stage + 1, len(self.plan.steps) - 1)]
-        rho = sum((Fraction(s.rho) for s in looks), Fraction(self.options[self._checked(option)].rho))
-        return self._units(rho)
+        """What measuring the common part of this stage first, and then starting again with the option, would cost."""
+        look, taken = self.plan.steps[self.stage], self.options[self._checked(option)]
+        return self._units(Fraction(look.rho) + Fraction(taken.rho))
 
     @property
     def notes(self) -> list[str]:
