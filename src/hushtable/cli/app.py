@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from hushtable.cli import choose, demo, init, ledger, plan, release, table
+from hushtable.cli import choose, demo, init, ledger, plan, release, report, table
 from hushtable.cli.output import note, say, show_error
 from hushtable.errors import HushtableError, RefusedError, UsageError
 
@@ -30,6 +30,7 @@ app.command("init", epilog=init.EXAMPLE)(init.init)
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("release", epilog=release.EXAMPLE)(release.release)
 app.command("table", epilog=table.EXAMPLE)(table.table)
+app.command("report", epilog=report.EXAMPLE)(report.report)
 app.add_typer(choose.app, name="choose")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
@@ -83,6 +84,9 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as leave:
         return leave.exit_code
     except typer.TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            say(error.message)
+            return 0
         show_error(_usage(error), as_json=as_json)
         return UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):

@@ -14,16 +14,22 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
+from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.reconstruct import ResidualEstimates, from_answers
 from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.bounds import FULLY, cell_bounds, measured_flags
 from hushtable.reconstruct.fits import Fitted, fit_tables
 from hushtable.release import bundle
+from hushtable.release.frames import long_frame
 from hushtable.release.tables import tidy
 from hushtable.schema import Schema
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +112,25 @@ class Release:
             nan_to_null=True,
         )
 
+    def published(
+        self, sets: Sequence[AttributeSet], alpha: float = 0.05
+    ) -> tuple[Floats, Floats, Floats]:
+        """Estimates, lower and upper ends of all cells of some marginals, flat, cells in C order."""
+        columns = self._columns(sets, alpha)
+        return columns.estimates, columns.lower, columns.upper
+
+    def to_polars(self, *attributes: str, alpha: float = 0.05) -> pl.DataFrame:
+        """One table as a polars frame; without attributes all tables in one long frame."""
+        return self.table(*attributes, alpha=alpha) if attributes else long_frame(self, alpha)
+
+    def to_pandas(self, *attributes: str, alpha: float = 0.05) -> Any:
+        """The same as a pandas frame (needs pandas)."""
+        return self.to_polars(*attributes, alpha=alpha).to_pandas()
+
+    def to_arrow(self, *attributes: str, alpha: float = 0.05) -> pa.Table:
+        """The same as an Arrow table."""
+        return self.to_polars(*attributes, alpha=alpha).to_arrow()
+
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the bundle: Parquet and JSON, all at once or not at all."""
         contents = bundle.Contents(self.schema, self.workload, self.answers, self.card, self.history)
@@ -122,6 +147,13 @@ class Release:
         largest = np.max(self.estimates.errors(self.workload).std)
         worst = f", std of a cell up to {largest:,.1f}" if isfinite(largest) else ""
         return f"<Release of {len(self.workload):,} marginals, {cells:,} cells{worst}>"
+
+    def _repr_html_(self) -> str:
+        shown = self.accuracy().select("marginal", "cells", "measured", "std", "half_width").head(MOST_ROWS)
+        price = ", ".join(f"{name}={amount}" for name, amount in self.card["charged"].items())
+        facts = {"price per person": price, "unit": self.card["unit"]["person"]}
+        more = len(self.workload) - shown.height
+        return html_card(repr(self).strip("<>"), facts, shown.columns, shown.rows(), more)
 
     @cached_property
     def _inside(self) -> frozenset[AttributeSet]:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hushtable.errors import SchemaError
-from hushtable.schema import build, document, write
+from hushtable.schema import build, document, domain, write
 from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
 from hushtable.schema.dialect import Dialect
 from hushtable.schema.document import Document
@@ -73,6 +73,15 @@ class Schema:
     def from_dict(cls, value: Mapping[str, Any]) -> Schema:
         """The same fields as in a file, as plain Python values."""
         return _from_document(Document(dict(value) if isinstance(value, Mapping) else value))
+
+    @classmethod
+    def from_domain(cls, sizes: Mapping[str, int] | str | Path) -> Schema:
+        """A table of integer codes: ``{"age": 28, "sex": 2}``, or a JSON file with that (as ``mbi`` writes it).
+
+        >>> Schema.from_domain({"age": 3, "sex": 2}).attributes["age"].labels
+        ('0', '1', '2')
+        """
+        return cls.from_dict(domain.schema_fields(sizes))
 
     def save(self, path: str | Path) -> None:
         """Writes YAML."""

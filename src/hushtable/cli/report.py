@@ -1,0 +1,82 @@
+"""``hush report``: the public report of a release, or the curator's confidential one.
+
+The charts' libraries take a second to load, so they are loaded when a report is asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushtable import session
+from hushtable.cli.options import Json
+from hushtable.cli.output import emit, progress, say
+from hushtable.errors import UsageError
+from hushtable.release import Release
+
+EXAMPLE = "Example: hush report out --ledger people.ledger --table age,sex"
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write here; by default report.html in DIR.", metavar="FILE"),
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            "--ledger", "-l", help="Show the budget, checks and choices of this ledger.", metavar="FILE"
+        ),
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", "-t", help="Chart this table, as age,sex; repeat for more.", metavar="NAMES"),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", help="Compare with the confidential data instead.", metavar="DATA"),
+    ] = None,
+    confidential: Annotated[
+        bool,
+        typer.Option("--confidential", help="I know that the result is not private and must stay with me."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write one HTML file that works offline: what was released, how far to trust it, what it cost."""
+    if against is not None or confidential:
+        _write_confidential(folder, against, confidential, out, json)
+        return
+    from hushtable.report import write_report
+
+    tables = [tuple(name.strip() for name in text.split(",")) for text in table or []]
+    with progress(quiet=json) as steps:
+        steps("drawing the report", 0, 1)
+        file = write_report(folder, out=out, ledger=ledger, tables=tables)
+    if json:
+        emit({"report": str(file), "bytes": file.stat().st_size})
+    else:
+        say(f"Wrote {file} ({file.stat().st_size / 1e6:.1f} MB); the data behind its charts is beside it.")
+
+
+def _write_confidential(
+    folder: Path, against: str | None, confidential: bool, out: Path | None, as_json: bool
+) -> None:
+    if against is None:
+        raise UsageError(
+            "report.against", "--confidential needs the data to compare with.", "Add --against DATA."
+        )
+    release = Release.load(folder)
+    with progress(quiet=as_json) as steps:
+        steps("counting", 0, 2)
+        frames = session.evaluate_release(against, release, confidential=confidential)
+        steps("drawing the report", 1, 2)
+        from hushtable.report import STAMP, write_confidential_report
+
+        file = write_confidential_report(folder, frames, release.card, out)
+    if as_json:
+        emit({"report": str(file), "stamp": STAMP})
+    else:
+        say(f"Wrote {file} ({STAMP}: keep it to yourself).")

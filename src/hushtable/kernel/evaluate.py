@@ -1,0 +1,206 @@
+"""True errors of a release, for the curator's own eyes: the one result of the kernel that is not private.
+
+Nothing here is charged, because nothing here may be published.  It compares released tables with exact counts: by
+table, by group, by size of cell, the worst cells, how often intervals hold, and which share of the records a plain
+random sample would need for the same error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hushtable.kernel.sources import Source
+from hushtable.kernel.tabulate import tabulate
+from hushtable.kernel.yardstick import sample_share
+from hushtable.marginals import AttributeSet, Layout
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Published = Callable[[Sequence[AttributeSet]], tuple[Floats, Floats, Floats]]
+"""Estimates, lower and upper ends of all cells of some marginals, flat."""
+
+CHUNK_CELLS = 10_000_000
+WORST_CELLS = 50
+_BANDS = (0, 1, 10, 100, 1000, 10_000, 100_000)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What attributes, their categories and marginals are called."""
+
+    attributes: Sequence[str]
+    labels: Sequence[Sequence[str]]
+
+    def marginal(self, attributes: AttributeSet) -> str:
+        return " x ".join(self.attributes[i] for i in attributes) or "total"
+
+
+def evaluate(
+    source: Source, sizes: tuple[int, ...], sets: Sequence[AttributeSet], published: Published, names: Names
+) -> dict[str, pl.DataFrame]:
+    """Frames ``overall``, ``marginals``, ``groups``, ``sizes`` and ``worst``: confidential, all of them."""
+    tally = _Tally(sizes, names)
+    for part in _parts(sets, sizes):
+        layout = Layout(sizes, part)
+        exact = tabulate(source.batches(), layout)
+        estimates, lower, upper = published(part)
+        for k, attributes in enumerate(part):
+            cells = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
+            tally.add(attributes, exact[cells], estimates[cells], lower[cells], upper[cells])
+    return tally.frames()
+
+
+@dataclass
+class _Tally:
+    """Sums over marginals."""
+
+    sizes: tuple[int, ...]
+    names: Names
+    rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    bands: Floats = field(default_factory=lambda: np.zeros((len(_BANDS), 4)))
+    worst: pl.DataFrame | None = None
+    groups: dict[int, tuple[Floats, Floats, int]] = field(
+        default_factory=dict[int, tuple[Floats, Floats, int]]
+    )
+    seen: list[tuple[Counts, Counts]] = field(default_factory=list[tuple[Counts, Counts]])
+    records: int = 0
+
+    def add(
+        self, attributes: AttributeSet, exact: Counts, estimate: Floats, lower: Floats, upper: Floats
+    ) -> None:
+        error = estimate - exact
+        held = (lower <= exact) & (exact <= upper)
+        self.records = int(exact.sum())
+        counts, times = np.unique(exact, return_counts=True)
+        self.seen.append((counts, times))
+        l1 = float(np.abs(error).sum())
+        self.rows.append(
+            {
+                "marginal": self.names.marginal(attributes),
+                "cells": exact.size,
+                "l1_share": l1 / max(1, self.records),
+                "mean_error": l1 / exact.size,
+                "largest_error": float(np.abs(error).max()),
+                "coverage": float(held.mean()),
+                "sample_share": sample_share(counts, times, l1),
+            }
+        )
+        self._add_bands(exact, error, held)
+        self._add_groups(attributes, exact, error)
+        self._add_worst(attributes, exact, estimate, lower, upper)
+
+    def frames(self) -> dict[str, pl.DataFrame]:
+        return {
+            "overall": self._overall(),
+            "marginals": pl.DataFrame(self.rows),
+            "groups": self._group_frame(),
+            "sizes": self._band_frame(),
+            "worst": pl.DataFrame() if self.worst is None else self.worst,
+        }
+
+    def _add_bands(self, exact: Counts, error: Floats, held: NDArray[np.bool_]) -> None:
+        band = np.searchsorted(_BANDS, exact, side="right") - 1
+        for k, values in enumerate((np.ones(exact.size), np.abs(error), error, held.astype(np.float64))):
+            self.bands[:, k] += np.bincount(band, weights=values, minlength=len(_BANDS))
+
+    def _add_groups(self, attributes: AttributeSet, exact: Counts, error: Floats) -> None:
+        shape = tuple(self.sizes[i] for i in attributes)
+        for k, axis in enumerate(attributes):
+            others = tuple(j for j in range(len(shape)) if j != k)
+            size = exact.reshape(shape).sum(axis=others).astype(np.float64)
+            wrong = np.abs(error).reshape(shape).sum(axis=others)
+            _, before, tables = self.groups.get(axis, (size, np.zeros_like(wrong), 0))
+            self.groups[axis] = (size, before + wrong, tables + 1)
+
+    def _add_worst(
+        self, attributes: AttributeSet, exact: Counts, estimate: Floats, lower: Floats, upper: Floats
+    ) -> None:
+        distance = np.abs(estimate - exact)
+        top = np.argsort(-distance)[:WORST_CELLS]
+        codes = np.unravel_index(top, [self.sizes[i] for i in attributes]) if attributes else ()
+        words = [
+            " / ".join(
+                self.names.labels[axis][int(code[j])] for axis, code in zip(attributes, codes, strict=True)
+            )
+            for j in range(top.size)
+        ]
+        frame = pl.DataFrame(
+            {
+                "marginal": [self.names.marginal(attributes)] * top.size,
+                "cell": words,
+                "true": exact[top],
+                "estimate": estimate[top],
+                "lower": lower[top],
+                "upper": upper[top],
+                "error": (estimate - exact)[top],
+            }
+        )
+        both = frame if self.worst is None else pl.concat([self.worst, frame])
+        self.worst = both.sort(pl.col("error").abs(), descending=True).head(WORST_CELLS)
+
+    def _overall(self) -> pl.DataFrame:
+        counts = np.concatenate([c for c, _ in self.seen])
+        times = np.concatenate([t for _, t in self.seen])
+        frame = pl.DataFrame(self.rows)
+        whole = float((frame["l1_share"] * max(1, self.records)).sum())
+        cells = frame["cells"].to_numpy()
+        held = float(np.average(frame["coverage"].to_numpy(), weights=cells))
+        return pl.DataFrame(
+            {
+                "records": [self.records],
+                "marginals": [frame.height],
+                "l1_share": [whole / max(1, self.records) / frame.height],
+                "coverage": [held],
+                "sample_share": [sample_share(counts, times, whole)],
+            }
+        )
+
+    def _group_frame(self) -> pl.DataFrame:
+        rows = [
+            {
+                "attribute": self.names.attributes[axis],
+                "value": self.names.labels[axis][code],
+                "records": int(size[code]),
+                "error_share": float(wrong[code] / tables / size[code]) if size[code] else None,
+                "mean_l1": float(wrong[code] / tables),
+            }
+            for axis, (size, wrong, tables) in sorted(self.groups.items())
+            for code in range(size.size)
+        ]
+        return pl.DataFrame(rows, schema_overrides={"error_share": pl.Float64})
+
+    def _band_frame(self) -> pl.DataFrame:
+        cells = self.bands[:, 0]
+        some = np.maximum(cells, 1)
+        names = ["0", *(f"{a:,} to {b - 1:,}" for a, b in pairwise(_BANDS[1:]))]
+        frame = pl.DataFrame(
+            {
+                "true_count": [*names, f"{_BANDS[-1]:,} and more"],
+                "cells": cells.astype(np.int64),
+                "mean_error": self.bands[:, 1] / some,
+                "bias": self.bands[:, 2] / some,
+                "coverage": self.bands[:, 3] / some,
+            }
+        )
+        return frame.filter(pl.col("cells") > 0)
+
+
+def _parts(sets: Sequence[AttributeSet], sizes: tuple[int, ...]) -> Iterator[tuple[AttributeSet, ...]]:
+    """Consecutive marginals of about ten million cells each."""
+    part: list[AttributeSet] = []
+    cells = 0
+    for attributes in sets:
+        part.append(attributes)
+        cells += prod(sizes[i] for i in attributes)
+        if cells >= CHUNK_CELLS:
+            yield tuple(part)
+            part, cells = [], 0
+    if part:
+        yield tuple(part)

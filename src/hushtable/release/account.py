@@ -1,0 +1,77 @@
+"""Where a dataset's budget went: the ledger's amounts by purpose, as they stood at one moment.
+
+Read from a ledger file, or from what the privacy card kept of it.  Amounts are public: they depend on what was asked
+and on released answers, never on the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from hushtable.ledger import Ledger
+from hushtable.ledger.amounts import decimal
+from hushtable.privacy import UNIT, Cost
+
+
+@dataclass(frozen=True)
+class Account:
+    """The limit of a ledger, what each kind of spend used, and what open reservations hold."""
+
+    limit: Cost
+    spent: Mapping[str, Cost]
+    held: Cost
+
+    @property
+    def left(self) -> Cost:
+        """What may still be spent."""
+        return self.limit - self.held - sum(self.spent.values(), Cost.ZERO)
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Account:
+        """The amounts of an open ledger."""
+        spent: dict[str, Cost] = {}
+        for holding in ledger.reservations():
+            kind = holding.reservation.kind
+            spent[kind] = spent.get(kind, Cost.ZERO) + holding.drawn
+        return cls(ledger.limit(), spent, ledger.held())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Exact decimal texts, for the privacy card."""
+        return {
+            "limit": _texts(self.limit),
+            "spent": {kind: _texts(cost) for kind, cost in self.spent.items()},
+            "held": _texts(self.held),
+        }
+
+    @classmethod
+    def read(cls, ledger: str | PathLike[str] | None, card: Mapping[str, Any]) -> Account | None:
+        """From a ledger file if one is given, else from the card; None when neither knows."""
+        if ledger is not None:
+            return cls.of(Ledger.open(ledger))
+        kept = card.get("ledger", {}).get("account")
+        if kept is None:
+            return None
+        spent = {kind: _cost(amounts) for kind, amounts in kept["spent"].items()}
+        return cls(_cost(kept["limit"]), spent, _cost(kept["held"]))
+
+
+def charged(card: Mapping[str, Any]) -> Cost:
+    """What this release was charged."""
+    return _cost(card["charged"])
+
+
+def _texts(cost: Cost) -> dict[str, str]:
+    return {"xi": decimal(cost.xi), "rho": decimal(cost.rho)}
+
+
+def _cost(amounts: Mapping[str, str]) -> Cost:
+    return Cost(xi=_units(amounts["xi"]), rho=_units(amounts["rho"]))
+
+
+def _units(text: str) -> int:
+    whole, _, part = str(text).partition(".")
+    digits = len(str(UNIT)) - 1
+    return int(whole) * UNIT + int(part.ljust(digits, "0") or 0)

@@ -1,0 +1,43 @@
+"""All released tables as one long frame: a marginal, its cell's values, estimate, error bar.
+
+Works on a release in memory; the Parquet files of a bundle hold the same numbers by order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from hushtable.release.tables import attribute_at
+
+if TYPE_CHECKING:
+    from hushtable.release.release import Release
+
+NUMBERS = ("estimate", "std", "lower", "upper", "measured")
+
+
+def long_frame(release: Release, alpha: float = 0.05) -> pl.DataFrame:
+    """One row per cell of every marginal: marginal, one column per attribute (null where it is not part of the
+    marginal, labels elsewhere), estimate, std, lower, upper, measured."""
+    return pl.concat(list(_parts(release, alpha)))
+
+
+def _parts(release: Release, alpha: float) -> Iterator[pl.DataFrame]:
+    names = release.schema.names
+    kinds = {name: pl.Enum(attribute_at(release.schema, axis).labels) for axis, name in enumerate(names)}
+    for attributes, table in release.tables(alpha):
+        labels = [
+            _labels(table[name], kinds[name]) if name in attributes else pl.lit(None, kinds[name]).alias(name)
+            for name in names
+        ]
+        yield table.select(pl.lit(" x ".join(attributes) or "total").alias("marginal"), *labels, *NUMBERS)
+
+
+def _labels(values: pl.Series, kind: pl.Enum) -> pl.Series:
+    """The values of a tidy table as their labels."""
+    texts = values.cast(pl.String)
+    if values.dtype == pl.Boolean:
+        texts = texts.str.to_lowercase()
+    return texts.fill_null("(null)").cast(kind)

@@ -1,0 +1,55 @@
+"""The JavaScript of a report: Vega with Vega-Lite and Vega-Embed in one piece, and the page's own few lines.
+
+Vega comes from ``vl-convert``, which needs some seconds to put it together; the result is kept in the user's cache
+folder, by version.  A cache that cannot be written only costs time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import altair as alt
+import vl_convert as vlc
+
+_GLOBALS = "window.vegaEmbed = vegaEmbed;"
+_END = re.compile(r"</(?=script)", re.IGNORECASE)
+_OWN = Path(__file__).with_name("page.js")
+
+
+def vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that cannot end its element early."""
+    file = _cache_file()
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        script = _END.sub(r"<\\/", vlc.javascript_bundle(_GLOBALS, vl_version=_vega_lite()))
+        _keep(file, script)
+        return script
+
+
+def page_script() -> str:
+    """What draws the charts, searches the tables and saves their data."""
+    return _OWN.read_text(encoding="utf-8")
+
+
+def _vega_lite() -> str:
+    """The version of Vega-Lite that Altair writes, as ``6.4``."""
+    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def _cache_file() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "hushtable" / f"vega-{version('vl-convert-python')}-{_vega_lite()}.js"
+
+
+def _keep(file: Path, script: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}")
+        part.write_text(script, encoding="utf-8")
+        part.replace(file)
+    except OSError:
+        return

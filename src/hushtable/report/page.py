@@ -1,0 +1,97 @@
+"""From sections to one HTML file that needs nothing else, and a CSV file for the data behind every chart and table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from hushtable.errors import BundleError
+from hushtable.report import javascript
+from hushtable.report.parts import SHOWN_ROWS, Grid, Section
+
+_HOME = Path(__file__).parent
+MOST_FOUND = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A whole report.  ``stamp`` is printed on every page of paper; ``folder`` names the folder of the CSV files."""
+
+    title: str
+    lead: str
+    sections: tuple[Section, ...]
+    footer: str
+    folder: str
+    version: str
+    stamp: str | None = None
+
+    def html(self) -> str:
+        """The page, the same bytes for the same contents."""
+        environment = Environment(
+            loader=FileSystemLoader(_HOME),
+            autoescape=True,
+            undefined=StrictUndefined,
+            keep_trailing_newline=True,
+        )
+        return environment.get_template("page.html.j2").render(
+            title=self.title,
+            lead=self.lead,
+            sections=self.sections,
+            footer=self.footer,
+            folder=self.folder,
+            version=self.version,
+            stamp=self.stamp,
+            most_rows=SHOWN_ROWS,
+            style=Markup((_HOME / "page.css").read_text(encoding="utf-8")),
+            payload=Markup(_script_json(self._payload())),
+            vega=Markup(javascript.vega()),
+            script=Markup(javascript.page_script()),
+        )
+
+    def data(self) -> dict[str, pl.DataFrame]:
+        """The data behind every chart and table, by key."""
+        parts = [part for section in self.sections for part in (*section.figures, *section.grids)]
+        return {part.key: part.data for part in parts}
+
+    def write(self, file: Path) -> None:
+        """Write the page, and its data beside it in ``folder``."""
+        try:
+            data = file.parent / self.folder
+            data.mkdir(parents=True, exist_ok=True)
+            for key, frame in self.data().items():
+                frame.write_csv(data / f"{key}.csv")
+            part = file.with_name(f".{file.name}.part")
+            part.write_text(self.html(), encoding="utf-8")
+            part.replace(file)
+        except OSError:
+            raise BundleError(
+                "report.not-written", f"{file} cannot be written.", "Give --out another place."
+            ) from None
+
+    def _payload(self) -> dict[str, Any]:
+        figures = [figure for section in self.sections for figure in section.figures]
+        grids = [grid for section in self.sections for grid in section.grids if grid.searchable]
+        return {
+            "specs": {figure.key: figure.spec for figure in figures},
+            "csv": {figure.key: figure.data.write_csv() for figure in figures},
+            "tables": {grid.key: _search_data(grid) for grid in grids},
+        }
+
+
+def _search_data(grid: Grid) -> dict[str, Any]:
+    numbers: Sequence[bool] = [column["number"] for column in grid.columns]
+    return {"rows": grid.rows, "numbers": numbers, "first": SHOWN_ROWS, "most": MOST_FOUND}
+
+
+def _script_json(value: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )

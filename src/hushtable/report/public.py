@@ -1,0 +1,72 @@
+"""The public report of a bundle: its sections in the order of reading, written beside the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from hushtable.release.account import Account
+from hushtable.report.page import Page
+from hushtable.report.sections.budget import budget_section
+from hushtable.report.sections.card import card_section
+from hushtable.report.sections.error_map import error_map_section
+from hushtable.report.sections.marginals import marginals_section
+from hushtable.report.sections.reading import reading_section
+from hushtable.report.sections.rounds import rounds_section
+from hushtable.report.sections.tables import tables_section
+from hushtable.report.view import View
+
+FILE, DATA = "report.html", "report-data"
+_FOOTER = (
+    "Made from the released answers alone. Reading, copying or analysing this report reveals nothing more about any "
+    "person than the price above allows."
+)
+
+
+def public_report(
+    folder: str | PathLike[str],
+    *,
+    ledger: str | PathLike[str] | None = None,
+    tables: Sequence[tuple[str, ...]] = (),
+) -> Page:
+    """The report of a bundle.  ``ledger`` shows the budget as it stands now; ``tables`` are charted instead of the
+    single attributes."""
+    view = View.open(Path(folder))
+    account = Account.read(ledger, view.card)
+    sections = (
+        reading_section(view),
+        error_map_section(view),
+        tables_section(view, tables),
+        marginals_section(view),
+        rounds_section(view),
+        budget_section(view, account),
+        card_section(view),
+    )
+    plan = view.card["plan"]
+    total = view.total
+    return Page(
+        title=f"{view.card['ledger']['name']}: what was released, and how far to trust it",
+        lead=(
+            f"{len(view.release.workload):,} tables about {total['estimate']:,.0f} records "
+            f"(between {total['lower']:,.0f} and {total['upper']:,.0f} with probability 95%), "
+            f"{len(view.schema.names)} attributes, strategy {plan['strategy']}."
+        ),
+        sections=tuple(section for section in sections if section is not None),
+        footer=_FOOTER,
+        folder=DATA,
+        version=view.card["versions"]["hushtable"],
+    )
+
+
+def write_report(
+    folder: str | PathLike[str],
+    *,
+    out: str | PathLike[str] | None = None,
+    ledger: str | PathLike[str] | None = None,
+    tables: Sequence[tuple[str, ...]] = (),
+) -> Path:
+    """Write the report of a bundle, by default as ``report.html`` inside it, and return its path."""
+    file = Path(folder) / FILE if out is None else Path(out)
+    public_report(folder, ledger=ledger, tables=tables).write(file)
+    return file

@@ -1,0 +1,112 @@
+"""Where the budget went: selection, measurement, checks, choices, what is left."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from hushtable.privacy import UNIT, Cost
+from hushtable.release.account import Account, charged
+from hushtable.report.parts import Figure, Section
+from hushtable.report.theme import BLUE, GREEN, GREY, KINDS, chart, finished
+from hushtable.report.view import View
+
+SELECTION, MEASUREMENT, LEFT, HELD = "selection", "measurement", "left", "held"
+_WORDS = {"release": "other releases", "choose": "choices", "check": "checks"}
+_COLOURS = {SELECTION: KINDS[1], MEASUREMENT: BLUE, LEFT: GREY, HELD: KINDS[3]}
+_CURRENCIES = (("rho", "zCDP rho"), ("xi", "pure epsilon"))
+
+
+def budget_section(view: View, account: Account | None) -> Section:
+    """A waterfall of the dataset's budget, or of this release alone where the ledger is not known."""
+    data = budget_data(view, account)
+    whole = "the budget of this dataset" if account is not None else "the price of this release"
+    text = [f"The bars add up to {whole}, per person. What is spent can never be taken back."]
+    if account is not None and account.left == Cost.ZERO:
+        text.append(
+            "Nothing is left: nothing more can be published of this dataset without raising its budget."
+        )
+    figures = tuple(_figure(name, data.filter(pl.col("currency") == name), whole) for _, name in _CURRENCIES)
+    drawn = tuple(figure for figure in figures if figure is not None)
+    return Section("budget", "Where the budget went", tuple(text), figures=drawn)
+
+
+def _figure(currency: str, data: pl.DataFrame, whole: str) -> Figure | None:
+    """The waterfall of one currency, if the budget has any of it."""
+    if data.is_empty():
+        return None
+    steps = ", ".join(f"{row['step']} {row['share']:.1%}" for row in data.iter_rows(named=True))
+    sentence = f"Shares of {whole} in {currency}: {steps}."
+    return Figure(f"budget-{currency.split()[-1]}", f"Where the {currency} went", sentence, _draw(data), data)
+
+
+def budget_data(view: View, account: Account | None) -> pl.DataFrame:
+    """One row per step: currency, amount, share of the whole, and where its bar begins and ends."""
+    own = charged(view.card)
+    selection = _selection(view, own)
+    steps = {SELECTION: selection, MEASUREMENT: own - selection}
+    if account is not None:
+        for kind, cost in sorted(account.spent.items()):
+            rest = cost - own if kind == own_kind(view) else cost
+            steps[_WORDS.get(kind, kind)] = rest
+        steps |= {HELD: account.held, LEFT: account.left}
+    whole = account.limit if account is not None else own
+    rows = [row for key, name in _CURRENCIES if getattr(whole, key) for row in _rows(steps, key, name, whole)]
+    return pl.DataFrame(rows)
+
+
+def own_kind(view: View) -> str:
+    """The kind of spend that made this bundle."""
+    return "choose" if view.card.get("plan", {}).get("strategy") == "choose" else "release"
+
+
+def _rows(steps: dict[str, Cost], key: str, name: str, whole: Cost) -> list[dict[str, object]]:
+    total, at = getattr(whole, key), 0
+    rows: list[dict[str, object]] = []
+    for step, cost in steps.items():
+        amount = getattr(cost, key)
+        if amount or step in (MEASUREMENT, LEFT):
+            rows.append(
+                {
+                    "currency": name,
+                    "step": step,
+                    "amount": amount / UNIT,
+                    "share": amount / total,
+                    "begin": at / total,
+                    "end": (at + amount) / total,
+                }
+            )
+        at += amount
+    return rows
+
+
+def _selection(view: View, own: Cost) -> Cost:
+    """What the private choices of an adaptive release cost: epsilon^2 / 8 each, times rows squared."""
+    history = view.release.history
+    if history is None or "epsilon" not in history.columns:
+        return Cost.ZERO
+    rows = int(view.card["unit"]["rows_per_person"])
+    rho = sum(rows**2 * float(e) ** 2 / 8 for e in history["epsilon"].fill_null(0.0))
+    return Cost(xi=0, rho=min(own.rho, round(rho * UNIT)))
+
+
+def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
+    steps = data["step"].unique(maintain_order=True).to_list()
+    colours = [_COLOURS.get(step, GREEN if step == "checks" else KINDS[4]) for step in steps]
+    base = chart(data).encode(
+        y=alt.Y("step:N", sort=steps, title=None),
+        tooltip=[
+            alt.Tooltip("step:N"),
+            alt.Tooltip("currency:N"),
+            alt.Tooltip("amount:Q", format=".6g"),
+            alt.Tooltip("share:Q", format=".1%"),
+        ],
+    )
+    bars = base.mark_bar().encode(
+        x=alt.X(
+            "begin:Q", title="share of the budget", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])
+        ),
+        x2=alt.X2("end:Q"),
+        color=alt.Color("step:N", scale=alt.Scale(domain=steps, range=colours), legend=None),
+    )
+    return finished(bars, height=28 * len(steps))

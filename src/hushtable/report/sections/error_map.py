@@ -1,0 +1,83 @@
+"""The map of expected error, attribute by attribute."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from hushtable.reconstruct.bounds import FULLY
+from hushtable.report.parts import Figure, Section
+from hushtable.report.theme import GREY, INK, chart, finished
+from hushtable.report.view import View
+
+NOT_RELEASED = "not released"
+SMALLEST_STEP, LARGEST_STEP = 8, 30
+
+
+def error_map_section(view: View) -> Section | None:
+    """A heat map of the tables of one and two attributes."""
+    if not view.schema.names:
+        return None
+    data = error_map_data(view)
+    known = data.filter(pl.col("half_width").is_not_null())
+    grey = data.height - known.height
+    widest = known["half_width"].max()
+    sentence = (
+        f"Expected error of every table of one attribute (diagonal) and two attributes: {known.height} squares "
+        f"have a known error, the largest half-width is {widest:,.1f}; {grey} are grey."
+        if known.height
+        else "No table of one or two attributes was measured in full, so every square is grey."
+    )
+    figure = Figure(
+        "error-map", "Expected error of tables of one and two attributes", sentence, _draw(data, view), data
+    )
+    return Section(
+        "errors",
+        "Where the tables are sharp, and where they are not",
+        (
+            "Each square is a table: a single attribute on the diagonal, a pair elsewhere. The darker, the wider the "
+            "interval around each of its counts: 95% of true counts lie within the half-width.",
+            "Grey tables (×) were not measured in full. Where they are shown elsewhere, their estimates follow from "
+            "other tables by a model, and only their bounds are guaranteed; some may not be part of the release.",
+        ),
+        figures=(figure,),
+    )
+
+
+def error_map_data(view: View) -> pl.DataFrame:
+    """One row per ordered pair of attributes: what was measured, std and half-width of a cell."""
+    names = view.schema.names
+    every = pl.DataFrame({"first": names}).join(pl.DataFrame({"second": names}), how="cross")
+    found = view.small_errors.filter(pl.col("order") > 0).drop("order")
+    swapped = found.filter(pl.col("first") != pl.col("second")).select(
+        pl.col("second").alias("first"), pl.col("first").alias("second"), "measured", "std", "half_width"
+    )
+    both = pl.concat([found, swapped])
+    joined = every.join(both, on=["first", "second"], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("measured").fill_null(NOT_RELEASED))
+
+
+def _draw(data: pl.DataFrame, view: View) -> alt.TopLevelMixin:
+    names = list(view.schema.names)
+    step = max(SMALLEST_STEP, min(LARGEST_STEP, 640 // len(names)))
+    tips = [
+        alt.Tooltip("first:N", title="attribute"),
+        alt.Tooltip("second:N", title="with"),
+        alt.Tooltip("measured:N"),
+        alt.Tooltip("std:Q", title="standard error", format=",.1f"),
+        alt.Tooltip("half_width:Q", title="half-width at 95%", format=",.1f"),
+    ]
+    place = {
+        "x": alt.X("first:N", sort=names, title=None, axis=alt.Axis(labelAngle=-60, labelOverlap=True)),
+        "y": alt.Y("second:N", sort=names, title=None, axis=alt.Axis(labelOverlap=True)),
+        "tooltip": tips,
+    }
+    unmeasured = chart(data.filter(pl.col("half_width").is_null())).encode(**place)
+    unknown = unmeasured.mark_rect(fill=GREY) + unmeasured.mark_text(text="×", color=INK)
+    scale = alt.Scale(scheme="blues", type="sqrt")
+    known = (
+        chart(data.filter((pl.col("measured") == FULLY) & pl.col("half_width").is_not_null()))
+        .mark_rect()
+        .encode(color=alt.Color("half_width:Q", title="half-width at 95%", scale=scale), **place)
+    )
+    return finished(alt.layer(unknown, known), height=step * len(names))

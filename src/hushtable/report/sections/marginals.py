@@ -1,0 +1,42 @@
+"""Every marginal with its accuracy, searchable."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from hushtable.report.parts import Grid, Section
+from hushtable.report.view import View
+
+_HEADINGS = {
+    "marginal": "Table",
+    "cells": "Cells",
+    "measured": "Measured",
+    "std": "Standard error",
+    "half_width": "Half-width at 95%",
+    "half_range": "Median half-width of the bounds",
+    "below": "Cells below 2 standard errors",
+}
+_FORMATS = {"std": "{:,.1f}", "half_width": "{:,.1f}", "half_range": "{:,.1f}", "below": "{:.0%}"}
+
+
+def marginals_section(view: View) -> Section:
+    """The accuracy of each table."""
+    data = marginals_data(view)
+    counted = data.group_by("measured").len().sort("len", descending=True)
+    listed = ", ".join(f"{n:,} {flag}" for flag, n in counted.iter_rows())
+    return Section(
+        "tables",
+        "Every table and its error",
+        (
+            f"{data.height:,} tables were released ({listed}). Fully measured tables are unbiased, with a known "
+            "standard error; a cell below two standard errors cannot be told from zero.",
+            "For tables that were measured in part the bounds hold with probability 95%, and the estimate between "
+            "them is a model's guess.",
+        ),
+        grids=(Grid("marginals", "Released tables", data, _HEADINGS, _FORMATS, searchable=True),),
+    )
+
+
+def marginals_data(view: View) -> pl.DataFrame:
+    """One row per marginal, in the order of the workload."""
+    return view.marginals.select("marginal", "cells", "measured", "std", "half_width", "half_range", "below")

@@ -1,0 +1,86 @@
+"""The rounds of an adaptive release as a timeline."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from hushtable.report.parts import Figure, Grid, Section
+from hushtable.report.theme import KINDS, chart, finished
+from hushtable.report.view import View
+
+_HEADINGS = {
+    "round": "Round",
+    "action": "What was done",
+    "marginal": "Table chosen",
+    "residuals": "Measurements",
+    "sigma": "Noise (standard deviation)",
+    "epsilon": "Epsilon of the choice",
+    "share": "Share of the budget",
+}
+_FORMATS = {"sigma": "{:,.1f}", "epsilon": "{:.3g}", "share": "{:.1%}"}
+
+
+def rounds_section(view: View) -> Section | None:
+    """What each round asked and what it cost."""
+    data = rounds_data(view)
+    if data is None or data.is_empty():
+        return None
+    spent = data["spent"].last()
+    figure = Figure(
+        "rounds",
+        "Budget used, round by round",
+        f"{data.height} rounds, which together used {spent:.0%} of the budget of this release.",
+        _draw(data),
+        data,
+    )
+    grid = Grid(
+        "round-list",
+        "The rounds",
+        data.drop("spent", "before"),
+        _HEADINGS,
+        _FORMATS,
+        searchable=data.height > 30,
+    )
+    return Section(
+        "rounds",
+        "How the budget was spent, round by round",
+        (
+            "An adaptive release looks, privately, for tables that are still badly known and measures those. "
+            "Looking is paid for as well.",
+        ),
+        figures=(figure,),
+        grids=(grid,),
+    )
+
+
+def rounds_data(view: View) -> pl.DataFrame | None:
+    """The history with the share of the budget before and after each round."""
+    history = view.release.history
+    if history is None:
+        return None
+    spent = pl.col("share").cum_sum()
+    return history.with_columns(spent=spent, before=spent - pl.col("share"))
+
+
+def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
+    bars = (
+        chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X("round:O", title="round", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+            y=alt.Y("before:Q", title="share of the budget used", axis=alt.Axis(format="%")),
+            y2=alt.Y2("spent:Q"),
+            color=alt.Color(
+                "action:N", title=None, scale=alt.Scale(range=list(KINDS)), legend=alt.Legend(columns=2)
+            ),
+            tooltip=[
+                alt.Tooltip("round:O"),
+                alt.Tooltip("action:N"),
+                alt.Tooltip("marginal:N", title="table"),
+                alt.Tooltip("sigma:Q", title="noise", format=",.1f"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+    )
+    return finished(bars, height=240)
