@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hushtable import errors, linear, marginals, microdata, planning, privacy
+    from hushtable import deciders, errors, linear, marginals, microdata, planning, privacy
     from hushtable.ledger import Ledger
     from hushtable.marginals import Workload
     from hushtable.privacy import ZCDP, ApproxDP, PureDP
@@ -28,7 +28,7 @@ _HOMES = {
     "Workload": "marginals",
     "ZCDP": "privacy",
 }
-_PACKAGES = ("errors", "linear", "marginals", "microdata", "planning", "privacy")
+_PACKAGES = ("deciders", "errors", "linear", "marginals", "microdata", "planning", "privacy")
 
 __all__ = [
     "ZCDP",
@@ -41,6 +41,7 @@ __all__ = [
     "Session",
     "Workload",
     "__version__",
+    "deciders",
     "errors",
     "linear",
     "marginals",

@@ -3,6 +3,7 @@
     open    schema, ledger and header of the data are checked; no row is read
     plan    noise, price and expected errors, from public sizes alone
     release plan -> fits the ledger? -> kernel: count, charge, draw, store -> answers -> tables
+    check   question -> asked before? -> fits the ledger? -> kernel: tally, charge, draw, store -> verdict
 
 This is the only module outside the kernel that calls it.  Whatever it returns was charged and stored before.
 """
@@ -18,10 +19,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike, sysconf
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from polars import DataFrame
 
+from hushtable.deciders import CheckPlan, Query, Verdict, plan_check
+from hushtable.deciders.verdict import from_bytes
 from hushtable.errors import BudgetError, LedgerError, SchemaError, WorkloadError
 from hushtable.kernel import (
     Confidential,
@@ -33,6 +36,8 @@ from hushtable.kernel import (
     run_rounds,
 )
 from hushtable.kernel.choose import PartDrawer
+from hushtable.kernel.decide import decide_batch
+from hushtable.kernel.records import Records
 from hushtable.ledger import Ledger, Unit
 from hushtable.ledger.amounts import decimal
 from hushtable.linear import Mechanism
@@ -57,6 +62,7 @@ from hushtable.reconstruct.transcript import pooled_answers
 from hushtable.release import Plan, Release, history_frame, privacy_card
 from hushtable.release.choice import Choice, find_choice, first_note
 from hushtable.release.choosing import Desk, resume_choice, start_choice
+from hushtable.release.verdicts import KIND, check_detail, request_id, stored_verdicts
 from hushtable.release.reuse import earlier_answers, record_nothing, reusable_strategy
 from hushtable.schema import Schema
 
@@ -92,6 +98,7 @@ class Session:
 
     def __init__(self, source: Source, schema: Schema, ledger: Ledger, spender: str | None) -> None:
         self._source = source
+        self._records = Records(source)
         self.schema = schema
         self.ledger = ledger
         self.spender = spender
@@ -258,6 +265,83 @@ class Session:
     def _desk(self) -> Desk:
         draw = PartDrawer(self._source, self.ledger)
         return Desk(self.schema, unit_of(self.schema), self.ledger, self.spender, draw, self._place)
+
+    def plan_check(
+        self,
+        query: str | Query | Sequence[str | Query],
+        synthetic: Any,
+        *,
+        tau: float | str | Fraction,
+        budget: Budget,
+        decider: str = "auto",
+        largest: float | None = None,
+    ) -> CheckPlan:
+        """Price and error of the verdicts that :meth:`check` would give, before anything is spent."""
+        return plan_check(
+            self.schema,
+            [query] if isinstance(query, str | Query) else query,
+            synthetic,
+            tau=tau,
+            budget=budget,
+            decider=decider,
+            largest=largest,
+            currency=self.ledger.kind,
+            set_aside=self.ledger.limit(self.spender).xi > 0,
+        )
+
+    @overload
+    def check(
+        self,
+        query: str | Query,
+        synthetic: Any,
+        *,
+        tau: float | str | Fraction,
+        budget: Budget,
+        decider: str = ...,
+        largest: float | None = ...,
+        progress: Any = ...,
+    ) -> Verdict: ...
+    @overload
+    def check(
+        self,
+        query: list[str] | tuple[str | Query, ...],
+        synthetic: Any,
+        *,
+        tau: float | str | Fraction,
+        budget: Budget,
+        decider: str = ...,
+        largest: float | None = ...,
+        progress: Any = ...,
+    ) -> list[Verdict]: ...
+    def check(
+        self,
+        query: str | Query | Sequence[str | Query],
+        synthetic: Any,
+        *,
+        tau: float | str | Fraction,
+        budget: Budget,
+        decider: str = "auto",
+        largest: float | None = None,
+        progress: Any = None,
+    ) -> Verdict | list[Verdict]:
+        """Whether the answer of ``query`` on a synthetic table is within tau of the truth: yes or no, and how sure.
+
+        ``synthetic`` is a file or a frame with the schema's attributes; tau a number, or a share such as "5%" of the
+        synthetic answer.  Several queries are one spend, shared equally.  A question that was asked before, with the
+        same answer, tau, budget and decider, gets its stored verdict and costs nothing.
+        """
+        plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
+        found = stored_verdicts(self.ledger, plan.keys)
+        missing = plan.without(found)
+        if missing.planned:
+            self.ledger.require_room(missing.cost, self.spender)
+            name = request_id(self.ledger, missing.keys, self.spender)
+            detail = check_detail(self.schema.version, str(budget), missing.keys)
+            spend = Spend(missing.cost, KIND, detail, name, self.spender)
+            payload = decide_batch(self._records, missing, self.ledger, spend, progress or _silent)
+            found |= from_bytes(payload)
+        verdicts = [found[key] for key in plan.order]
+        return verdicts[0] if isinstance(query, str | Query) else verdicts
 
     def _stored(self, spend: Spend) -> bytes | None:
         """The payload of an earlier call with this request id, or None when there is nothing to return."""

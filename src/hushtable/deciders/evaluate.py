@@ -113,8 +113,10 @@ def _polars(frame: Any) -> pl.DataFrame:
 
 
 def _typed(column: Column, given: Any) -> pl.Expr:
-    """The column as its declared kind; what cannot be read is null."""
+    """The column as its declared kind; what cannot be read is null, and what is of that kind stays as it is."""
     source = pl.col(column.name)
+    if _ready(column, given):
+        return source
     if isinstance(given, pl.Categorical | pl.Enum):
         source, given = source.cast(pl.String), pl.String()
     if given.is_float():
@@ -137,6 +139,33 @@ def _typed(column: Column, given: Any) -> pl.Expr:
     return source.cast(_DTYPES[column.kind], strict=False)
 
 
+def typed(frame: Any, columns: Columns) -> pl.DataFrame:
+    """All declared columns of a table, converted once: queries on the result convert nothing."""
+    table = frame if isinstance(frame, pl.DataFrame) else _polars(frame)
+    check_header(table.columns, columns)
+    made = table.select(_typed(column, table.schema[name]) for name, column in columns.items())
+    texts = [name for name, kind in made.schema.items() if kind == pl.String]
+    return made.with_columns(made[name].cast(_enumeration(made[name], columns[name])) for name in texts)
+
+
+def _enumeration(texts: pl.Series, column: Column) -> pl.Enum:
+    """The declared categories, then what else occurs."""
+    declared = [_plain(value, column) for value in column.values]
+    found = texts.drop_nulls().unique(maintain_order=True).to_list()
+    return pl.Enum(list(dict.fromkeys([*declared, *found])))
+
+
+def _ready(column: Column, given: Any) -> bool:
+    """Whether a column of this type needs no conversion."""
+    if column.kind == "categorical" and isinstance(given, pl.Enum):
+        return not _whole_values(column) and {_plain(v, column) for v in column.values} <= {*given.categories}
+    if column.kind == "integer" or _whole_values(column):
+        return bool(given.is_integer())
+    if column.kind == "categorical":
+        return given == pl.String
+    return given == _DTYPES[column.kind] != pl.Float64
+
+
 def _whole_values(column: Column) -> bool:
     """Whether the categories are whole numbers."""
     return bool(column.values) and all(isinstance(value, Fraction) for value in column.values)
@@ -154,7 +183,7 @@ def _atom(atom: Atom, column: Column) -> pl.Expr:
     if isinstance(atom, IsNull):
         return source.is_not_null() if atom.negated else source.is_null()
     if isinstance(atom, In):
-        found = source.is_in([_plain(value, column) for value in atom.values])
+        found = source.is_in(_members(atom, column))
         return (~found if atom.negated else found).fill_null(False)
     if isinstance(atom, Compare):
         value = pl.lit(_plain(atom.value, column))
@@ -170,6 +199,14 @@ def _atom(atom: Atom, column: Column) -> pl.Expr:
     raise QueryError(
         "query.unresolved", "LIKE needs the declared values.", "Resolve the query with the schema first."
     )
+
+
+def _members(atom: In, column: Column) -> list[Any]:
+    """The values of a list, all of one type; a fraction is no member of a column of whole numbers."""
+    if column.kind == "real":
+        return [float(value) for value in atom.values if isinstance(value, Fraction)]
+    values = [value for value in atom.values if not isinstance(value, Fraction) or value.denominator == 1]
+    return [_plain(value, column) for value in values]
 
 
 def _plain(value: Value, column: Column) -> Any:

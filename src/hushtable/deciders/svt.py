@@ -24,6 +24,7 @@ from hushtable.deciders.tally import Tally
 
 THETA = Fraction(19, 20)  # share of the rows that the private bound should cover
 STEPS = 512  # steps of the threshold noise per scale, at least; then its grid is as good as continuous
+NEVER = 750.0  # scales beyond which the probability of noise is zero in double precision
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,9 @@ class SumSparse(NoisyDecider):
         below_r, below_l = np.zeros(len(steps)), np.zeros(len(steps))
         found = np.zeros(size)
         for j, (q, noise) in enumerate(zip(tally.cumulative_sums(), self.noise[3 + size :], strict=False)):
+            farthest = math.ldexp(float(steps[0]), j + 1 - self.bits) + self.interval.first - 1 - int(q)
+            if farthest > NEVER * float(noise):  # then it is so for all smaller levels too
+                continue
             lift = np.ceil(np.ldexp(steps.astype(np.float64), j + 1 - self.bits))
             below_r += laplace.log_at_most(lift + (self.interval.last - int(q)), noise)
             below_l += laplace.log_at_most(lift + (self.interval.first - 1 - int(q)), noise)

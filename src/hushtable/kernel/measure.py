@@ -43,6 +43,16 @@ def measure_batch(
     progress("counting", 0, 3)
     exact = _exact_answers(source, plan)
     progress("charging", 1, 3)
+
+    def draw() -> bytes:
+        progress("measuring", 2, 3)
+        return _noisy_answers(exact, plan).to_bytes()
+
+    return spend_once(ledger, spend, draw)
+
+
+def spend_once(ledger: Ledger, spend: Spend, draw: Callable[[], bytes]) -> bytes:
+    """Reserve and charge a spend, draw its payload, store it and return it."""
     reservation = ledger.reserve(
         cost=spend.cost, kind=spend.kind, request=spend.request, spender=spend.spender, detail=spend.detail
     )
@@ -50,8 +60,7 @@ def measure_batch(
     try:
         charge = ledger.charge(reservation, spend.cost, ordinal=0)
         owned = True
-        progress("measuring", 2, 3)
-        payload = _noisy_answers(exact, plan).to_bytes()
+        payload = draw()
         ledger.store(charge, payload)
     finally:
         if owned:

@@ -2,14 +2,15 @@
 
 Opening checks that the data exist and that header and column types fit the schema; a refusal depends on nothing else.
 A pass then gives batches of codes: rows that the schema drops are left out, and at most k rows of each person are kept
-(the first k that are not dropped, in reading order).  What a batch contains never leaves the kernel.
+(the first k that are not dropped, in reading order).  A pass over plain values gives the same rows before bins.  What a
+batch contains never leaves the kernel.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,14 +19,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.errors import SchemaError, SourceError
 from hushtable.kernel.sources import files, typed
 from hushtable.kernel.sources.arrow import pa
+from hushtable.kernel.sources.assign import Codes
 from hushtable.kernel.sources.delimited import TextFiles, require_columns, require_distinct
 from hushtable.kernel.sources.encode import CodeArray, Encoder
 from hushtable.kernel.sources.frames import ArrowTable, PandasFrame, ParquetFiles, PolarsFrame, Table
 from hushtable.kernel.sources.people import People, Words
+from hushtable.kernel.sources.plain import PlainArray, PlainReader
 from hushtable.kernel.sources.text import Texts
 from hushtable.schema import Schema
 
@@ -51,8 +55,12 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class _Encoded:
-    codes: list[CodeArray]
+    arrays: list[NDArray[Any]]
     people: Words | None
+
+
+_Encode = Callable[[Sequence[Any]], tuple[list[NDArray[Any]], NDArray[np.bool_]]]
+"""From the columns of a block to one array per attribute, and which rows the schema keeps."""
 
 
 class Source:
@@ -75,6 +83,7 @@ class Source:
         self._threads = threads
         attributes = schema.attributes.values()
         self._encoders = [Encoder(attribute, schema.csv.encoding) for attribute in attributes]
+        self._readers = [PlainReader(attribute) for attribute in attributes]
         self._given = schema.axes(schema.names if needed is None else needed)
         wanted = [a.column for a in attributes] + ([] if schema.person is None else [schema.person])
         self._columns = list(dict.fromkeys(wanted))
@@ -85,31 +94,42 @@ class Source:
 
         The type of an array is the smallest unsigned one for the attribute's size.
         """
+        yield from self._batches(self._codes, rows)
+
+    def plain_batches(self, rows: int = BATCH) -> Iterator[list[PlainArray]]:
+        """The same rows as plain values of every attribute, see ``PlainReader``."""
+        yield from self._batches(self._plain, rows)
+
+    def _batches(self, encode: _Encode, rows: int) -> Iterator[list[NDArray[Any]]]:
         person = self.schema.person
         people = None if person is None else People(self.schema.max_rows_per_person)
         guard = files.Guard(self._shown)
-        with guard, closing(self._encoded(people)) as stream:
+        with guard, closing(self._encoded(encode, people)) as stream:
             for encoded in stream:
-                codes = encoded.codes
+                arrays = encoded.arrays
                 if people is not None and encoded.people is not None:
                     keep = people.keep(encoded.people)
-                    codes = codes if keep.all() else [column[keep] for column in codes]
-                for start in range(0, len(codes[0]), rows):
+                    arrays = arrays if keep.all() else [column[keep] for column in arrays]
+                for start in range(0, len(arrays[0]), rows):
                     yield (
-                        codes if len(codes[0]) <= rows else [column[start : start + rows] for column in codes]
+                        arrays
+                        if len(arrays[0]) <= rows
+                        else [column[start : start + rows] for column in arrays]
                     )
         guard.raise_failure()
 
-    def _encoded(self, people: People | None) -> Generator[_Encoded]:
+    def _encoded(self, encode: _Encode, people: People | None) -> Generator[_Encoded]:
         """Blocks in order, encoded by a few threads ahead of the caller."""
         with closing(self._blocks()) as blocks, ThreadPoolExecutor(self._threads) as pool:
-            ahead: deque[Future[_Encoded]] = deque(
-                pool.submit(self._encode, block, people) for block in islice(blocks, self._threads + 1)
-            )
+
+            def begin(block: Block) -> Future[_Encoded]:
+                return pool.submit(self._encode, block, encode, people)
+
+            ahead: deque[Future[_Encoded]] = deque(map(begin, islice(blocks, self._threads + 1)))
             try:
                 while ahead:
                     done = ahead.popleft().result()
-                    ahead.extend(pool.submit(self._encode, block, people) for block in islice(blocks, 1))
+                    ahead.extend(map(begin, islice(blocks, 1)))
                     yield done
             finally:
                 pool.shutdown(cancel_futures=True)
@@ -117,25 +137,40 @@ class Source:
     def _blocks(self) -> Generator[Block]:
         yield from self._reader.blocks(self._columns, self._size)
 
-    def _encode(self, block: Block, people: People | None) -> _Encoded:
+    def _encode(self, block: Block, encode: _Encode, people: People | None) -> _Encoded:
         columns = block.columns()
-        codes = [encoder.codes(columns[k]) for encoder, k in zip(self._encoders, self._places, strict=True)]
-        keep = np.ones(len(codes[0]), np.bool_)
-        for column in codes:
-            keep &= column >= 0
+        arrays, keep = encode(columns)
         keys: Texts | None = None
         if people is not None and self.schema.person is not None:
             column = columns[self._columns.index(self.schema.person)]
             keys = column if isinstance(column, Texts) else typed.as_keys(column)
             keep &= keys.starts != keys.ends
-        full = bool(keep.all())
-        given = [
-            (codes[k] if full else codes[k][keep]).astype(self._encoders[k].dtype, copy=False)
-            for k in self._given
-        ]
+        given = arrays if keep.all() else [array[keep] for array in arrays]
         if people is None or keys is None:
             return _Encoded(given, None)
         return _Encoded(given, people.hashes(keys.data, keys.starts[keep], keys.ends[keep]))
+
+    def _codes(self, columns: Sequence[Any]) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:
+        codes = [encoder.codes(columns[k]) for encoder, k in zip(self._encoders, self._places, strict=True)]
+        given = [codes[k].astype(self._encoders[k].dtype) for k in self._given]
+        return given, _kept(codes)
+
+    def _plain(self, columns: Sequence[Any]) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:
+        plain: list[NDArray[Any]] = []
+        codes: list[Codes] = []
+        for encoder, reader, k in zip(self._encoders, self._readers, self._places, strict=True):
+            values = encoder.values(columns[k])
+            codes.append(encoder.assign(values))
+            plain.append(reader.read(values, codes[-1]))
+        return plain, _kept(codes)
+
+
+def _kept(codes: Sequence[Codes]) -> NDArray[np.bool_]:
+    """Rows that no attribute drops."""
+    keep = np.ones(len(codes[0]), np.bool_)
+    for column in codes:
+        keep &= column >= 0
+    return keep
 
 
 def open_source(

@@ -1,0 +1,63 @@
+"""A synthetic table from any generator: its rows, converted once, and its answers.
+
+Public as far as this package is concerned: the guarantee of a verdict does not cover a synthetic file that was made
+from confidential rows without privacy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from hushtable.deciders.columns import Columns, find
+from hushtable.deciders.evaluate import grid_values, matching, typed
+from hushtable.deciders.profile import Supposed
+from hushtable.deciders.queries import Query
+from hushtable.errors import QueryError
+
+
+@dataclass(frozen=True, eq=False)
+class Synthetic:
+    """Rows with exactly the declared attributes; made by ``of``."""
+
+    frame: pl.DataFrame
+    columns: Columns
+
+    @classmethod
+    def of(cls, data: Any, columns: Columns) -> Synthetic:
+        """A path of a CSV, TSV or Parquet file, or a polars, pandas or Arrow table."""
+        if isinstance(data, Synthetic) and data.columns == columns:
+            return data
+        if isinstance(data, Synthetic):
+            data = data.frame
+        return cls(typed(read(data) if isinstance(data, str | PathLike) else data, columns), columns)
+
+    def suppose(self, query: Query) -> Supposed:
+        """What a resolved query aggregates, as data that one may suppose the truth to look like."""
+        if query.column is None:
+            return Supposed.count(matching(query, self.frame, self.columns).height)
+        domain = find(self.columns, query.column).grid()
+        quantile = query.quantile or Fraction(1, 2)
+        return Supposed.of(grid_values(query, self.frame, self.columns), domain, quantile)
+
+
+def read(path: str | PathLike[str]) -> pl.DataFrame:
+    """A file as a frame; delimited text is read as text, so that one row cannot change what another means."""
+    file = Path(path)
+    name = file.name.lower()
+    try:
+        if name.endswith((".parquet", ".pq")):
+            return pl.read_parquet(file, glob=False)
+        separator = "\t" if name.endswith((".tsv", ".tsv.gz")) else ","
+        return pl.read_csv(file, infer_schema=False, separator=separator, glob=False)
+    except (OSError, ValueError, pl.exceptions.PolarsError):
+        raise QueryError(
+            "query.unreadable-synthetic",
+            f"The synthetic file {file.name!r} cannot be read.",
+            "Give a CSV, TSV or Parquet file with one column per attribute.",
+        ) from None

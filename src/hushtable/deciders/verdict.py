@@ -1,0 +1,123 @@
+"""A verdict: yes or no, how sure, and what it cost; in words, and as JSON that is stored before it is shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hushtable.errors import LedgerError
+from hushtable.privacy import UNIT, Cost
+from hushtable.privacy.amounts import text
+
+FORMAT = "hushtable-verdicts-1"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a decider said.  ``error_bound`` is the larger error at distance 0 and at distance 2 tau.
+
+    ``epsilon`` is the pure privacy loss of a person, ``price`` what the ledger was charged for it, ``repeated`` says
+    whether the answer is an earlier one that cost nothing now.
+    """
+
+    satisfied: bool
+    query: str
+    synthetic: Fraction
+    tau: Fraction
+    decider: str
+    epsilon: Fraction
+    error_bound: float
+    price: Cost
+    repeated: bool = False
+
+    def __str__(self) -> str:
+        answer, distance = shown(self.synthetic), shown(self.tau)
+        verdict = "Yes" if self.satisfied else "No"
+        claim = "is" if self.satisfied else "is not"
+        cost = "nothing, it was asked before" if self.repeated else f"{amount(self.price)} per person"
+        return (
+            f"{verdict}: the true {self.query} {claim} within {distance} of the synthetic {answer}. "
+            f"This verdict is wrong with probability {chance(self.error_bound)} at most if the truth is equal to the "
+            f"synthetic answer or {shown(2 * self.tau)} or more away from it; in between it is less sure. "
+            f"It cost {cost}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; exact numbers are texts."""
+        return {
+            "satisfied": self.satisfied,
+            "query": self.query,
+            "synthetic": str(self.synthetic),
+            "tau": str(self.tau),
+            "decider": self.decider,
+            "epsilon": str(self.epsilon),
+            "error_bound": self.error_bound,
+            "price": self.price.as_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any], *, repeated: bool = False) -> Verdict:
+        """The verdict that ``to_dict`` wrote."""
+        return cls(
+            bool(given["satisfied"]),
+            str(given["query"]),
+            Fraction(given["synthetic"]),
+            Fraction(given["tau"]),
+            str(given["decider"]),
+            Fraction(given["epsilon"]),
+            float(given["error_bound"]),
+            Cost(int(given["price"]["xi"]), int(given["price"]["rho"])),
+            repeated,
+        )
+
+
+def to_bytes(keys: Sequence[str], verdicts: Sequence[Verdict]) -> bytes:
+    """Verdicts by the key of their question.  Its length does not depend on what they say."""
+    stored = {key: verdict.to_dict() for key, verdict in zip(keys, verdicts, strict=True)}
+    for one in stored.values():
+        one["satisfied"] = int(one["satisfied"])
+    return json.dumps({"format": FORMAT, "verdicts": stored}, sort_keys=True).encode()
+
+
+def from_bytes(payload: bytes, *, repeated: bool = False) -> dict[str, Verdict]:
+    """What ``to_bytes`` wrote."""
+    try:
+        content = json.loads(payload)
+        if content["format"] != FORMAT:
+            raise ValueError
+        return {key: Verdict.from_dict(one, repeated=repeated) for key, one in content["verdicts"].items()}
+    except (ValueError, KeyError, TypeError):
+        raise LedgerError(
+            "ledger.other-verdicts",
+            "The stored verdicts cannot be read by this version.",
+            "Read them with the version that asked.",
+        ) from None
+
+
+def shown(number: Fraction) -> str:
+    """A number for people: whole ones in full, others to four digits after the point."""
+    if number.denominator == 1:
+        return f"{int(number):,}"
+    return (
+        f"{float(number):,.4f}".rstrip("0").rstrip(".")
+        if abs(number) >= Fraction(1, 100)
+        else f"{float(number):.4g}"
+    )
+
+
+def chance(probability: float) -> str:
+    """A probability for people, rounded up."""
+    if probability < 1e-6:
+        return "below 0.0001%"
+    percent = 100 * probability
+    digits = 1 if percent >= 1 else 4
+    return f"{-(-percent * 10**digits // 1) / 10**digits:.{digits}f}%"
+
+
+def amount(cost: Cost) -> str:
+    """A cost for people."""
+    parts = [("epsilon", cost.xi), ("rho", cost.rho)]
+    return " and ".join(f"{name}={text(Fraction(part, UNIT))}" for name, part in parts if part) or "nothing"

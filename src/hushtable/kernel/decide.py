@@ -1,0 +1,85 @@
+"""The private draws of the deciders: exact tallies of the confidential rows, one exact draw each, and nothing else out.
+
+A decider says which whole numbers it needs and what is drawn; here both meet, in the order of ``measure``: tallies are
+made and stay, the charge is durable, the verdicts are drawn, stored, and only then returned.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hushtable.deciders import (
+    CandidateDecider,
+    CheckPlan,
+    CoinDecider,
+    Columns,
+    Decider,
+    NoisyDecider,
+    Question,
+    Tally,
+    columns_of,
+    grid_values,
+    matching,
+    rows_only,
+    tally,
+)
+from hushtable.errors import QueryError
+from hushtable.kernel.measure import Progress, Spend, spend_once
+from hushtable.kernel.records import Records
+from hushtable.ledger import Ledger
+from hushtable.privacy import (
+    BitSource,
+    bernoulli,
+    bernoulli_exp,
+    discrete_laplace_segments,
+    exponential_mechanism,
+)
+
+
+def decide_batch(
+    records: Records, plan: CheckPlan, ledger: Ledger, spend: Spend, progress: Progress
+) -> bytes:
+    """Decide every question of the plan once, for one charge, and return the stored payload."""
+    progress("reading", 0, 3)
+    frame, columns = records.frame, columns_of(records.schema)
+    progress("deciding", 1, 3)
+    deciders = [question.build() for question in plan.questions]
+    exact = [
+        exact_tally(question, decider, frame, columns)
+        for question, decider in zip(plan.questions, deciders, strict=True)
+    ]
+    progress("charging", 2, 3)
+
+    def draw() -> bytes:
+        return plan.payload([verdict(*pair) for pair in zip(deciders, exact, strict=True)])
+
+    return spend_once(ledger, spend, draw)
+
+
+def exact_tally(question: Question, decider: Decider, frame: object, columns: Columns) -> Tally:
+    """The whole numbers that the decider is a function of, from confidential rows."""
+    if question.query.column is None:
+        return rows_only(matching(question.query, frame, columns).height)
+    return tally(grid_values(question.query, frame, columns), decider.edges)
+
+
+def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bool:
+    """One draw: True for "satisfied"."""
+    if isinstance(decider, NoisyDecider):
+        scales = decider.noise
+        noise = discrete_laplace_segments(scales, [1] * len(scales), bits=bits)
+        return decider.decide(exact, [int(value) for value in noise])
+    if isinstance(decider, CoinDecider):
+        return sigmoid_coin(decider.logit(exact), bits)
+    if isinstance(decider, CandidateDecider):
+        chosen = exponential_mechanism(-decider.penalties(exact), decider.rate, bits=bits)
+        return chosen in range(decider.accepted.start, decider.accepted.stop)
+    raise QueryError("query.no-draw", f"The decider {decider.name!r} cannot be drawn.", "Choose another one.")
+
+
+def sigmoid_coin(logit: Fraction, bits: BitSource | None = None) -> bool:
+    """True with probability exactly 1 / (1 + exp(-logit)): propose a side, keep the less likely one sometimes."""
+    while True:
+        proposed = bernoulli(Fraction(1, 2), bits=bits)
+        if proposed == (logit >= 0) or bernoulli_exp(abs(logit), bits=bits):
+            return proposed

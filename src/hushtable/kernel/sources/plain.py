@@ -1,0 +1,63 @@
+"""Values as they are, before bins: what queries with a WHERE clause compare, one compact array per attribute.
+
+Values follow the rules that codes follow: what the schema drops is dropped, numbers outside the bounds are moved to the
+nearer one where it says ``clip``.  What is left without a value has a place of its own, see ``PlainReader``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.kernel.sources.assign import Codes
+from hushtable.kernel.sources.text import Values
+from hushtable.schema import Attribute, Binned, Real
+
+PlainArray = NDArray[Any]
+
+
+class PlainReader:
+    """Plain values of one attribute.
+
+    * categories: their codes, with the codes of "(null)" and "(other)";
+    * booleans, whole numbers and days: the number, or ``missing``, one above the largest possible number;
+    * reals: the number, or NaN.
+
+    A number outside the bounds of an attribute with ``outside: other`` is missing.
+    """
+
+    def __init__(self, attribute: Attribute) -> None:
+        self._attribute = attribute
+        self._binned = isinstance(attribute, Binned)
+        if isinstance(attribute, Real):
+            self.low, self.high = float(attribute.edges[0]), float(attribute.edges[-1])
+            self.missing: float | int = np.nan
+            self.dtype = np.dtype(np.float64)
+        elif isinstance(attribute, Binned):
+            self.low, self.high = int(attribute.edges[0]), int(attribute.edges[-1]) - 1
+            self.missing = self.high + 1
+            self.dtype = _signed(int(self.low), int(self.missing))
+        else:
+            self.low, self.high = 0, attribute.size - 1
+            self.missing = 2 if attribute.kind == "boolean" else attribute.size
+            self.dtype = _signed(0, int(self.missing))
+
+    def read(self, values: Values, codes: Codes) -> PlainArray:
+        """Plain values of the rows of one block, whose ``codes`` say what became of each."""
+        if not self._binned:
+            plain = codes if self._attribute.kind != "boolean" else np.minimum(codes, 2)
+            return plain.astype(self.dtype)
+        numbers = values.numbers.astype(np.float64 if self.dtype.kind == "f" else np.int64, copy=False)
+        found = np.clip(numbers, self.low, self.high).astype(self.dtype)
+        found[codes >= self._attribute.regular] = self.missing
+        return found
+
+
+def _signed(low: int, high: int) -> np.dtype[Any]:
+    """The smallest signed type that holds both ends."""
+    for kind in (np.int8, np.int16, np.int32):
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    return np.dtype(np.int64)

@@ -1,0 +1,47 @@
+"""Verdicts that a ledger has stored: found again by their question, so that none is asked or paid for twice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from hushtable.deciders.verdict import Verdict, from_bytes
+from hushtable.ledger import Holding, Ledger
+
+KIND = "check"
+
+
+def stored_verdicts(ledger: Ledger, keys: Collection[str]) -> dict[str, Verdict]:
+    """The verdicts among ``keys`` that were drawn and stored before."""
+    found: dict[str, Verdict] = {}
+    for holding in ledger.reservations():
+        missing = (set(keys) - set(found)).intersection(_questions(holding))
+        stored = [charge for charge in holding.charges if charge.stored]
+        if missing and stored:
+            verdicts = from_bytes(ledger.payload(stored[0].number), repeated=True)
+            found.update({key: verdicts[key] for key in missing if key in verdicts})
+    return found
+
+
+def request_id(ledger: Ledger, keys: Sequence[str], spender: str | None) -> str:
+    """The name of the spend for these questions: a new one after a lost draw, the same when nothing was drawn."""
+    parts = "\n".join([spender or "", *keys])
+    base = f"check-{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
+    used = [
+        holding
+        for holding in ledger.reservations()
+        if (holding.reservation.request or "").startswith(base)
+        and (holding.charges or holding.state != "open")
+    ]
+    return f"{base}-{len(used)}"
+
+
+def check_detail(schema: str, budget: str, keys: Sequence[str]) -> dict[str, Any]:
+    """What a ledger entry says of a check."""
+    return {"schema": schema, "budget": budget, "questions": list(keys)}
+
+
+def _questions(holding: Holding) -> list[str]:
+    reservation = holding.reservation
+    return reservation.detail.get("questions", []) if reservation.kind == KIND else []
