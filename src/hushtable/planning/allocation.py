@@ -29,6 +29,9 @@ SMALLEST = 2.0**-10
 MODERATION = 0.5
 """How strongly a residual's weight in a table follows its share of the table's error (0: all alike, 1: in full)."""
 
+GRID = 112
+"""Points of the grid of log precisions on which gains are tabulated."""
+
 _EXPECTED = math.sqrt(2.0 / math.pi)
 
 
@@ -78,22 +81,18 @@ class Allocation:
     def spend(self, rho: float, allowed: NDArray[np.bool_] | None = None) -> Floats:
         """The precisions that ``rho`` more buys at best; residuals outside ``allowed`` keep theirs."""
         active = self.active if allowed is None else self.active & allowed
+        if not active.any():
+            return self.precision
+        top = math.log(2.0 * rho / self.price[active].min() + self.precision[active].max())
+        logs = np.linspace(top - 25.0, top, GRID)
+        gains = tabulate_gains(self.histograms, self.dispersion, self.smooth, active, logs, LEVELS)
         weight, x = np.zeros(len(active)), self.precision
         for step in range(6):
             parts, tables = self.table_errors(x)
             share = (parts / (tables[self._owners] + 1e-9)) ** MODERATION * self._weights[self._owners]
             fresh = np.bincount(self._members, share, len(active))
             weight = fresh if step == 0 else np.sqrt(weight * fresh)
-            x = water_fill(
-                self.histograms,
-                self.dispersion,
-                self.smooth,
-                self.precision,
-                self.price,
-                np.where(active, weight, 0.0),
-                2.0 * rho,
-                LEVELS,
-            )
+            x = water_fill(gains, logs, self.precision, self.price, np.where(active, weight, 0.0), 2.0 * rho)
         _, tables = self.table_errors(x)
         self.predicted = float(tables @ self._weights / self._weights.sum()) / self.total
         return x
@@ -146,60 +145,76 @@ def dispersion_of(cells: Any, distance: float, levels: Any) -> float:
 
 
 @njit(cache=True, nogil=True)
-def water_fill(
-    histograms: Any, phi: Any, smooth: Any, start: Any, price: Any, weight: Any, budget: float, levels: Any
-) -> Any:
+def tabulate_gains(histograms: Any, phi: Any, smooth: Any, active: Any, logs: Any, levels: Any) -> Any:
+    """The gain of every active residual on a grid of log precisions, one row each."""
+    gains = np.zeros((phi.size, logs.size))
+    for g in range(phi.size):
+        if active[g]:
+            for k in range(logs.size):
+                gains[g, k] = error_and_gain(histograms[g], phi[g], smooth[g], math.exp(logs[k]), levels)[1]
+    return gains
+
+
+@njit(cache=True, nogil=True)
+def fill_to(
+    level: float, gains: Any, logs: Any, start: Any, price: Any, weight: Any, stop: float, x: Any
+) -> float:
+    """Raise each x until its gain per unit of budget falls to ``level``; gives the budget that takes."""
+    spent, step, last = 0.0, logs[1] - logs[0], logs.size - 1
+    for g in range(start.size):
+        x[g] = start[g]
+        if weight[g] <= 0:
+            continue
+        wanted = level * price[g] / weight[g]
+        if gains[g, 0] <= wanted:
+            continue
+        if gains[g, last] >= wanted:
+            value = math.exp(logs[last])
+        else:
+            a, b = 0, last
+            while b - a > 1:
+                c = (a + b) // 2
+                if gains[g, c] > wanted:
+                    a = c
+                else:
+                    b = c
+            part = math.log(gains[g, a] / wanted) / math.log(gains[g, a] / max(gains[g, b], 1e-300))
+            value = math.exp(logs[a] + step * part)
+        if value > start[g]:
+            x[g] = value
+            spent += price[g] * (value - start[g])
+        if spent > stop:
+            return spent
+    return spent
+
+
+@njit(cache=True, nogil=True)
+def water_fill(gains: Any, logs: Any, start: Any, price: Any, weight: Any, budget: float) -> Any:
     """The x >= start that minimises sum weight error(x) with sum price (x - start) = budget.
 
-    Bisection on the common gain per unit of budget; for each, bisection on every residual's precision.
+    Bisection on the common gain per unit of budget, over the tabulated gains.
     """
-    count = start.size
-    x, first, final, top = start.copy(), np.zeros(count), np.zeros(count), np.zeros(count)
-    low, high = 1e300, 0.0
-    for g in range(count):
-        if weight[g] > 0:
-            top[g] = start[g] + 1.01 * budget / price[g]
-            first[g] = error_and_gain(histograms[g], phi[g], smooth[g], start[g], levels)[1]
-            final[g] = error_and_gain(histograms[g], phi[g], smooth[g], top[g], levels)[1]
-            if final[g] > 0:
-                low = min(low, final[g] * weight[g] / price[g])
-            high = max(high, first[g] * weight[g] / price[g])
+    x = start.copy()
+    low, high, last = 1e300, 0.0, logs.size - 1
+    for g in range(start.size):
+        if weight[g] > 0 and gains[g, 0] > 0:
+            high = max(high, gains[g, 0] * weight[g] / price[g])
+            if gains[g, last] > 0:
+                low = min(low, gains[g, last] * weight[g] / price[g])
     if high <= 0:
         return x
-    low = max(min(low, high) * 0.5, high * 1e-30)
-    for _ in range(60):
-        level, spent = math.sqrt(low * high), 0.0
-        for g in range(count):
-            x[g] = start[g]
-            if weight[g] <= 0:
-                continue
-            wanted = level * price[g] / weight[g]
-            if first[g] <= wanted:
-                continue
-            if final[g] >= wanted:
-                x[g] = top[g]
-            else:
-                a, b = math.log(max(start[g], top[g] * 1e-9)), math.log(top[g])
-                for _inner in range(22):
-                    c = 0.5 * (a + b)
-                    if error_and_gain(histograms[g], phi[g], smooth[g], math.exp(c), levels)[1] > wanted:
-                        a = c
-                    else:
-                        b = c
-                x[g] = max(start[g], math.exp(0.5 * (a + b)))
-            spent += price[g] * (x[g] - start[g])
-            if spent > budget * 1.0001:
-                break
+    low = max(min(low, high) * 0.5, high * 1e-40)
+    for _ in range(80):
+        level = math.sqrt(low * high)
+        spent = fill_to(level, gains, logs, start, price, weight, budget * 1.0001, x)
         if spent > budget:
             low = level
         else:
             high = level
-        if 0.99 * budget < spent <= budget:
+        if 0.995 * budget < spent <= budget:
             break
-    spent = 0.0
-    for g in range(count):
-        spent += price[g] * (x[g] - start[g])
+    spent = fill_to(high, gains, logs, start, price, weight, 1e300, x)
     if spent > 0:
-        for g in range(count):
+        for g in range(start.size):
             x[g] = start[g] + (x[g] - start[g]) * (budget / spent)
     return x

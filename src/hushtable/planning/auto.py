@@ -32,13 +32,13 @@ TOTAL = 0.01
 """Share of the budget for the total."""
 ONES = 0.10
 """Share for the one-way residuals, and more if their expected error stays above ONES_ROUGH of the records."""
-ONES_MORE = 0.15
-ONES_ROUGH = 0.03
+ONES_MORE = 0.20
+ONES_ROUGH = 0.02
 PAIR_LOOK = 0.03
 """Share for the distances of pairs from independence."""
 LARGE_LOOK = 0.03
 """Share for the distances of larger tables."""
-FIRST = 0.6
+FIRST = 0.7
 """Share of what is left after the looks that the first batch spends."""
 GUESS = 0.1
 """Distance, in records, assumed where nothing is known."""

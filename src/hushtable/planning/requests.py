@@ -71,7 +71,8 @@ class Select:
     """One marginal of the closure, by the exponential mechanism; the reply is its number.
 
     The score of marginal k with n cells is ``weights[k] (|count - estimate|_1 - penalty n)`` on the grid, its
-    sensitivity the largest weight.  ``changes`` are the centred residuals that were added to the estimates since the last selection.
+    sensitivity the largest weight.  ``changes`` are the centred residuals that were added to the estimates since the
+    last selection.
     """
 
     changes: tuple[tuple[int, Floats], ...]

@@ -27,8 +27,11 @@ Floats = NDArray[np.float64]
 DISPERSIONS = np.exp(np.linspace(math.log(1e-2), math.log(3e4), 28))
 """Candidates for phi, where the variance of a cell around its prior mean m is phi m."""
 
-CHAIN_SPREAD = 1.0
+CHAIN_SPREAD = 4.0
 """Prior variance of the exponent of a chain."""
+
+FEWEST_NEIGHBOURS = 5
+"""Attributes with this many values or more may turn out smooth: a cell is then like its neighbours."""
 
 SWEEPS = 6
 SWEEPS_AFTER = 4
@@ -162,8 +165,46 @@ def start_tables(residuals: Residuals, sets: Sequence[AttributeSet]) -> MaxentTa
         noisy = total / sizes[axis] + (residuals.value((axis,)) if known else np.zeros(sizes[axis]))
         table = np.maximum(to_simplex(noisy, total), SMALLEST)
         ones[axis] = table * (total / table.sum())
+    _smooth_ones(residuals, ones, total)
     products = {s: np.outer(ones[s[0]], ones[s[1]]) / total for s in sets if len(s) == 2}
     return MaxentTables(residuals, total, ones, products)
+
+
+def _smooth_ones(residuals: Residuals, ones: dict[int, Floats], total: float) -> None:
+    """Draw one-way tables towards the mean of each cell's neighbours, as far as the likelihood says."""
+    axes = [
+        axis for axis, table in ones.items() if table.size >= FEWEST_NEIGHBOURS and residuals.known((axis,))
+    ]
+    if not axes:
+        return
+    means: dict[int, Floats] = {}
+    likelihoods = np.empty((len(axes), DISPERSIONS.size))
+    for k, axis in enumerate(axes):
+        size = ones[axis].size
+        mean = neighbours(ones[axis], 0) / neighbours(np.ones(size), 0)
+        mean = np.maximum(mean, 1e-3 * total / size)
+        means[axis] = mean * (total / mean.sum())
+        residual = total / size + residuals.value((axis,)) - means[axis]
+        noise = residuals.cell_noise((axis,))
+        loops.dispersion_likelihood(residual, means[axis], noise, DISPERSIONS, likelihoods[k])
+    for axis, phi in zip(axes, dispersions(likelihoods).tolist(), strict=True):
+        strength = 1.0 / (residuals.precision((axis,)) * phi)
+        logs = np.log(means[axis])
+        base = total / logs.size + residuals.value((axis,)) + strength * logs
+        loops.fit_line(base, strength, total, 0.0, logs)
+        table = np.maximum(np.exp(logs), SMALLEST)
+        ones[axis] = table * (total / table.sum())
+
+
+def neighbours(table: Floats, axis: int) -> Floats:
+    """The two values on either side along an axis, the farther ones halved, the value itself left out."""
+    along = np.moveaxis(table, axis, 0)
+    summed = np.zeros_like(along)
+    summed[1:] += along[:-1]
+    summed[:-1] += along[1:]
+    summed[2:] += 0.5 * along[:-2]
+    summed[:-2] += 0.5 * along[2:]
+    return np.moveaxis(summed, 0, axis)
 
 
 def to_simplex(values: Floats, total: float) -> Floats:
@@ -236,7 +277,10 @@ def _shrink_pairs(fitted: MaxentTables, noisy: dict[AttributeSet, Floats]) -> No
 
 
 def _chained(fitted: MaxentTables, pair: AttributeSet, noisy: Floats | None) -> Floats:
-    """Prior mean of a pair from chains i - k - j of the fitted pairs; its own residual only weighs the chains."""
+    """Prior mean of a pair from chains i - k - j of the fitted pairs and from each cell's neighbours.
+
+    The pair's own residual only weighs them.
+    """
     i, j = pair
     product, rows, columns = fitted.products[pair], fitted.ones[i], fitted.ones[j]
     chains = [
@@ -251,7 +295,12 @@ def _chained(fitted: MaxentTables, pair: AttributeSet, noisy: Floats | None) -> 
         mean = np.maximum(strongest, 1e-9)
         loops.scale_to_margins(mean, rows, columns, 5)
         return np.maximum(mean, 1e-9)
-    logs = np.log(np.maximum(np.array(chains), 1e-12)) - np.log(product)
+    smooth = [
+        neighbours(fitted.pairs[pair], axis) / np.maximum(neighbours(product, axis), 1e-12) * product
+        for axis in (0, 1)
+        if product.shape[axis] >= FEWEST_NEIGHBOURS
+    ]
+    logs = np.log(np.maximum(np.array([*chains, *smooth]), 1e-12)) - np.log(product)
     np.clip(logs, -5.0, 5.0, out=logs)
     for chain in logs:
         loops.centre_logs(chain, rows, columns, fitted.total)
