@@ -47,6 +47,11 @@ def note(*lines: str) -> None:
         console(error=True).print(line, soft_wrap=True)
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 table``, ``2 tables``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def emit(value: dict[str, Any]) -> None:
     """Print one JSON object."""
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

@@ -109,10 +109,10 @@ def _wanted(text: str) -> tuple[Sequence[str], float]:
 
 
 def _print(made: Plan, alpha: float, *, backwards: bool) -> None:
+    frame = made.tables(alpha).sort("half_width")
     if backwards:
         say(f'The smallest budget that reaches it: --budget "{made.budget}"', "")
     say(str(made), "")
-    frame = made.tables(alpha).sort("half_width")
     rows = [
         [
             r["marginal"],

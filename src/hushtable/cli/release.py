@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json as json_text
+import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,9 +26,10 @@ from hushtable.cli.options import (
     Strategy,
     WorkloadFile,
 )
-from hushtable.cli.output import emit, grid, progress, say
+from hushtable.cli.output import counted, emit, grid, progress, say
 from hushtable.cli.workloads import workload_from
-from hushtable.errors import BundleError, UsageError
+from hushtable.errors import BundleError, HushtableError, UsageError
+from hushtable.ledger import Ledger
 from hushtable.privacy import Budget
 from hushtable.release import Release, check_free
 from hushtable.schema import Schema
@@ -93,7 +97,7 @@ def release(
     asked = workload_from(declared, order, workload)
     opened = Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     name = request or pending.request()
-    with progress(quiet=json) as steps:
+    with pending.dropped_if_refused(opened.ledger), progress(quiet=json) as steps:
         made = opened.release(
             asked,
             budget=spent,
@@ -132,8 +136,8 @@ class _Pending:
         self._request: str | None = None
         try:
             kept = json_text.loads(self._file.read_text(encoding="utf-8"))
-            self._request, known = str(kept["request"]), kept.get("data", data)
-        except (OSError, ValueError, KeyError, TypeError):
+            self._request, known = uuid.UUID(hex=kept["request"]).hex, kept.get("data", data)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             known = data
         if self._request is None and must_exist:
             raise BundleError(
@@ -153,8 +157,22 @@ class _Pending:
         if self._request is None:
             self._request = uuid.uuid4().hex
             note = json_text.dumps({"request": self._request, "data": self._data})
-            self._file.write_text(note, encoding="utf-8")
+            with self._file.open("w", encoding="utf-8") as file:
+                file.write(note)
+                file.flush()
+                os.fsync(file.fileno())
         return self._request
+
+    @contextmanager
+    def dropped_if_refused(self, ledger: Ledger) -> Iterator[None]:
+        """Forget the id when the release inside is refused before the ledger has heard of it."""
+        try:
+            yield
+        except HushtableError:
+            with suppress(HushtableError):
+                if self._request is not None and ledger.find(self._request) is None:
+                    self.done()
+            raise
 
     def done(self) -> None:
         """Forget the id: the next release is a new spend."""
@@ -173,7 +191,7 @@ def _report(made: Release, out: Path, remaining: str, *, as_json: bool) -> None:
     _print_rounds(made)
     guarantees = ", ".join(f"epsilon {e:.4g} at delta {d}" for d, e in card["epsilon_by_delta"].items())
     say(
-        f"Released {plan['marginals']:,} tables, {plan['cells']:,} cells, to {out}",
+        f"Released {counted(plan['marginals'], 'table')}, {counted(plan['cells'], 'cell')}, to {out}",
         f"  charged    {_amount(card)} per person ({guarantees})",
         f"  unit       {card['unit']['person']}",
         *(f"  widest     {w['marginal']}: 95% of cells within ± {w['half_width']:,.1f}" for w in widest),

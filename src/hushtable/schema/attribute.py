@@ -111,7 +111,7 @@ class Attribute:
             return codes
         near = get_close_matches(str(given), self.labels[:1000], n=2, cutoff=0.5) or self.labels[:3]
         raise LabelError(
-            f"{given!r} is not a category, a bin or a range of whole bins of {self.name!r}",
+            f"it is not a category, a bin or a range of whole bins of {self.name!r}",
             f"Write for example {' or '.join(repr(label) for label in near)}.",
         )
 

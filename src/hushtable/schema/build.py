@@ -155,7 +155,7 @@ def _categorical(fields: Fields, common: dict[str, Any]) -> Attribute:
             raise fields.error(
                 "schema.duplicate-value",
                 "values",
-                f"has the entry {text!r} twice (entries {seen[text] + 1} and {i + 1})",
+                f"has the same entry twice (entries {seen[text] + 1} and {i + 1})",
                 "Keep one.",
             )
         seen[text] = i

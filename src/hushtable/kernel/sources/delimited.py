@@ -7,7 +7,6 @@ attribute reads it.  ``rows`` says what a row is and which rows are malformed.
 from __future__ import annotations
 
 import gzip
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -166,13 +165,17 @@ def require_columns(columns: Sequence[str], header: Sequence[str], shown: str) -
 
 
 def require_distinct(header: Sequence[str], shown: str) -> None:
-    """Refuses a header that names a column twice; columns without a name are ignored."""
-    for name, count in Counter(header).items():
-        if name and count > 1:
+    """Refuses a header that names a column twice; columns without a name are ignored.
+
+    Says where and not which: in a file without a header the names are the values of its first record.
+    """
+    first: dict[str, int] = {}
+    for place, name in enumerate(header, start=1):
+        if name and first.setdefault(name, place) != place:
             raise SourceError(
                 "source.duplicate-column",
-                f"{shown} has two columns {name!r}.",
-                "Rename or remove one of them.",
+                f"Columns {first[name]} and {place} of {shown} have the same name.",
+                "Rename or remove one of them, and check that the first line names the columns.",
             )
 
 
