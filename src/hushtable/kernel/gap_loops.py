@@ -120,6 +120,16 @@ def fill_gaps(first: int, last: int, offsets: Ints, grid: int, limit: int, gaps:
 
 
 @njit(cache=True, nogil=True)
+def selection_scores(
+    candidates: Ints, weights: Ints, cells: Ints, penalty: float, most: float, norms: Ints, scores: Ints
+) -> None:
+    """scores = weight (norm - round(penalty cells)) of every candidate."""
+    for c in range(candidates.size):
+        s = candidates[c]
+        scores[c] = weights[s] * (norms[s] - np.int64(np.rint(min(penalty * cells[s], most))))
+
+
+@njit(cache=True, nogil=True)
 def distances(first: int, last: int, offsets: Ints, counts: Any, tables: Any, grid: int, out: Ints) -> None:
     """L1 distance of each set's counts from a table of floats that is rounded to the grid."""
     for s in range(first, last):

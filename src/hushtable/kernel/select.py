@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.kernel.gap_loops import LARGEST_GAP, fill_gaps, subtract_changes
+from hushtable.kernel.gap_loops import LARGEST_GAP, fill_gaps, selection_scores, subtract_changes
 from hushtable.marginals import Incidence, Layout
 from hushtable.marginals.threads import in_ranges
-from hushtable.planning.requests import GRID, Select
+from hushtable.planning.requests import GRID, LARGEST_PENALTY, Select
 from hushtable.privacy import BitSource, exponential_mechanism
 
 Ints = NDArray[np.int64]
@@ -36,6 +36,9 @@ class Gaps:
         self._below = Incidence.between(layout.sets, layout)
         self._above = _supersets(self._below, len(layout.sets))
         self._slots = np.full(len(layout.sets), -1, np.int64)
+        self._weights = np.empty(0, np.int64)
+        self._candidates = self._weights
+        self._largest = 0
 
     def update(self, changes: tuple[tuple[int, NDArray[np.float64]], ...]) -> None:
         """Move the estimates: only the marginals above a changed residual are touched."""
@@ -43,10 +46,7 @@ class Gaps:
             return
         starts, owners = self._above
         numbers = np.array([k for k, _ in changes], np.int64)
-        touched = np.zeros(len(self._norms), bool)
-        for k in numbers:
-            touched[owners[starts[k] : starts[k + 1]]] = True
-        chosen = np.flatnonzero(touched)
+        chosen = np.unique(np.concatenate([owners[starts[k] : starts[k + 1]] for k in numbers]))
         flat = np.concatenate([change.ravel() for _, change in changes])
         offsets = np.cumsum([0, *(change.size for _, change in changes)])
         self._slots[numbers] = np.arange(len(numbers))
@@ -72,11 +72,17 @@ class Gaps:
 
     def select(self, request: Select, bits: BitSource | None = None) -> int:
         """The number of a marginal, by the exponential mechanism with the request's epsilon."""
-        candidates = np.flatnonzero(request.weights)
-        weights = request.weights[candidates]
-        penalties = request.penalties(self._layout.lengths)[candidates]
-        scores = weights * (self._norms[candidates] - penalties)
-        sensitivity = GRID * int(weights.max())
+        if self._weights is not request.weights:
+            self._weights = request.weights
+            self._candidates = np.flatnonzero(request.weights)
+            self._largest = int(request.weights.max())
+        candidates = self._candidates
+        scores = np.empty(len(candidates), np.int64)
+        penalty = request.penalty * GRID
+        selection_scores(
+            candidates, self._weights, self._layout.lengths, penalty, LARGEST_PENALTY, self._norms, scores
+        )
+        sensitivity = GRID * self._largest
         drawn = exponential_mechanism(scores, selection_factor(request.epsilon, sensitivity), bits=bits)
         return int(candidates[drawn])
 

@@ -86,11 +86,6 @@ class Select:
         """Cost for one row."""
         return Selection(self.epsilon).price().rho
 
-    def penalties(self, cells: Ints) -> Ints:
-        """The penalty of every marginal on the grid."""
-        expected = (self.penalty * GRID) * cells.astype(np.float64)
-        return np.rint(np.minimum(expected, LARGEST_PENALTY)).astype(np.int64)
-
     @property
     def work(self) -> int:
         """Candidates looked at."""
