@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from hushtable.cli import choose, demo, init, ledger, plan, release, report, table
+from hushtable.cli import check, choose, demo, init, ledger, plan, release, report, table
 from hushtable.cli.output import note, say, show_error
 from hushtable.errors import HushtableError, RefusedError, UsageError
 
@@ -31,6 +31,7 @@ app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("release", epilog=release.EXAMPLE)(release.release)
 app.command("table", epilog=table.EXAMPLE)(table.table)
 app.command("report", epilog=report.EXAMPLE)(report.report)
+app.command("check", epilog=check.EXAMPLE)(check.check)
 app.add_typer(choose.app, name="choose")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)

@@ -40,8 +40,8 @@ class Verdict:
         cost = "nothing, it was asked before" if self.repeated else f"{amount(self.price)} per person"
         return (
             f"{verdict}: the true {self.query} {claim} within {distance} of the synthetic {answer}. "
-            f"This verdict is wrong with probability {chance(self.error_bound)} at most if the truth is equal to the "
-            f"synthetic answer or {shown(2 * self.tau)} or more away from it; in between it is less sure. "
+            f"The chance that this verdict is wrong is at most {chance(self.error_bound)} if the truth is equal to the "
+            f"synthetic answer or at least {shown(2 * self.tau)} away from it; in between it is less sure. "
             f"It cost {cost}."
         )
 
@@ -110,11 +110,9 @@ def shown(number: Fraction) -> str:
 
 def chance(probability: float) -> str:
     """A probability for people, rounded up."""
-    if probability < 1e-6:
-        return "below 0.0001%"
     percent = 100 * probability
     digits = 1 if percent >= 1 else 4
-    return f"{-(-percent * 10**digits // 1) / 10**digits:.{digits}f}%"
+    return f"{max(1.0, -(-percent * 10**digits // 1)) / 10**digits:.{digits}f}%"
 
 
 def amount(cost: Cost) -> str:

@@ -1,0 +1,222 @@
+"""``hush check``: can a number of a synthetic file be trusted?  A verdict for a price, or a plan for nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, SchemaFile, Spender
+from hushtable.cli.output import emit, grid, progress, say
+from hushtable.deciders import CheckPlan, PlannedQuestion, Query, Verdict, load_batch, parse, plan_check
+from hushtable.deciders.verdict import amount, chance, shown
+from hushtable.errors import UsageError
+from hushtable.ledger import Ledger
+from hushtable.ledger.amounts import decimal
+from hushtable.privacy import Budget, Cost
+from hushtable.schema import Schema
+from hushtable.session import Session
+
+EXAMPLE = (
+    "Example: hush check people.csv --schema people.yaml --ledger people.ledger --synthetic synthetic.csv "
+    "--query \"COUNT WHERE age >= 30 AND sex = 'F'\" --tau 5% --budget epsilon=0.25 --plan"
+)
+BAR = 40
+
+
+def check(
+    data: Data,
+    schema: SchemaFile,
+    ledger: LedgerFile,
+    synthetic: Annotated[
+        Path,
+        typer.Option(
+            "--synthetic", help="CSV, TSV or Parquet file, one column per attribute.", metavar="FILE"
+        ),
+    ],
+    tau: Annotated[
+        str,
+        typer.Option("--tau", help="Close enough: a number, or 5% of the synthetic answer.", metavar="TAU"),
+    ],
+    budget: BudgetText,
+    query: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--query",
+            "-q",
+            help="COUNT, SUM, AVG, MEDIAN or QUANTILE, with WHERE; may be repeated.",
+            metavar="QUERY",
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", help="A file with one query per line.", metavar="FILE")
+    ] = None,
+    decider: Annotated[
+        str, typer.Option("--decider", help="auto, or a name such as count-em or sum-r2t.", metavar="NAME")
+    ] = "auto",
+    largest: Annotated[
+        float | None,
+        typer.Option(
+            "--largest", help="Largest value you suppose to occur in a SUM; public knowledge.", metavar="X"
+        ),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show price and errors; read no confidential row, spend nothing.")
+    ] = False,
+    beta: Annotated[
+        float, typer.Option("--beta", help="With --plan: the error you would accept.", metavar="P")
+    ] = 0.05,
+    distance: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--distance", help="With --plan: errors at this distance; may be repeated.", metavar="D"
+        ),
+    ] = None,
+    spender: Spender = None,
+    head: Annotated[
+        str | None,
+        typer.Option("--head", help="A published head that the ledger must contain.", metavar="HASH"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say whether answers of a synthetic file are within tau of the truth, how sure that is, and what it costs.
+
+    Several questions share the budget equally and are charged once.  A question that was asked before costs nothing.
+    """
+    asked = _questions(query, queries)
+    spent = Budget.parse(budget)
+    declared = Schema.load(schema)
+    if plan:
+        account = Ledger.open(ledger, head=head)
+        made = plan_check(
+            declared,
+            asked,
+            synthetic,
+            tau=tau,
+            budget=spent,
+            decider=decider,
+            largest=largest,
+            currency=account.kind,
+            set_aside=account.limit(spender).xi > 0,
+        )
+        _show_plan(made, beta, distance or [], as_json=json)
+        return
+    opened = Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
+    with progress(quiet=json) as steps:
+        verdicts = opened.check(
+            tuple(asked), synthetic, tau=tau, budget=spent, decider=decider, largest=largest, progress=steps
+        )
+    _show_verdicts(verdicts, opened, as_json=json)
+
+
+def _questions(query: list[str] | None, queries: Path | None) -> list[Query]:
+    if not query and queries is None:
+        raise UsageError(
+            "usage.query", "--query or --queries is missing.", 'Type --query "COUNT WHERE age >= 30".'
+        )
+    return [*(parse(text) for text in query or []), *(load_batch(queries) if queries else ())]
+
+
+def _show_verdicts(verdicts: list[Verdict], opened: Session, *, as_json: bool) -> None:
+    unit, remaining = str(opened.ledger.unit), str(opened.remaining)
+    if as_json:
+        listed = [_as_numbers(one) for one in verdicts]
+        emit({"verdicts": listed, "unit": unit, "remaining": remaining, "head": opened.ledger.head})
+        return
+    for one in verdicts:
+        say(str(one))
+    say("", f"  unit       {unit}", f"  remaining  {remaining}", f"  head       {opened.ledger.head}")
+
+
+def _as_numbers(one: Verdict) -> dict[str, Any]:
+    return {
+        **one.to_dict(),
+        "synthetic": float(one.synthetic),
+        "tau": float(one.tau),
+        "epsilon": float(one.epsilon),
+        "price": _charged(one.price),
+        "repeated": one.repeated,
+        "sentence": str(one),
+    }
+
+
+def _charged(cost: Cost) -> dict[str, str]:
+    return {"xi": decimal(cost.xi), "rho": decimal(cost.rho)}
+
+
+def _show_plan(made: CheckPlan, beta: float, distances: list[float], *, as_json: bool) -> None:
+    if as_json:
+        emit(
+            {
+                "charged": _charged(made.cost),
+                "questions": [_planned(one, beta, distances) for one in made.planned],
+                "beta": beta,
+            }
+        )
+        return
+    say(f"Nothing is spent.  The check would cost {amount(made.cost)} per person.")
+    for one in made.planned:
+        _explain(one, beta, distances)
+
+
+def _planned(one: PlannedQuestion, beta: float, distances: list[float]) -> dict[str, Any]:
+    question = one.question
+    needed = one.epsilon_needed(beta)
+    return {
+        "query": str(question.query),
+        "synthetic": float(question.synthetic),
+        "tau": float(question.tau),
+        "decider": question.decider,
+        "reason": question.reason,
+        "epsilon": float(question.epsilon * one.rows),
+        "price": _charged(one.cost),
+        "error_bound": one.error_bound,
+        "threshold": one.threshold(beta),
+        "epsilon_needed": None if needed == float("inf") else needed,
+        "profile": one.profile(),
+        "at": [
+            {"distance": distance, "satisfied": satisfied, "error": error}
+            for distance, satisfied, error in _at(one, distances)
+        ],
+    }
+
+
+def _at(one: PlannedQuestion, distances: list[float]) -> list[tuple[float, float, float]]:
+    return list(zip(distances, one.satisfied_at(distances), one.errors_at(distances), strict=True))
+
+
+def _explain(one: PlannedQuestion, beta: float, distances: list[float]) -> None:
+    question = one.question
+    threshold, needed = one.threshold(beta), one.epsilon_needed(beta)
+    known = "depends on the data" if threshold is None else f"{threshold:,.4g}"
+    say(
+        "",
+        str(question.query),
+        f"  synthetic answer   {shown(question.synthetic)}, close enough within {shown(question.tau)}",
+        f"  decider            {question.decider}: {question.reason}",
+        f"  price              {amount(one.cost)} per person (epsilon {float(question.epsilon * one.rows):.4g})",
+        f"  wrong at most      {chance(one.error_bound)} of the time, at distance 0 and from 2 tau on",
+        f"  smallest tau       {known} for an error of {beta:g}",
+        f"  epsilon needed     {needed:.4g} per person to decide this tau with an error of {beta:g}",
+        "",
+    )
+    rows = [
+        [
+            f"{place['distance']:,.4g}",
+            f"{place['satisfied']:.4f}",
+            f"{place['error']:.4f}",
+            _bar(place["satisfied"]),
+        ]
+        for place in one.profile()[::2]
+    ]
+    rows += [[f"{d:,.4g}", f"{p:.4f}", f"{e:.4f}", _bar(p)] for d, p, e in _at(one, distances)]
+    grid(
+        ["if the distance is", "says yes", "is wrong", ""],
+        rows,
+        right=["if the distance is", "says yes", "is wrong"],
+    )
+
+
+def _bar(share: float) -> str:
+    return "█" * round(BAR * share)
