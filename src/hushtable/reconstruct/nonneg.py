@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all
-from hushtable.planning.problem import prices
 from hushtable.reconstruct.maxent import Residuals, start_tables
 
 Floats = NDArray[np.float64]
 
-STEPS = 300
+STEPS = 200
 UNMEASURED = 1e-3
 """Precision of a residual that was never measured, relative to the least precise one that was: nearly free."""
 
@@ -55,7 +54,7 @@ def _dual(layout: Layout, tables: Layout, target: Floats, weight: Floats) -> Flo
     A multiplier per cell; residuals respond by the transpose of the assembly, divided by their weights.
     """
     spread = np.repeat(1.0 / weight, layout.lengths)
-    step = 1.0 / _norm(layout, tables, 1.0 / weight)
+    step = 1.0 / _curvature(layout, tables, 1.0 / weight)
     multiplier = np.zeros(tables.cells)
     ahead, momentum = multiplier.copy(), 1.0
     values = target
@@ -79,26 +78,7 @@ def _transpose(layout: Layout, tables: Layout, multiplier: Floats) -> Floats:
     return pull
 
 
-def _norm(layout: Layout, tables: Layout, response: Floats) -> float:
-    """An upper bound on the dual's curvature: over tables, the sum of the residuals' responses."""
-    span = layout.lengths.astype(np.float64)
-    parts = response * np.where(prices(layout) > 0, 1.0, 0.0) * span
-    parts[0] = 0.0
-    above = np.zeros(len(layout.sets))
-    per_table = np.zeros(len(tables.sets))
-    for t, table in enumerate(tables.sets):
-        below = (
-            [layout.index[s] for s in layout.sets if set(s) <= set(table)] if len(tables.sets) < 64 else []
-        )
-        for k in below:
-            above[k] += 1.0
-            per_table[t] += parts[k] / float(tables.lengths[t])
-    if not per_table.any():
-        return _power_norm(layout, tables, response)
-    return max(float(per_table.max() * max(above.max(), 1.0)), 1e-300)
-
-
-def _power_norm(layout: Layout, tables: Layout, response: Floats) -> float:
+def _curvature(layout: Layout, tables: Layout, response: Floats) -> float:
     """The dual's largest curvature by power iteration, with room."""
     spread = np.repeat(response, layout.lengths)
     vector = np.cos(np.arange(tables.cells, dtype=np.float64))
