@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -88,7 +89,7 @@ class SumRace(NoisyDecider):
             rho_of_parts(value / scale for scale in scales[first:]) for first, value in enumerate(self.edges)
         )
 
-    @property
+    @cached_property
     def limits(self) -> tuple[tuple[int, int], ...]:
         """Per level (smallest noisy sum that lifts the estimate above l, largest that keeps it below r)."""
         found = []
