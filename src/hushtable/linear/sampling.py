@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from hushtable.errors import WorkloadError
 from hushtable.linear.cone import Cone, minimise
@@ -48,7 +48,7 @@ def consistent_datasets(
         if common.root.ndim == 1
         else sl.solve_triangular(common.root, answers, lower=True)
     )
-    radius = float(np.sqrt(chi2.ppf(confidence, len(answers))))
+    radius = float(np.sqrt(2 * gammaincinv(len(answers) / 2, confidence)))
     points = np.tile(_deep_point(common.whitened, centre, radius), (count, 1))
     for _ in range(10 * common.cells if steps is None else steps):
         points = _step(points, common.whitened, centre, radius, bits)

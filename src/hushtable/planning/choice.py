@@ -27,7 +27,7 @@ from hushtable.linear import (
     residual,
 )
 from hushtable.linear.partitions import BucketResidual
-from hushtable.linear.residuals import residual_stack
+from hushtable.marginals import AttributeSet
 from hushtable.planning.parts import CellPart, DeviationPart, MatrixPart, Part, ResidualPart
 
 Kind = Literal["marginals", "buckets", "matrices"]
@@ -114,9 +114,16 @@ def missing_residuals(target: MarginalMechanism, drawn: Sequence[Part]) -> Resid
 
     A residual that is known better than the target asks for lacks nothing.
     """
-    parts = [MarginalMechanism(p.sizes, p.precisions) for p in drawn if isinstance(p, ResidualPart)]
-    known = residual_stack(parts).precisions if parts else {}
-    left = {tau: p - known.get(tau, 0) for tau, p in target.precisions.items() if p > known.get(tau, 0)}
+    known: dict[AttributeSet, Fraction] = {}
+    for part in drawn:
+        if isinstance(part, ResidualPart):
+            for tau, p in part.precisions.items():
+                known[tau] = known[tau] + p if tau in known else p
+    left = {
+        tau: p - known[tau] if tau in known else p
+        for tau, p in target.precisions.items()
+        if tau not in known or p > known[tau]
+    }
     return ResidualPart(target.sizes, left) if left else None
 
 

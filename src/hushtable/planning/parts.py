@@ -58,7 +58,7 @@ class ResidualPart:
         """Exact cost for one row; every record type costs the same."""
         return total_price(self.mechanisms).rho
 
-    @property
+    @cached_property
     def noise(self) -> Segments:
         """One variance per residual."""
         return [m.noise_variance for m in self.mechanisms], self.layout.lengths.tolist()
