@@ -25,7 +25,7 @@ from polars import DataFrame
 
 from hushtable.deciders import CheckPlan, Query, Verdict, plan_check
 from hushtable.deciders.verdict import from_bytes
-from hushtable.errors import BudgetError, LedgerError, SchemaError, WorkloadError
+from hushtable.errors import BudgetError, LedgerError, RefusedError, SchemaError, WorkloadError
 from hushtable.kernel import (
     Confidential,
     Source,
@@ -37,6 +37,7 @@ from hushtable.kernel import (
 )
 from hushtable.kernel.choose import PartDrawer
 from hushtable.kernel.decide import decide_batch
+from hushtable.kernel.evaluate import Names, evaluate
 from hushtable.kernel.records import Records
 from hushtable.ledger import Ledger, Unit
 from hushtable.ledger.amounts import decimal
@@ -60,10 +61,11 @@ from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_state, unknown_reconstruction
 from hushtable.reconstruct.transcript import pooled_answers
 from hushtable.release import Plan, Release, history_frame, privacy_card
+from hushtable.release.account import Account
 from hushtable.release.choice import Choice, find_choice, first_note
 from hushtable.release.choosing import Desk, resume_choice, start_choice
-from hushtable.release.verdicts import KIND, check_detail, request_id, stored_verdicts
 from hushtable.release.reuse import earlier_answers, record_nothing, reusable_strategy
+from hushtable.release.verdicts import KIND, check_detail, request_id, stored_verdicts
 from hushtable.schema import Schema
 
 ADAPTIVE = ("auto", "aim")
@@ -343,6 +345,10 @@ class Session:
         verdicts = [found[key] for key in plan.order]
         return verdicts[0] if isinstance(query, str | Query) else verdicts
 
+    def evaluate(self, release: Release, *, confidential: bool = False) -> dict[str, DataFrame]:
+        """True errors of a release: not private, never to be published, refused unless ``confidential`` is True."""
+        return _evaluate(self._source, release, confidential)
+
     def _stored(self, spend: Spend) -> bytes | None:
         """The payload of an earlier call with this request id, or None when there is nothing to return."""
         if spend.request is None:
@@ -386,6 +392,7 @@ class Session:
                 "spender": found.reservation.spender,
                 "time": found.reservation.time,
                 "head": self.ledger.head,
+                "account": Account.of(self.ledger).as_dict(),
             },
         }
         card = privacy_card(self.schema, unit, found.drawn, spend)
@@ -443,6 +450,11 @@ def open_choice(ledger: str | PathLike[str], choice: str, *, data: Any = None) -
 def draft(data: Any) -> str:
     """A schema drafted by looking at confidential data, for the curator's own eyes, with every guess marked."""
     return draft_schema(data)
+
+
+def evaluate_release(data: Any, release: Release, *, confidential: bool = False) -> dict[str, DataFrame]:
+    """``Session.evaluate`` without a ledger, because nothing is spent: for the curator's confidential report."""
+    return _evaluate(open_source(data, release.schema), release, confidential)
 
 
 def unit_of(schema: Schema) -> Unit:
@@ -507,6 +519,17 @@ def _plan_noise(
     if strategy == "identity":
         return plan_identity(workload, rho=rho, rows=rows)
     return plan_residuals(workload, rho=rho, objective=objective, rows=rows)
+
+
+def _evaluate(source: Source, release: Release, confidential: bool) -> dict[str, DataFrame]:
+    if not confidential:
+        raise RefusedError(
+            "report.not-private",
+            "Comparing a release with the data gives numbers that are not differentially private.",
+            "Add --confidential (confidential=True) if only the curator will see them.",
+        )
+    names = Names(release.schema.names, [a.labels for a in release.schema.attributes.values()])
+    return evaluate(source, release.schema.sizes, release.workload, release.published, names)
 
 
 def _check_strategy(strategy: str) -> None:

@@ -130,6 +130,7 @@ def replay(
                 "a.ledger",
                 "--out",
                 "out",
+                "--no-report",
             ]
             outcome: tuple[Any, ...] = (run([*arguments, *command.flags]),)
         else:

@@ -27,6 +27,7 @@ from hushtable.cli.options import (
     WorkloadFile,
 )
 from hushtable.cli.output import counted, emit, grid, progress, say
+from hushtable.cli.report import draw_report
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import BundleError, HushtableError, UsageError
 from hushtable.ledger import Ledger
@@ -83,9 +84,12 @@ def release(
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Charge only what earlier releases in the ledger do not answer.")
     ] = False,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Do not write report.html beside the tables.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Publish noisy tables with an error bar on every number.
+    """Publish noisy tables with an error bar on every number, and a report that shows them.
 
     If the command is interrupted, repeat it as it was, or with --resume instead of --out: what was paid for is not
     paid for again.
@@ -112,7 +116,10 @@ def release(
         )
         steps("writing tables", 3, 4)
         made.save(folder)
-    pending.done()
+        pending.done()
+        if not no_report:
+            steps("drawing the report", 3, 4)
+            draw_report(folder)
     _report(made, folder, str(opened.remaining), as_json=json)
 
 

@@ -12,8 +12,8 @@ import typer
 
 from hushtable import session
 from hushtable.cli.options import Json
-from hushtable.cli.output import emit, progress, say
-from hushtable.errors import UsageError
+from hushtable.cli.output import emit, note, progress, say
+from hushtable.errors import BundleError, UsageError
 from hushtable.release import Release
 
 EXAMPLE = "Example: hush report out --ledger people.ledger --table age,sex"
@@ -59,6 +59,16 @@ def report(
         emit({"report": str(file), "bytes": file.stat().st_size})
     else:
         say(f"Wrote {file} ({file.stat().st_size / 1e6:.1f} MB); the data behind its charts is beside it.")
+
+
+def draw_report(folder: Path) -> None:
+    """The report that comes with a release; where it cannot be written, the release stands without it."""
+    from hushtable.report import write_report
+
+    try:
+        write_report(folder)
+    except BundleError as error:
+        note(f"hush: {error.message} The release is complete; `hush report` draws it again.")
 
 
 def _write_confidential(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 from hushtable.ledger import Ledger
@@ -47,10 +46,8 @@ class Account:
         }
 
     @classmethod
-    def read(cls, ledger: str | PathLike[str] | None, card: Mapping[str, Any]) -> Account | None:
-        """From a ledger file if one is given, else from the card; None when neither knows."""
-        if ledger is not None:
-            return cls.of(Ledger.open(ledger))
+    def kept(cls, card: Mapping[str, Any]) -> Account | None:
+        """What a privacy card kept of the account; None when it kept nothing."""
         kept = card.get("ledger", {}).get("account")
         if kept is None:
             return None

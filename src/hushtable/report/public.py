@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from hushtable.release.account import Account
+from hushtable.report.books import Books
 from hushtable.report.page import Page
 from hushtable.report.sections.budget import budget_section
 from hushtable.report.sections.card import card_section
+from hushtable.report.sections.choices import choices_section
 from hushtable.report.sections.error_map import error_map_section
 from hushtable.report.sections.marginals import marginals_section
 from hushtable.report.sections.reading import reading_section
 from hushtable.report.sections.rounds import rounds_section
 from hushtable.report.sections.tables import tables_section
+from hushtable.report.sections.verdicts import verdicts_section
 from hushtable.report.view import View
 
 FILE, DATA = "report.html", "report-data"
@@ -33,15 +35,18 @@ def public_report(
     """The report of a bundle.  ``ledger`` shows the budget as it stands now; ``tables`` are charted instead of the
     single attributes."""
     view = View.open(Path(folder))
-    account = Account.read(ledger, view.card)
+    books = Books.read(ledger, view.card)
+    rows = int(view.card["unit"]["rows_per_person"])
     sections = (
+        card_section(view),
+        budget_section(view, books.account),
         reading_section(view),
         error_map_section(view),
         tables_section(view, tables),
         marginals_section(view),
         rounds_section(view),
-        budget_section(view, account),
-        card_section(view),
+        verdicts_section(books.verdicts, rows),
+        choices_section(books.choices),
     )
     plan = view.card["plan"]
     total = view.total

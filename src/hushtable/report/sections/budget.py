@@ -81,13 +81,14 @@ def _rows(steps: dict[str, Cost], key: str, name: str, whole: Cost) -> list[dict
 
 
 def _selection(view: View, own: Cost) -> Cost:
-    """What the private choices of an adaptive release cost: epsilon^2 / 8 each, times rows squared."""
+    """What looking cost: rows^2 epsilon^2 / 8 for each private choice, and the rounds that measured no table."""
     history = view.release.history
-    if history is None or "epsilon" not in history.columns:
+    if history is None:
         return Cost.ZERO
     rows = int(view.card["unit"]["rows_per_person"])
-    rho = sum(rows**2 * float(e) ** 2 / 8 for e in history["epsilon"].fill_null(0.0))
-    return Cost(xi=0, rho=min(own.rho, round(rho * UNIT)))
+    chosen = sum(rows**2 * float(e) ** 2 / 8 for e in history["epsilon"].fill_null(0.0))
+    looked = float(history.filter(pl.col("residuals") == 0)["share"].sum())
+    return Cost(xi=0, rho=min(own.rho, round(chosen * UNIT + looked * own.rho)))
 
 
 def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:

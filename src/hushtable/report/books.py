@@ -1,0 +1,77 @@
+"""What a ledger tells a report: its account, the verdicts that were paid for, and the choices that were made.
+
+All of it is public: amounts, questions and stored answers.  Without a ledger only the account remains, as the privacy
+card kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from hushtable.deciders.verdict import Verdict, from_bytes
+from hushtable.ledger import Holding, Ledger
+from hushtable.privacy import UNIT
+from hushtable.release.account import Account
+from hushtable.release.choice import KIND as CHOOSE
+from hushtable.release.choice_payload import unpack
+from hushtable.release.verdicts import KIND as CHECK
+
+
+@dataclass(frozen=True)
+class MadeChoice:
+    """A choice between analyses: its options in words, the one taken, and its cost in two ways, per person."""
+
+    number: int
+    options: tuple[str, ...]
+    taken: int | None
+    state: str
+    rho: float
+    usual_rho: float | None
+    """What measuring first and then starting again would have cost; None while nothing is taken."""
+
+
+@dataclass(frozen=True)
+class Books:
+    """Account, verdicts and choices, oldest first."""
+
+    account: Account | None
+    verdicts: tuple[Verdict, ...] = ()
+    choices: tuple[MadeChoice, ...] = ()
+
+    @classmethod
+    def read(cls, ledger: str | PathLike[str] | None, card: Mapping[str, Any]) -> Books:
+        """From a ledger file if one is given, else from the privacy card."""
+        if ledger is None:
+            return cls(Account.kept(card))
+        opened = Ledger.open(ledger)
+        holdings = opened.reservations()
+        verdicts = [v for h in holdings if h.reservation.kind == CHECK for v in _verdicts(opened, h)]
+        choices = [_choice(opened, h) for h in holdings if _is_choice(h)]
+        return cls(Account.of(opened), tuple(verdicts), tuple(choices))
+
+
+def _verdicts(ledger: Ledger, holding: Holding) -> list[Verdict]:
+    stored = [charge.number for charge in holding.charges if charge.stored]
+    return [v for number in stored for v in from_bytes(ledger.payload(number)).values()]
+
+
+def _is_choice(holding: Holding) -> bool:
+    return holding.reservation.kind == CHOOSE and "options" in holding.reservation.detail
+
+
+def _choice(ledger: Ledger, holding: Holding) -> MadeChoice:
+    detail = holding.reservation.detail
+    notes = [unpack(ledger.payload(charge.number)).note for charge in holding.charges if charge.stored]
+    taken = next((int(note["option"]) for note in notes if "option" in note), None)
+    state = "finished" if taken is not None else "open" if holding.state == "open" else "abandoned"
+    return MadeChoice(
+        number=holding.reservation.number,
+        options=tuple(str(option) for option in detail["options"]),
+        taken=taken,
+        state=state,
+        rho=holding.drawn.rho / UNIT,
+        usual_rho=None if taken is None else float(detail["usual_way_rho"][taken]),
+    )

@@ -1,0 +1,124 @@
+"""Verdicts of checks, and how sure each is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import altair as alt
+import polars as pl
+
+from hushtable.deciders import probability_satisfied
+from hushtable.deciders.verdict import Verdict, amount, chance, shown
+from hushtable.report.parts import Figure, Grid, Section
+from hushtable.report.theme import GREEN, RED, chart, finished
+
+_HEADINGS = {
+    "question": "Question",
+    "verdict": "Close enough?",
+    "synthetic": "Synthetic answer",
+    "tau": "Allowed distance",
+    "error_bound": "Wrong at most",
+    "decider": "Decider",
+    "price": "Price per person",
+}
+STEPS = 24
+MOST_CURVES = 12
+
+
+def verdicts_section(verdicts: Sequence[Verdict], rows_per_person: int) -> Section | None:
+    """Every verdict that was paid for."""
+    if not verdicts:
+        return None
+    data = verdicts_data(verdicts)
+    yes = data.filter(pl.col("verdict") == "yes").height
+    curves = profile_data(verdicts, rows_per_person)
+    figures = () if curves.is_empty() else (_figure(curves),)
+    return Section(
+        "verdicts",
+        "Can these numbers be trusted?",
+        (
+            f"Numbers of a synthetic file were checked privately against the truth. Is it close enough? The answer "
+            f"was yes for {yes} and no for {len(verdicts) - yes}.",
+            "A verdict itself is noisy. The bound says how often it is wrong if the truth equals the synthetic "
+            "answer, or lies at twice the allowed distance or beyond; in between it is less sure.",
+        ),
+        figures=figures,
+        grids=(Grid("verdicts", "Verdicts", data, _HEADINGS),),
+    )
+
+
+def verdicts_data(verdicts: Sequence[Verdict]) -> pl.DataFrame:
+    """One row per verdict."""
+    return pl.DataFrame(
+        {
+            "question": [v.query for v in verdicts],
+            "verdict": ["yes" if v.satisfied else "no" for v in verdicts],
+            "synthetic": [shown(v.synthetic) for v in verdicts],
+            "tau": [shown(v.tau) for v in verdicts],
+            "error_bound": [chance(v.error_bound) for v in verdicts],
+            "decider": [v.decider for v in verdicts],
+            "price": [amount(v.price) for v in verdicts],
+        }
+    )
+
+
+def profile_data(verdicts: Sequence[Verdict], rows_per_person: int) -> pl.DataFrame:
+    """Probability of "yes" at distances up to three times the allowed one, for counts: others depend on the data."""
+    rows = [
+        {
+            "question": f"{k + 1}. {verdict.query}",
+            "verdict": "yes" if verdict.satisfied else "no",
+            "distance": 3 * step / STEPS,
+            "probability": probability_satisfied(
+                verdict.decider,
+                true=round(verdict.synthetic) + round(3 * verdict.tau * Fraction(step, STEPS)),
+                synthetic=verdict.synthetic,
+                tau=verdict.tau,
+                epsilon=verdict.epsilon / rows_per_person,
+            ),
+        }
+        for k, verdict in enumerate(verdicts[:MOST_CURVES])
+        if verdict.decider.startswith("count-")
+        for step in range(STEPS + 1)
+    ]
+    return pl.DataFrame(rows)
+
+
+def _figure(data: pl.DataFrame) -> Figure:
+    questions = data["question"].n_unique()
+    return Figure(
+        "verdict-profile",
+        "How sure each verdict is",
+        f"Probability of the answer yes for {questions} counts, from a truth equal to the synthetic answer to one "
+        "three times the allowed distance away: it falls from near one to near zero around the allowed distance.",
+        _draw(data),
+        data,
+    )
+
+
+def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
+    lines = (
+        chart(data)
+        .mark_line(interpolate="monotone")
+        .encode(
+            x=alt.X("distance:Q", title="true distance, in units of the allowed one"),
+            y=alt.Y("probability:Q", title="probability of yes", axis=alt.Axis(format="%")),
+            detail="question:N",
+            color=alt.Color(
+                "verdict:N", title="verdict given", scale=alt.Scale(domain=["yes", "no"], range=[GREEN, RED])
+            ),
+            strokeDash=alt.StrokeDash(
+                "verdict:N",
+                scale=alt.Scale(domain=["yes", "no"], range=[[1, 0], [5, 3]]),
+                title="verdict given",
+            ),
+            tooltip=[
+                alt.Tooltip("question:N"),
+                alt.Tooltip("distance:Q", format=".2f"),
+                alt.Tooltip("probability:Q", format=".1%"),
+            ],
+        )
+    )
+    limit = alt.Chart(alt.Data(values=[{"distance": 1}])).mark_rule(strokeDash=[2, 2]).encode(x="distance:Q")
+    return finished(lines + limit, height=260)
