@@ -407,3 +407,37 @@ def test_sixty_attributes_are_chosen_between_in_seconds(tmp_path: Path) -> None:
     assert isinstance(choice, Choice) and len(choice.snr(1)) == 240
     choice.finish(1)
     assert session.ledger.spent() == Cost(0, UNIT // 2)
+
+
+@pytest.mark.parametrize("kind", ["marginals", "buckets", "matrices"])
+def test_evidence_is_the_common_part_as_queries(session: ht.Session, kind: str) -> None:
+    options: list[Any] = bucket_options() if kind == "buckets" else orders(session.schema, 1, 2, rho="0.1")
+    if kind == "matrices":
+        options = [linear.as_dense(o) for o in options]
+    choice = session.choose(options, budget=ht.ZCDP("0.1"))
+    mechanism, output = choice.evidence()
+    assert linear.equivalent(mechanism, linear.as_dense(choice.plan.steps[0]))
+    rows = linear.as_dense(choice.options[0]).queries
+    estimates = linear.estimates(mechanism, output, rows)
+    std = np.sqrt(linear.query_variances(linear.as_dense(choice.options[1]), rows))
+    assert np.allclose(estimates / std, choice.snr(1), atol=1e-5)
+
+
+def test_the_gain_of_an_option_is_the_variance_that_it_would_remove(session: ht.Session) -> None:
+    choice = session.choose(orders(session.schema, 1, 2), budget=ht.ZCDP("0.1"))
+    mechanism, output = choice.evidence()
+    for option in (0, 1):
+        wanted = linear.as_dense(choice.options[option])
+        prior = 400.0 * np.eye(24)
+        gain = (
+            prior
+            @ mechanism.queries.T
+            @ np.linalg.inv(mechanism.queries @ prior @ mechanism.queries.T + np.diag(mechanism.covariance))
+        )
+        now = np.diag(wanted.queries @ (prior - gain @ mechanism.queries @ prior) @ wanted.queries.T)
+        then = linear.query_variances(wanted, wanted.queries)
+        assert choice.gain(option, prior_variance=400.0) == pytest.approx(
+            np.mean(1 - np.minimum(then / now, 1))
+        )
+    assert choice.gain(1, prior_variance=400.0) > choice.gain(0, prior_variance=400.0)
+    assert len(output) == len(mechanism.queries)

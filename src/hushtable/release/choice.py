@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.errors import LedgerError, RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Reservation, Stored, Unit
 from hushtable.ledger.amounts import decimal
-from hushtable.linear import MarginalMechanism, Mechanism, Signal
+from hushtable.linear import LinearGaussian, MarginalMechanism, Mechanism, Signal
 from hushtable.linear.residuals import positive
 from hushtable.planning.choice import ChoicePlan
 from hushtable.planning.parts import Part, ResidualPart
@@ -124,6 +124,20 @@ class Choice:
             )
         signal = self.signal(option)
         return signal.point if rule == "point" else signal.lower
+
+    def evidence(self) -> tuple[LinearGaussian, NDArray[np.float64]]:
+        """The common part as linear queries and their answers; small domains only.
+
+        For ``linear.posterior`` and ``linear.consistent_datasets``, when the options are not nested (section 6.2).
+        """
+        return self._reading.evidence()
+
+    def gain(self, option: int, *, prior_variance: float) -> float:
+        """Mean share of the present variance of an option's queries that taking it would remove (section 6.2).
+
+        Counts are thought of as independent beforehand with ``prior_variance``; small domains only.
+        """
+        return self._reading.gain(self._checked(option), prior_variance)
 
     def decide(
         self, *, share: float, ratio: float, rule: Rule = "point", stop_early: bool = False

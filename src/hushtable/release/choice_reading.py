@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,12 @@ from hushtable.linear import (
     Signal,
     as_dense,
     estimates,
+    posterior,
     query_variances,
     recreate,
     signal_to_noise,
     stack,
+    variance_reduction,
 )
 from hushtable.linear.partitions import bucket_recreate
 from hushtable.marginals import AttributeSet, Layout
@@ -71,6 +74,28 @@ class Reading:
         answers = self._recreated(dense)
         labels = pl.DataFrame({"query": np.arange(len(dense.queries))})
         return QueryRelease(labels, np.asarray(answers), query_variances(dense, dense.queries), card)
+
+    def evidence(self) -> tuple[LinearGaussian, Floats]:
+        """The common part as linear queries over all cells, and their answers."""
+        step = self.plan.steps[self.stage]
+        if self.plan.kind == "matrices":
+            return as_dense(step), self._recreated(as_dense(step))
+        if isinstance(step, BucketTable):
+            return step.dense(), self._table(None).ravel()
+        known = from_answers(pooled(self.drawn))
+        exact = {
+            s: Fraction(float(p)) for s, p in zip(known.layout.sets, known.precisions.tolist(), strict=True)
+        }
+        dense = MarginalMechanism(self.plan.sizes, exact).dense()
+        everything = Layout(self.plan.sizes, (tuple(range(len(self.plan.sizes))),))
+        return dense, dense.queries @ known.estimate_all(everything)
+
+    def gain(self, option: int, prior_variance: float) -> float:
+        """Mean share of the variance of an option's queries, given the common part, that the option would remove."""
+        mechanism, output = self.evidence()
+        wanted = as_dense(self.plan.options[option])
+        _, now = posterior(mechanism, output, wanted.queries, prior_variance=prior_variance)
+        return variance_reduction(now, query_variances(wanted, wanted.queries))
 
     def _marginals(self, option: int) -> Signal:
         sets = self._primary()
