@@ -10,10 +10,13 @@ import typer
 
 from hushtable.cli.options import Alpha, Json
 from hushtable.cli.output import console, emit, grid, say
+from hushtable.reconstruct.bounds import FULLY
 from hushtable.release import Release
 
 EXAMPLE = "Example: hush table out age sex --alpha 0.1"
 MOST_ROWS = 60
+NUMBERS = ["estimate", "std", "lower", "upper"]
+WIDTH = 20
 
 
 def table(
@@ -39,21 +42,36 @@ def table(
 
 
 def print_table(frame: pl.DataFrame, attributes: list[str], *, alpha: float, rows: int) -> None:
-    """The first rows of a released table, with a bar for each estimate."""
-    largest = max(1.0, frame["estimate"].max() or 0.0)
+    """The first rows of a released table; the bar is solid up to the lower end and shaded up to the upper one."""
+    scale = max(1.0, *frame["upper"].to_list())
+    flagged = set(frame["measured"]) != {FULLY}
     shown = [
         [
             *(str(row[name]) if row[name] is not None else "(null)" for name in attributes),
-            f"{row['estimate']:,.1f}",
-            f"{row['std']:,.1f}",
-            f"{row['lower']:,.1f}",
-            f"{row['upper']:,.1f}",
-            "█" * round(20 * max(0.0, row["estimate"]) / largest),
+            *(_number(row[name]) for name in NUMBERS),
+            *([row["measured"]] if flagged else []),
+            bar(row["lower"], row["upper"], scale),
         ]
         for row in frame.head(rows).to_dicts()
     ]
-    numbers = ["estimate", "std", "lower", "upper"]
-    grid([*attributes, *numbers, ""], shown, right=numbers)
+    grid([*attributes, *NUMBERS, *(["measured"] if flagged else []), ""], shown, right=NUMBERS)
     if frame.height > rows:
         say(f"... {frame.height - rows:,} more rows; --rows {frame.height} or --csv prints them all.")
     say(f"Each interval holds the true count with probability {1 - alpha:.0%}.")
+    if flagged:
+        say("Where not all was measured, the estimate is a model's guess between bounds that hold.")
+
+
+def bar(lower: float, upper: float, scale: float) -> str:
+    """An interval as text.
+
+    >>> bar(5, 10, 10)
+    '██████████▒▒▒▒▒▒▒▒▒▒'
+    """
+    solid = round(WIDTH * max(0.0, lower) / scale)
+    shaded = max(round(WIDTH * max(0.0, upper) / scale) - solid, 0)
+    return "█" * solid + "▒" * shaded or ("▏" if upper > 0 else "")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}"
