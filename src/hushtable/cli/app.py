@@ -9,11 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hushtable.cli import check, choose, demo, init, ledger, plan, release, report, table
+from hushtable.cli import check, choose, demo, init, ledger, microdata, plan, release, report, table
+from hushtable.cli.newcomer import welcome
 from hushtable.cli.output import note, say, show_error
 from hushtable.errors import HushtableError, RefusedError, UsageError
 
@@ -30,24 +32,12 @@ app.command("init", epilog=init.EXAMPLE)(init.init)
 app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("release", epilog=release.EXAMPLE)(release.release)
 app.command("table", epilog=table.EXAMPLE)(table.table)
+app.command("microdata", epilog=microdata.EXAMPLE)(microdata.microdata)
 app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("check", epilog=check.EXAMPLE)(check.check)
 app.add_typer(choose.app, name="choose")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
-
-NEWCOMER = """\
-Hushtable publishes tables from confidential records, with noise that protects each person and an error bar on
-every number.
-
-  hush demo                                          see the whole flow on a made-up town
-  hush init people.csv --out people.yaml             draft a schema, then review it
-  hush ledger create people.ledger --budget rho=0.5  open an account of privacy
-  hush plan --schema people.yaml --order 2 --budget rho=0.1
-  hush release people.csv --schema people.yaml --ledger people.ledger --order 2 --budget rho=0.1 --out out
-  hush table out age sex                             read a table
-
-`hush COMMAND --help` explains each."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -65,7 +55,7 @@ def start(
 ) -> None:
     """Publish tables from confidential records under differential privacy, with an error bar on every number."""
     if context.invoked_subcommand is None:
-        say(NEWCOMER)
+        say(welcome(Path.cwd()))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

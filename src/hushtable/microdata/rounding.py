@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 MOST_SUMS = 400
 """Sums that the random walk keeps at once."""
-_MILP_SECONDS = 10.0
+_MILP_NODES = 20
+"""Nodes of the search tree; a limit in time would make the records depend on the machine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ def _flow(fractions: Floats, table: Floats, sets: list[tuple[int, ...]], state: 
 
 def _gap(labels: Counts, fractions: Floats, count: int) -> Floats:
     """What is missing in each sum to the next whole number."""
-    sums = np.bincount(labels, fractions, count)
+    sums = np.asarray(np.bincount(labels, fractions, count), np.float64)
     missing = np.ceil(sums - rounding_loops.EDGE) - sums
     return np.clip(missing, 0.0, 1.0)
 
@@ -175,7 +176,7 @@ def _settle_rest(fractions: Floats, sums: Any, target: Any, open_cells: Counts, 
         constraints=limits,
         integrality=whole,
         bounds=Bounds(0.0, most),
-        options={"time_limit": _MILP_SECONDS},
+        options={"node_limit": _MILP_NODES},
     )
     if found.x is None:
         fractions[open_cells] = before

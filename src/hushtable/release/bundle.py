@@ -40,6 +40,7 @@ from hushtable.schema import Schema
 FORMAT = "hushtable-release-1"
 MANIFEST = "release.json"
 _HISTORY = "history.parquet"
+_EXPLANATION = "microdata.json"
 MOST_TABLE_CELLS = 50_000_000
 ALPHA = 0.05
 _README = """\
@@ -152,6 +153,31 @@ def read(folder: str | PathLike[str]) -> Contents:
     if not fits:
         raise _damaged(place)
     return Contents(schema, workload, answers, manifest["card"], history)
+
+
+def add_explanation(folder: str | PathLike[str], explanation: dict[str, Any]) -> Path:
+    """Keep in a bundle how far records made from it lie from its tables; replaces an earlier explanation."""
+    place = Path(folder)
+    manifest = _manifest(place)
+    target = place / _EXPLANATION
+    try:
+        _replace(target, json.dumps(explanation, indent=1))
+        manifest["files"][_EXPLANATION] = _sha256(target)
+        _replace(place / MANIFEST, json.dumps(manifest, indent=1))
+    except OSError:
+        raise BundleError(
+            "bundle.read-only",
+            f"The explanation could not be written to {place}.",
+            "Make the folder writable, or leave --explain out.",
+        ) from None
+    return target
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file beside its place and move it there."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
 
 
 def _write_files(contents: Contents, folder: Path, read_columns: Read) -> None:

@@ -26,6 +26,7 @@ from hushtable.reconstruct.bounds import FULLY, cell_bounds, measured_flags
 from hushtable.reconstruct.fits import Fitted, fit_tables
 from hushtable.release import bundle
 from hushtable.release.frames import long_frame
+from hushtable.release.microdata import Priorities, make_microdata
 from hushtable.release.tables import tidy
 from hushtable.schema import Schema
 
@@ -130,6 +131,22 @@ class Release:
     def to_arrow(self, *attributes: str, alpha: float = 0.05) -> pa.Table:
         """The same as an Arrow table."""
         return self.to_polars(*attributes, alpha=alpha).to_arrow()
+
+    def microdata(
+        self,
+        fit: str = "reweighted",
+        *,
+        priorities: Priorities | None = None,
+        rows: int | None = None,
+        seed: object = 0,
+    ) -> pl.DataFrame:
+        """Whole nonnegative records made from the released answers; nothing is spent.
+
+        ``fit``: reweighted, nnls, max, sequential or ols; large domains are generated from the released tables.
+        ``priorities`` (sequential): levels of marginals by name, most important first.  ``rows``: by default the
+        released total.  The same ``seed`` gives the same records.
+        """
+        return make_microdata(self, fit=fit, priorities=priorities, rows=rows, seed=seed).frame
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the bundle: Parquet and JSON, all at once or not at all."""

@@ -1,0 +1,142 @@
+"""``hush microdata``: whole records from released answers, and what they cost against the tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli.options import Json
+from hushtable.cli.output import emit, grid, progress, say
+from hushtable.errors import BundleError, UsageError
+from hushtable.release import Microdata, Release, add_explanation, complete_priorities, make_microdata
+
+EXAMPLE = "Example: hush microdata out --out people.parquet --explain"
+MOST_TABLES = 25
+
+
+def microdata(
+    folder: Annotated[Path, typer.Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write: .csv or .parquet.", metavar="FILE")
+    ] = None,
+    fit: Annotated[
+        str, typer.Option("--fit", help="reweighted, nnls, max, sequential or ols.", metavar="NAME")
+    ] = "reweighted",
+    priority: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--priority",
+            help="With --fit sequential: a marginal to keep first, as age,sex; repeat in order of importance.",
+            metavar="A,B",
+        ),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", help="Number of records; by default the released total.", metavar="N"),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another number, another draw.", metavar="N")] = 0,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say how far records and tables lie apart; kept in DIR.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make records that any tool can read from released answers.  Nothing is spent."""
+    if out is None and not explain:
+        raise UsageError("usage.flags", "--out is missing.", "Give --out people.csv, or --explain alone.")
+    if out is not None:
+        _check_place(out)
+    release = Release.load(folder)
+    levels = _levels(release, priority)
+    with progress(quiet=json) as steps:
+        made = make_microdata(release, fit=fit, priorities=levels, rows=rows, seed=seed, progress=steps)
+    if out is not None:
+        _write(made, out)
+    if explain:
+        add_explanation(folder, made.explanation)
+    _report(made, out, explain=explain, as_json=json)
+
+
+def _levels(release: Release, priority: list[str] | None) -> list[list[tuple[str, ...]]] | None:
+    """The marginals that were named, one level each, then all others from small to large."""
+    if not priority:
+        return None
+    named = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in priority]
+    return complete_priorities(release, named)
+
+
+def _check_place(out: Path) -> None:
+    if out.suffix.lower() not in (".csv", ".parquet"):
+        raise UsageError("microdata.format", "--out must end in .csv or .parquet.", "Give --out people.csv.")
+    if out.exists() or not out.absolute().parent.is_dir():
+        raise BundleError(
+            "microdata.exists", f"{out} exists, or its folder does not.", "Give --out another file."
+        )
+
+
+def _write(made: Microdata, out: Path) -> None:
+    try:
+        if out.suffix.lower() == ".csv":
+            made.frame.write_csv(out)
+        else:
+            made.frame.write_parquet(out)
+    except OSError:
+        raise BundleError(
+            "microdata.not-written", f"{out} could not be written.", "Free some space and repeat the command."
+        ) from None
+
+
+def _report(made: Microdata, out: Path | None, *, explain: bool, as_json: bool) -> None:
+    if as_json:
+        shown: dict[str, Any] = (
+            made.explanation if explain else {k: made.explanation[k] for k in ("fit", "rows", "notes")}
+        )
+        emit({"out": None if out is None else str(out), **shown})
+        return
+    where = "" if out is None else f" to {out}"
+    say(f"{made.frame.height:,} records of {made.frame.width} attributes ({made.fit}){where}", *made.notes)
+    if explain:
+        _show(made.explanation)
+
+
+def _show(found: dict[str, Any]) -> None:
+    total = found["sum"]
+    std = "" if total["std"] is None else f" ± {total['std']:,.1f}"
+    if total["released"] is not None:
+        say("", f"Total: {total['released']:,.1f}{std} released, {total['microdata']:,} records")
+    columns = ["marginal", "cells", "std", "rms", "largest", "beyond 2", "L1 share", "read from"]
+    worst = sorted(found["tables"], key=lambda t: -(t["rms_deviation"] or 0.0))[:MOST_TABLES]
+    grid(columns, [_row(entry) for entry in worst], right=columns[1:-1])
+    if len(found["tables"]) > MOST_TABLES:
+        say(f"... {len(found['tables']) - MOST_TABLES:,} more tables, all nearer; --json prints them.")
+    if found["small_cells"]:
+        say("", "Bias of the records by size of the released cell:")
+        names = ["released cell", "cells", "bias", "bias of their sum"]
+        bands = [
+            [
+                band["released"],
+                f"{band['cells']:,}",
+                f"{band['bias']:+,.2f}",
+                f"{band['bias_of_their_sum']:+,.0f}",
+            ]
+            for band in found["small_cells"]
+        ]
+        grid(names, bands, right=names[1:])
+    say("", found["reading"])
+
+
+def _row(entry: dict[str, Any]) -> list[str]:
+    def number(key: str, form: str) -> str:
+        return "" if entry[key] is None else format(entry[key], form)
+
+    return [
+        entry["marginal"],
+        f"{entry['cells']:,}",
+        number("std", ",.1f"),
+        number("rms_deviation", ".2f"),
+        number("largest_deviation", ".1f"),
+        number("beyond_two", ".1%"),
+        number("l1_share", ".3f"),
+        entry["read_from"],
+    ]

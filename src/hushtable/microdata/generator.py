@@ -1,0 +1,230 @@
+"""Records of a large domain from released tables alone: drawn along a tree, then moved until the tables agree.
+
+Nonnegative and whole by nature.  The start is a draw from the tree of two-way tables with the most mutual information
+(Chow and Liu); then each value of each record is changed, in random order, whenever this brings the records' tables
+nearer to the released ones.  Cells of a table too small to be told from zero weigh little one by one and in full
+through the smaller tables that contain them, so that thousands of them cannot outvote a total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.marginals import AttributeSet, Layout
+from hushtable.microdata import draws, generator_loops
+from hushtable.schema import Schema
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+MOST_WORK = 1e10
+"""Table look-ups of one sweep; tables of the highest order are left out beyond."""
+SWEEPS = 4
+STILL = 0.002
+"""A sweep that changes fewer than this share of the values is the last."""
+FLOOR = 2.0
+"""Counts added to a target before its inverse becomes the weight of its cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Marginals to be met: flat, in the order of ``layout``, each with the same total."""
+
+    layout: Layout
+    values: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """Records as codes (one row each), the sets they were fitted to, and the sweeps this took."""
+
+    records: Codes
+    sets: tuple[AttributeSet, ...]
+    sweeps: int
+
+
+def affordable(sets: Sequence[AttributeSet], sizes: Sequence[int], rows: int) -> tuple[AttributeSet, ...]:
+    """The sets whose every sweep stays below ``MOST_WORK``: whole orders, from the smallest up."""
+    kept: list[AttributeSet] = []
+    work = 0.0
+    for order in sorted({len(s) for s in sets if s}):
+        chosen = [s for s in sets if len(s) == order]
+        work += rows * float(sum(sizes[axis] for s in chosen for axis in s))
+        if kept and work > MOST_WORK:
+            break
+        kept += chosen
+    return tuple(kept)
+
+
+def generate(
+    targets: Targets,
+    schema: Schema,
+    rows: int,
+    *,
+    seed: object = 0,
+    sweeps: int = SWEEPS,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Generated:
+    """``rows`` records whose marginals are near the targets and that no ``impossible`` rule forbids."""
+    layout = targets.layout
+    sizes = np.array(layout.sizes, np.int64)
+    state = draws.seeded("generate", seed)
+    rules = _rules(schema)
+    records = _start(targets, rows, state)
+    if len(rules[0]) > 1:
+        generator_loops.repair(records, rules, sizes, state)
+    if rows == 0 or not layout.sets:
+        return Generated(records, layout.sets, 0)
+    offsets, axes, strides, orders = _addresses(layout)
+    counts = generator_loops.count_cells(records, offsets, axes, strides, orders, layout.cells)
+    goal = _scaled(targets, rows)
+    weight = (1.0 / (goal + FLOOR)).astype(np.float32)
+    price = (weight * (2.0 * (counts - goal) + 1.0)).astype(np.float32)
+    members, member_start, stride_of = _members(layout)
+    done = 0
+    for done in range(1, sweeps + 1):
+        if progress is not None:
+            progress("moving records", done - 1, sweeps)
+        changed = generator_loops.improve(
+            records,
+            price,
+            weight,
+            offsets,
+            axes,
+            strides,
+            orders,
+            members,
+            member_start,
+            stride_of,
+            sizes,
+            rules,
+            state,
+        )
+        if changed < STILL * records.size:
+            break
+    return Generated(records, layout.sets, done)
+
+
+def count_records(records: Codes, layout: Layout) -> NDArray[np.int64]:
+    """The counts of all marginals of a layout, flat."""
+    offsets, axes, strides, orders = _addresses(layout)
+    return generator_loops.count_cells(records, offsets, axes, strides, orders, layout.cells)
+
+
+def _scaled(targets: Targets, rows: int) -> Floats:
+    """Every table at least 0 and of total ``rows``."""
+    goal = np.maximum(targets.values, 0.0)
+    layout = targets.layout
+    totals = np.add.reduceat(goal, layout.offsets[:-1]) if layout.sets else np.zeros(0)
+    factor = np.where(totals > 0.0, rows / np.maximum(totals, 1e-300), 0.0)
+    return goal * np.repeat(factor, layout.lengths)
+
+
+def _addresses(layout: Layout) -> tuple[NDArray[np.int64], ...]:
+    """Offset of each marginal, and the axis and stride of each of its attributes."""
+    widest = max((len(s) for s in layout.sets), default=0)
+    axes = np.zeros((len(layout.sets), widest), np.int64)
+    strides = np.zeros_like(axes)
+    for t, s in enumerate(layout.sets):
+        for k, axis in enumerate(s):
+            axes[t, k] = axis
+            strides[t, k] = prod(layout.sizes[a] for a in s[k + 1 :])
+    orders = np.array([len(s) for s in layout.sets], np.int64)
+    return layout.offsets[:-1].copy(), axes, strides, orders
+
+
+def _members(layout: Layout) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """For each attribute, the marginals that contain it, and its stride there."""
+    lists: list[list[tuple[int, int]]] = [[] for _ in layout.sizes]
+    for t, s in enumerate(layout.sets):
+        for k, axis in enumerate(s):
+            lists[axis].append((t, prod(layout.sizes[a] for a in s[k + 1 :])))
+    start = np.concatenate([[0], np.cumsum([len(entry) for entry in lists])]).astype(np.int64)
+    flat = np.array([pair for entry in lists for pair in entry], np.int64).reshape(-1, 2)
+    return np.ascontiguousarray(flat[:, 0]), start, np.ascontiguousarray(flat[:, 1])
+
+
+def _start(targets: Targets, rows: int, state: draws.STATE) -> Codes:
+    """A draw along the tree of most mutual information."""
+    layout = targets.layout
+    sizes = np.array(layout.sizes, np.int64)
+    width = len(sizes)
+    pairs = {s: _table(targets, s) for s in layout.sets if len(s) == 2}
+    ones = {s[0]: _table(targets, s) for s in layout.sets if len(s) == 1}
+    for (a, b), table in pairs.items():
+        ones.setdefault(a, table.sum(axis=1))
+        ones.setdefault(b, table.sum(axis=0))
+    parents, order = _tree(width, {s: _information(t) for s, t in pairs.items()})
+    blocks: list[Floats] = []
+    for i in range(width):
+        own = ones.get(i, np.ones(sizes[i]))
+        if parents[i] < 0:
+            block = own[None, :]
+        else:
+            joint = pairs[(min(i, parents[i]), max(i, parents[i]))]
+            block = (joint if parents[i] < i else joint.T) + 1e-9 * own[None, :] + 1e-300
+        blocks.append(np.cumsum(np.where(block.sum() > 0, block, 1.0), axis=1).ravel())
+    start = np.concatenate([[0], np.cumsum([len(b) for b in blocks])]).astype(np.int64)
+    return generator_loops.draw_conditionally(
+        parents, order, np.concatenate(blocks), start, sizes, rows, state
+    )
+
+
+def _table(targets: Targets, s: AttributeSet) -> Floats:
+    return np.maximum(targets.layout.view(targets.values, s), 0.0)
+
+
+def _information(table: Floats) -> float:
+    """Mutual information of a two-way table, in nats."""
+    total = table.sum()
+    if total <= 0.0:
+        return 0.0
+    p = table / total
+    free = p.sum(axis=1, keepdims=True) * p.sum(axis=0, keepdims=True)
+    inside = p > 0.0
+    return float((p[inside] * np.log(p[inside] / free[inside])).sum())
+
+
+def _tree(width: int, gains: dict[AttributeSet, float]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Parent of each attribute (-1 for roots) and an order in which parents come first (Prim)."""
+    parents = np.full(width, -1, np.int64)
+    order: list[int] = []
+    left = set(range(width))
+    while left:
+        options = [
+            (gain, child, parent)
+            for (a, b), gain in gains.items()
+            for child, parent in ((a, b), (b, a))
+            if child in left and parent not in left
+        ]
+        if options:
+            _, child, parent = max(options)
+            parents[child] = parent
+        else:
+            child = min(left)
+        order.append(child)
+        left.remove(child)
+    return parents, np.array(order, np.int64)
+
+
+def _rules(
+    schema: Schema,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """The impossible combinations: for each, its axes and a mask of the codes that complete it."""
+    start, axis, first, masks = [0], [], [], []
+    place = 0
+    for rule in schema.impossible:
+        for a, codes in rule.codes:
+            mask = np.zeros(schema.sizes[a], np.bool_)
+            mask[list(codes)] = True
+            axis.append(a)
+            first.append(place)
+            masks.append(mask)
+            place += len(mask)
+        start.append(len(axis))
+    allowed = np.concatenate(masks) if masks else np.zeros(0, np.bool_)
+    return np.array(start, np.int64), np.array(axis, np.int64), np.array(first, np.int64), allowed

@@ -1,0 +1,175 @@
+"""Moving records towards target marginals, one attribute of one record at a time, as plain loops.
+
+Every cell of every target marginal has a weight w and a gap e = count - target; the energy is the sum of w e^2.  Kept
+per cell is ``price = w (2 e + 1)``, the change of energy when a record enters; leaving changes it by ``2 w - price``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hushtable.microdata.draws import uniform
+
+
+@njit(cache=True, nogil=True)
+def count_cells(records, offsets, axes, strides, orders, cells):
+    """Counts of all marginals, flat.  ``axes`` and ``strides`` have one row per marginal, ``orders`` its length."""
+    counts = np.zeros(cells, np.int64)
+    for r in range(records.shape[0]):
+        for t in range(offsets.size):
+            cell = offsets[t]
+            for k in range(orders[t]):
+                cell += records[r, axes[t, k]] * strides[t, k]
+            counts[cell] += 1
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def draw_conditionally(parents, order, joint, joint_start, sizes, count, state):
+    """Records drawn along a tree: each attribute given its parent, from cumulative rows of ``joint``."""
+    records = np.empty((count, sizes.size), np.int32)
+    for r in range(count):
+        for i in order:
+            n = sizes[i]
+            first = joint_start[i]
+            if parents[i] >= 0:
+                first += records[r, parents[i]] * n
+            u = uniform(state) * joint[first + n - 1]
+            low, high = 0, n - 1
+            while low < high:
+                middle = (low + high) // 2
+                if joint[first + middle] > u:
+                    high = middle
+                else:
+                    low = middle + 1
+            records[r, i] = low
+    return records
+
+
+@njit(cache=True, nogil=True)
+def _forbidden(record, rule_start, rule_axis, rule_first, allowed, axis, value):
+    """Whether the record with ``value`` at ``axis`` is an impossible combination."""
+    for q in range(rule_start.size - 1):
+        hit = True
+        for p in range(rule_start[q], rule_start[q + 1]):
+            code = value if rule_axis[p] == axis else record[rule_axis[p]]
+            if not allowed[rule_first[p] + code]:
+                hit = False
+                break
+        if hit:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def improve(
+    records,
+    price,
+    weight,
+    offsets,
+    axes,
+    strides,
+    orders,
+    members,
+    member_start,
+    stride_of,
+    sizes,
+    rules,
+    state,
+):
+    """One sweep over all records and attributes in random order; returns the number of changes.
+
+    A value that its cells can spare is changed to the one of least energy when that lowers the energy.
+    """
+    rule_start, rule_axis, rule_first, allowed = rules
+    count, width = records.shape
+    changes = 0
+    order = np.arange(width)
+    largest = 0
+    for n in sizes:
+        largest = max(largest, n)
+    score = np.empty(largest)
+    start = np.empty(offsets.size, np.int64)
+    ruled = rule_start.size > 1
+    step = _coprime(count, state)
+    r = int(uniform(state) * count)
+    for _ in range(count):
+        r = (r + step) % count
+        for k in range(width - 1, 0, -1):
+            other = int(uniform(state) * (k + 1))
+            order[k], order[other] = order[other], order[k]
+        for i in order:
+            n = sizes[i]
+            if n < 2:
+                continue
+            old = records[r, i]
+            leave = 0.0
+            for m in range(member_start[i], member_start[i + 1]):
+                t = members[m]
+                base = offsets[t]
+                own = stride_of[m]
+                for k in range(orders[t]):
+                    if axes[t, k] != i:
+                        base += records[r, axes[t, k]] * strides[t, k]
+                start[m - member_start[i]] = base
+                leave += 2.0 * weight[base + old * own] - price[base + old * own]
+            if leave >= 0.0:
+                continue
+            score[:n] = 0.0
+            for m in range(member_start[i], member_start[i + 1]):
+                base = start[m - member_start[i]]
+                own = stride_of[m]
+                if own == 1:
+                    for v in range(n):
+                        score[v] += price[base + v]
+                else:
+                    for v in range(n):
+                        score[v] += price[base + v * own]
+            best, least = old, -leave - 1e-9 * abs(leave)
+            for v in range(n):
+                if (
+                    v != old
+                    and score[v] < least
+                    and not (
+                        ruled and _forbidden(records[r], rule_start, rule_axis, rule_first, allowed, i, v)
+                    )
+                ):
+                    best, least = v, score[v]
+            if best == old:
+                continue
+            changes += 1
+            records[r, i] = best
+            for m in range(member_start[i], member_start[i + 1]):
+                base, own = start[m - member_start[i]], stride_of[m]
+                price[base + old * own] -= 2.0 * weight[base + old * own]
+                price[base + best * own] += 2.0 * weight[base + best * own]
+    return changes
+
+
+@njit(cache=True, nogil=True)
+def _coprime(count, state):
+    """A step that visits every number below ``count``."""
+    while True:
+        step = 1 + int(uniform(state) * count)
+        a, b = count, step
+        while b:
+            a, b = b, a % b
+        if a == 1:
+            return step
+
+
+@njit(cache=True, nogil=True)
+def repair(records, rules, sizes, state):
+    """Redraw values of impossible records until they are possible; returns how many could not be repaired."""
+    rule_start, rule_axis, rule_first, allowed = rules
+    failed = 0
+    for r in range(records.shape[0]):
+        for attempt in range(1000):
+            if not _forbidden(records[r], rule_start, rule_axis, rule_first, allowed, -1, 0):
+                break
+            i = rule_axis[int(uniform(state) * rule_axis.size)]
+            records[r, i] = int(uniform(state) * sizes[i])
+            if attempt == 999:
+                failed += 1
+    return failed

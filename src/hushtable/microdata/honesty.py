@@ -1,0 +1,99 @@
+"""What the records cost against the tables: for every released query, how far they lie apart, and which to read.
+
+Compares released tables with tables of the records; knows neither the data nor the truth.  A deviation of about one
+standard error is what taking out noise looks like; more than that is a price of being nonnegative and whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.marginals import AttributeSet, Layout
+
+Floats = NDArray[np.float64]
+FAR = 1.5
+"""Root mean square deviation, in standard errors, beyond which a table is better read from the release."""
+BANDS = (-np.inf, 0.0, 1.0, 3.0, 10.0, np.inf)
+BAND_NAMES = ("below 0", "0 to 1 std", "1 to 3 std", "3 to 10 std", "above 10 std")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One marginal: released estimates, records' counts, and the standard error of a cell (nan: unknown)."""
+
+    label: str
+    attributes: AttributeSet
+    released: Floats
+    counted: Floats
+    std: float
+
+
+def compare(
+    layout: Layout, labels: Sequence[str], released: Floats, counted: Floats, stds: Sequence[float]
+) -> Iterator[Comparison]:
+    """One comparison per marginal of a layout."""
+    for k, s in enumerate(layout.sets):
+        part = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
+        yield Comparison(labels[k], s, released[part], counted[part], float(stds[k]))
+
+
+def explain(comparisons: Sequence[Comparison], rows: int) -> dict[str, Any]:
+    """The whole report as plain JSON values."""
+    return {
+        "tables": [_table(c, rows) for c in comparisons],
+        "small_cells": small_cells(comparisons),
+        "sum": _sum(comparisons, rows),
+        "reading": "Deviations are in standard errors of the released numbers. About 1 or less: the records agree with "
+        "the tables up to noise. More: read that table from the release.",
+    }
+
+
+def _table(given: Comparison, rows: int) -> dict[str, Any]:
+    gap = given.counted - given.released
+    known = bool(np.isfinite(given.std) and given.std > 0.0)
+    units = gap / given.std if known else np.zeros(0)
+    rms = float(np.sqrt(np.mean(units**2))) if known else None
+    return {
+        "marginal": given.label,
+        "cells": len(gap),
+        "std": given.std if known else None,
+        "rms_deviation": rms,
+        "largest_deviation": float(np.abs(units).max()) if known else None,
+        "beyond_two": float(np.mean(np.abs(units) > 2.0)) if known else None,
+        "l1_share": float(np.abs(gap).sum() / max(1, rows)),
+        "read_from": "tables" if rms is not None and rms > FAR else "microdata",
+    }
+
+
+def small_cells(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Bias of the records by the size of the released cell, in standard errors of the cell."""
+    known = [c for c in comparisons if np.isfinite(c.std) and c.std > 0.0]
+    if not known:
+        return []
+    size = np.concatenate([c.released / c.std for c in known])
+    gap = np.concatenate([c.counted - c.released for c in known])
+    found: list[dict[str, Any]] = []
+    for low, high, name in zip(BANDS[:-1], BANDS[1:], BAND_NAMES, strict=True):
+        inside = (size >= low) & (size < high)
+        count = int(inside.sum())
+        bias = float(gap[inside].mean()) if count else 0.0
+        found.append({"released": name, "cells": count, "bias": bias, "bias_of_their_sum": bias * count})
+    return found
+
+
+def _sum(comparisons: Sequence[Comparison], rows: int) -> dict[str, Any]:
+    """The total as released, as counted, and as the parts of each table add up to."""
+    total = next((c for c in comparisons if c.attributes == ()), None)
+    parts = [float(c.released.sum()) for c in comparisons if c.attributes != ()]
+    return {
+        "released": float(total.released[0]) if total is not None else None,
+        "std": total.std if total is not None and np.isfinite(total.std) else None,
+        "microdata": rows,
+        "smallest_sum_of_parts": min(parts, default=None),
+        "largest_sum_of_parts": max(parts, default=None),
+    }

@@ -1,0 +1,86 @@
+"""From codes to values: numbers inside their bins, days inside their periods, categories as they were declared.
+
+A value inside a bin is drawn evenly: integers and days among the whole steps, reals on the declared resolution or
+anywhere in the bin.  "(null)" becomes a missing value; "(other)" is a label among texts and missing among numbers.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hushtable.microdata import draws
+from hushtable.schema import Attribute, Schema
+from hushtable.schema.attribute import Binned, Boolean, Categorical, Real
+
+Codes = NDArray[np.int32]
+
+
+def codes_from_counts(counts: NDArray[np.int64]) -> Codes:
+    """One row of codes for each record of a table of counts, in the order of its cells."""
+    cells = np.repeat(np.arange(counts.size), counts.ravel())
+    return np.stack(np.unravel_index(cells, counts.shape), axis=1).astype(np.int32)
+
+
+def frame_from_codes(schema: Schema, codes: Codes, *, seed: object = 0) -> pl.DataFrame:
+    """A frame with one column per attribute."""
+    columns = [
+        _column(attribute, codes[:, k], draws.seeded("value", name, seed)).alias(name)
+        for k, (name, attribute) in enumerate(schema.attributes.items())
+    ]
+    return pl.DataFrame(columns)
+
+
+def _column(attribute: Attribute, codes: Codes, state: draws.STATE) -> pl.Series:
+    if isinstance(attribute, Binned):
+        return _numbers(attribute, codes, state)
+    return _categories(attribute).gather(codes.astype(np.int64))
+
+
+def _categories(attribute: Attribute) -> pl.Series:
+    """One value per code; integers and booleans keep their type unless there is an "(other)" category."""
+    values = [attribute.values_of(code) for code in range(attribute.size)]
+    if isinstance(attribute, Boolean) and attribute.other_code is None:
+        return pl.Series(values, dtype=pl.Boolean)
+    whole = isinstance(attribute, Categorical) and all(type(v) is int for v in attribute.values)
+    if whole and attribute.other_code is None:
+        return pl.Series(values, dtype=pl.Int64)
+    if isinstance(attribute, Categorical):
+        texts: list[Any] = list(attribute.texts)
+    else:
+        texts = ["false", "true"]
+    if attribute.null_code is not None:
+        texts.append(None)
+    if attribute.other_code is not None:
+        texts.append(attribute.labels[attribute.other_code])
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _numbers(attribute: Binned, codes: Codes, state: draws.STATE) -> pl.Series:
+    inside = codes < attribute.regular
+    bins = np.where(inside, codes, 0)
+    low, end = attribute.edges[bins], attribute.edges[bins + 1]
+    share = draws.uniforms(state, len(codes))
+    if isinstance(attribute, Real):
+        values = _reals(attribute, low, end, share)
+        return pl.Series(values).set(pl.Series(~inside), None)
+    whole = low + np.minimum((share * (end - low)).astype(np.int64), end - low - 1)
+    series = pl.Series(whole.astype(np.int64)).set(pl.Series(~inside), None)
+    return series.cast(pl.Int32).cast(pl.Date) if attribute.kind == "date" else series
+
+
+def _reals(attribute: Real, low: Any, end: Any, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    step = float(attribute.resolution) if attribute.resolution is not None else 0.0
+    values = low + share * (end - low)
+    if step <= 0.0:
+        return values
+    first = np.array([ceil(x / step - 1e-9) for x in attribute.edges[:-1]])
+    last = np.array([max(ceil(x / step - 1e-9) - 1, floor(x / step - 1)) for x in attribute.edges[1:]])
+    bins = np.searchsorted(attribute.edges, low, side="right") - 1
+    count = last[bins] - first[bins] + 1
+    on_grid = (first[bins] + np.minimum((share * count).astype(np.int64), count - 1)) * step
+    return np.where(count > 0, on_grid, values)

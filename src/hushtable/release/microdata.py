@@ -1,0 +1,245 @@
+"""Records from a release: choose the way, fit or generate, round, give values back, and say what it cost.
+
+Small domains are fitted as a whole; large ones are generated from the released tables.  Released answers only: no
+budget, no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
+from hushtable.microdata import METHODS, Measurement, Noise, fit, round_table
+from hushtable.microdata.generator import Targets, affordable, count_records, generate
+from hushtable.microdata.honesty import compare, explain
+from hushtable.microdata.likelihood import likeliest
+from hushtable.microdata.records import codes_from_counts, frame_from_codes
+from hushtable.microdata.rounding import whole_rows
+from hushtable.reconstruct.fits import fit_tables
+from hushtable.schema import Schema
+
+if TYPE_CHECKING:
+    from hushtable.release.release import Release
+
+Priorities = Sequence[Sequence[Sequence[str]]]
+Progress = Callable[[str, int, int], None]
+MOST_MEASURED = 2_000_000
+"""Cells of a domain that is fitted as a whole when its cells were measured."""
+MOST_DERIVED = 100_000
+"""The same when only smaller marginals were measured."""
+MOST_COMPARED = 20_000_000
+"""Cells of the marginals that the explanation compares."""
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """Records of a release, and how they came about.
+
+    ``explanation`` compares them with every released table; ``certificate`` is the KKT residual of the fit (None for
+    generated records).
+    """
+
+    frame: pl.DataFrame
+    codes: NDArray[np.int32]
+    fit: str
+    certificate: float | None
+    notes: tuple[str, ...]
+    explanation: dict[str, Any]
+
+
+def make_microdata(
+    release: Release,
+    *,
+    fit: str = "reweighted",
+    priorities: Priorities | None = None,
+    rows: int | None = None,
+    seed: object = 0,
+    progress: Progress | None = None,
+) -> Microdata:
+    """Records whose tables are near the released ones; ``rows`` is by default the released total."""
+    wanted = None if rows is None else whole_rows(rows)
+    if fit not in METHODS:
+        raise WorkloadError(
+            "microdata.method", "The fit is not known.", f"Choose one of {', '.join(METHODS)}."
+        )
+    if priorities is not None and fit != "sequential":
+        raise WorkloadError(
+            "microdata.priorities", "Priorities are for sequential fitting alone.", "Add --fit sequential."
+        )
+    if _fits_whole(release):
+        codes, certificate, notes = _whole(release, fit, priorities, wanted, seed)
+        name = fit
+    elif fit == "reweighted":
+        codes, notes = _generated(release, wanted, seed, progress)
+        certificate, name = None, "generated"
+    else:
+        raise WorkloadError(
+            "microdata.too-large",
+            "The domain has too many cells for a fit of the whole table.",
+            "Use --fit reweighted: records are then generated from the released tables.",
+        )
+    frame = frame_from_codes(release.schema, codes, seed=seed)
+    return Microdata(
+        frame, codes, name, certificate, notes, _explained(release, codes, name, certificate, notes)
+    )
+
+
+def complete_priorities(release: Release, named: Sequence[Sequence[str]]) -> list[list[tuple[str, ...]]]:
+    """Levels of one marginal each: those named, then all others that were released, from small to large."""
+    names = release.schema.names
+    first = [tuple(sorted(release.schema.axes(entry))) for entry in named]
+    _, sets = _measurements(release)
+    return [[tuple(names[a] for a in s)] for s in [*first, *(s for s in sets if s not in first)]]
+
+
+def _fits_whole(release: Release) -> bool:
+    everything = tuple(range(len(release.schema.sizes)))
+    measured = everything in release.answers.layout.index
+    return release.schema.domain_cells <= (MOST_MEASURED if measured else MOST_DERIVED)
+
+
+def _whole(
+    release: Release, method: str, priorities: Priorities | None, rows: int | None, seed: object
+) -> tuple[NDArray[np.int32], float, tuple[str, ...]]:
+    """Fit the full table, round it."""
+    possible = possible_cells(release.schema)
+    residual = release.answers.query == "residual"
+    if residual and method in ("ols", "nnls"):
+        table, certificate = _residual_fit(release, method, possible)
+        notes: tuple[str, ...] = ()
+    else:
+        given, sets = _measurements(release)
+        levels = None if priorities is None else _levels(release.schema, priorities, sets)
+        found = fit(
+            given, release.schema.sizes, method, levels, possible=None if method == "ols" else possible
+        )
+        table, certificate = found.weights, found.certificate
+        notes = (
+            ("The fit treats reconstructed tables as independent, which is approximate.",) if residual else ()
+        )
+    if method == "ols":
+        rows = max(0, round(float(table.sum()))) if rows is None else rows
+        table = (
+            np.where(possible, np.maximum(table, 0.0), 0.0)
+            if possible is not None
+            else np.maximum(table, 0.0)
+        )
+        notes += ("Least squares goes below zero; negative cells were set to zero and the rest scaled down.",)
+    rounded = round_table(table, _largest(release.workload), total=rows, seed=seed)
+    if rounded.worst >= 1.0:
+        notes += (f"Rounding moved a cell of a marginal by up to {rounded.worst:.1f}.",)
+    return codes_from_counts(rounded.counts), certificate, notes
+
+
+def _residual_fit(
+    release: Release, method: str, possible: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float64], float]:
+    """GReM's maximum likelihood, with or without the condition that cells are at least zero."""
+    estimates, sizes = release.estimates, release.schema.sizes
+    everything = Layout(sizes, (tuple(range(len(sizes))),))
+    start = estimates.estimate_all(everything).reshape(sizes)
+    if method == "ols":
+        return start, 0.0
+    precision = estimates.precisions
+    parts = [
+        (s, estimates.residual(s), float(precision[k]))
+        for k, s in enumerate(estimates.layout.sets)
+        if np.isfinite(precision[k])
+    ]
+    return likeliest(sizes, parts, start, possible)
+
+
+def _measurements(release: Release) -> tuple[list[Measurement], list[AttributeSet]]:
+    """What a fit sees, small marginals first: the answers themselves, or the reconstructed marginals."""
+    answers = release.answers
+    if answers.query == "marginal":
+        law = Noise.discrete_laplace if answers.noise == "laplace" else Noise.discrete_gaussian
+        pairs = sorted(
+            zip(answers.layout.sets, answers.parameters, strict=True), key=lambda p: (len(p[0]), p[0])
+        )
+        return [Measurement(s, answers.of(s), law(float(p))) for s, p in pairs], [s for s, _ in pairs]
+    estimates = release.estimates
+    sets = [s for s in sorted(closure(release.workload), key=lambda s: (len(s), s)) if estimates.measured(s)]
+    noises = [Noise.gaussian(estimates.variance(s)) for s in sets]
+    return [Measurement(s, estimates.marginal(s), n) for s, n in zip(sets, noises, strict=True)], sets
+
+
+def _levels(schema: Schema, priorities: Priorities, sets: list[AttributeSet]) -> list[list[int]]:
+    levels: list[list[int]] = []
+    for level in priorities:
+        axes = [tuple(sorted(schema.axes(names))) for names in level]
+        missing = [s for s in axes if s not in sets]
+        if missing:
+            raise WorkloadError(
+                "microdata.priorities",
+                f"The marginal {marginal_label(missing[0], schema.names)} was not released.",
+                "Name released marginals, each once.",
+            )
+        levels.append([sets.index(s) for s in axes])
+    return levels
+
+
+def _generated(
+    release: Release, rows: int | None, seed: object, progress: Progress | None
+) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Records of a large domain."""
+    sizes = release.schema.sizes
+    total = float(release.estimates.marginal(()))
+    count = max(0, round(total)) if rows is None else rows
+    inside = closure(release.workload)
+    sets = affordable(inside, sizes, count)
+    tables = (
+        release.fitted if release.reconstruction != "mle" else fit_tables("maxent", release.estimates, inside)
+    )
+    layout = Layout(sizes, sets)
+    made = generate(
+        Targets(layout, tables.estimate_all(layout)), release.schema, count, seed=seed, progress=progress
+    )
+    order = max((len(s) for s in sets), default=0)
+    return made.records, (
+        f"Generated from the released tables of up to {order} attributes, {made.sweeps} sweeps.",
+    )
+
+
+def _explained(
+    release: Release, codes: NDArray[np.int32], name: str, certificate: float | None, notes: tuple[str, ...]
+) -> dict[str, Any]:
+    sizes, names = release.schema.sizes, release.schema.names
+    kept: list[AttributeSet] = []
+    cells = 0
+    for s in sorted({(), *closure(release.workload)}, key=lambda s: (len(s), s)):
+        cells += int(np.prod([sizes[a] for a in s], dtype=np.float64))
+        if cells > MOST_COMPARED:
+            break
+        kept.append(s)
+    layout = Layout(sizes, tuple(kept))
+    stds = release.estimates.errors(layout.sets).std
+    labels = [marginal_label(s, names) for s in layout.sets]
+    counted = count_records(codes, layout).astype(np.float64)
+    compared = list(compare(layout, labels, release.fitted.estimate_all(layout), counted, stds.tolist()))
+    head = {"fit": name, "rows": len(codes), "certificate": certificate, "notes": list(notes)}
+    return {**head, **explain(compared, len(codes))}
+
+
+def _largest(sets: Sequence[AttributeSet]) -> list[AttributeSet]:
+    """Sets that lie in no other."""
+    return [s for s in sets if not any(set(s) < set(other) for other in sets)]
+
+
+def possible_cells(schema: Schema) -> NDArray[np.bool_] | None:
+    """A mask of the full domain without the impossible combinations; None when everything is possible."""
+    if not schema.impossible:
+        return None
+    mask = np.ones(schema.sizes, np.bool_)
+    for rule in schema.impossible:
+        chosen = dict(rule.codes)
+        index = [list(chosen[a]) if a in chosen else list(range(n)) for a, n in enumerate(schema.sizes)]
+        mask[np.ix_(*index)] = False
+    return mask

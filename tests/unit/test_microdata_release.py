@@ -1,0 +1,247 @@
+"""Records from releases: small and large domains, values, structural zeros, files, honesty and refusals."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable.cli.app import run
+from hushtable.errors import HushtableError
+from hushtable.marginals import Layout
+from hushtable.microdata.generator import Targets, count_records, generate
+from hushtable.release import make_microdata
+
+FIELDS = {
+    "attributes": {
+        "sex": {"type": "categorical", "values": ["F", "M"], "null": "category", "outside": "other"},
+        "age": {"type": "integer", "bounds": [0, 79], "width": 20},
+        "income": {"type": "real", "bounds": [0, 100], "bins": 4, "null": "category"},
+        "born": {"type": "date", "bounds": ["1990-01-01", "1999-12-31"], "width": "5 years"},
+        "rooms": {"type": "categorical", "values": [1, 2, 3]},
+        "member": {"type": "boolean"},
+    },
+    "impossible": [{"age": "0-19", "member": True}],
+}
+
+
+def people(rows=4000):
+    rng = np.random.default_rng(3)
+    age = rng.integers(0, 80, rows)
+    return pl.DataFrame(
+        {
+            "sex": rng.choice(["F", "M", "F", "odd"], rows),
+            "age": age,
+            "income": [
+                None if k % 10 == 0 else float(v)
+                for k, v in enumerate(np.minimum(99.0, age + rng.random(rows) * 20))
+            ],
+            "born": [date(1990 + int(y), 5, 1) for y in rng.integers(0, 10, rows)],
+            "rooms": rng.choice([1, 2, 3], rows),
+            "member": (age >= 20) & (rng.random(rows) < 0.5),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    schema = ht.Schema.from_dict(FIELDS)
+    folder = tmp_path_factory.mktemp("ledgers")
+    return ht.Session.open(people(), schema=schema, ledger=folder / "a.ledger", budget=ht.ZCDP("1000"))
+
+
+@pytest.fixture(scope="module")
+def pairs(opened):
+    return opened.release(
+        ht.Workload.all_marginals(opened.schema, order=2), budget=ht.ZCDP("5"), strategy="residual-planner"
+    )
+
+
+@pytest.fixture(scope="module")
+def cells(opened):
+    whole = ht.Workload([(), ("sex", "age", "member")])
+    return opened.release(whole, budget=ht.ZCDP("5"), strategy="identity")
+
+
+@pytest.mark.parametrize("fit", ["ols", "nnls", "sequential", "reweighted"])
+def test_a_small_domain_gives_records_near_the_released_tables(pairs, fit):
+    made = make_microdata(pairs, fit=fit)
+    assert made.fit == fit and made.frame.columns == list(FIELDS["attributes"])
+    assert abs(made.frame.height - 4000) < 60
+    tables = {t["marginal"]: t for t in made.explanation["tables"]}
+    assert fit == "ols" or (tables["rooms"]["l1_share"] < 0.05 and tables["age x income"]["l1_share"] < 0.15)
+
+
+def test_values_come_back_with_their_types_inside_their_bins(pairs):
+    frame = pairs.microdata()
+    assert frame.schema == {
+        "sex": pl.String,
+        "age": pl.Int64,
+        "income": pl.Float64,
+        "born": pl.Date,
+        "rooms": pl.Int64,
+        "member": pl.Boolean,
+    }
+    assert frame["age"].is_between(0, 79).all() and frame["age"].n_unique() > 40
+    assert frame["income"].drop_nulls().is_between(0, 100).all() and frame["income"].null_count() > 200
+    assert frame["born"].is_between(date(1990, 1, 1), date(1999, 12, 31)).all()
+    assert set(frame["sex"].drop_nulls()) <= {"F", "M", "(other)"} and set(frame["rooms"]) <= {1, 2, 3}
+
+
+@pytest.mark.parametrize("fit", ["nnls", "sequential", "reweighted"])
+def test_impossible_combinations_have_no_records(pairs, fit):
+    frame = pairs.microdata(fit)
+    assert frame.filter((pl.col("age") < 20) & pl.col("member")).height == 0
+
+
+def test_the_nonnegative_likelihood_is_optimal(pairs):
+    """Twin: the optimality conditions, computed from the released residuals."""
+    made = make_microdata(pairs, fit="nnls")
+    assert made.certificate is not None and made.certificate < 1e-6
+
+
+def test_measured_cells_are_fitted_directly(cells):
+    schema = cells.schema
+    made = make_microdata(cells, fit="sequential", priorities=[[()], [("sex", "age", "member")]])
+    total = cells.answers.of(()).item()
+    assert made.frame.height == total
+    assert schema.domain_cells < 100_000
+
+
+def test_rows_and_seed_are_respected(pairs):
+    assert pairs.microdata(rows=100).height == 100
+    assert pairs.microdata(rows=0).height == 0
+    assert pairs.microdata(seed=1).equals(pairs.microdata(seed=1))
+    assert not pairs.microdata(seed=1).equals(pairs.microdata(seed=2))
+
+
+@pytest.mark.parametrize(
+    "code, arguments",
+    [
+        ("microdata.rows", {"rows": -1}),
+        ("microdata.rows", {"rows": 1.5}),
+        ("microdata.method", {"fit": "magic"}),
+        ("microdata.priorities", {"fit": "sequential", "priorities": [[("sex",)]]}),
+        ("microdata.priorities", {"fit": "sequential", "priorities": [[("sex", "age", "rooms")]]}),
+        ("microdata.priorities", {"priorities": [[("sex",)]]}),
+        ("schema.unknown-attribute", {"fit": "sequential", "priorities": [[("height",)]]}),
+    ],
+)
+def test_bad_requests_are_refused(pairs, code, arguments):
+    with pytest.raises(HushtableError) as caught:
+        pairs.microdata(**arguments)
+    assert caught.value.code == code
+
+
+def wide_schema():
+    fields = {f"a{k}": {"type": "categorical", "values": list(range(6))} for k in range(12)}
+    return ht.Schema.from_dict({"attributes": fields, "impossible": [{"a0": 0, "a1": 0}]})
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    rng = np.random.default_rng(8)
+    hidden = rng.integers(0, 6, 3000)
+    frame = pl.DataFrame(
+        {
+            f"a{k}": np.where(rng.random(3000) < 0.7, (hidden + k) % 6, rng.integers(0, 6, 3000))
+            for k in range(12)
+        }
+    )
+    frame = frame.filter(~((pl.col("a0") == 0) & (pl.col("a1") == 0)))
+    schema = wide_schema()
+    folder = tmp_path_factory.mktemp("wide")
+    session = ht.Session.open(frame, schema=schema, ledger=folder / "w.ledger", budget=ht.ZCDP("100"))
+    made = session.release(
+        ht.Workload.all_marginals(schema, order=2), budget=ht.ZCDP("20"), strategy="residual-planner"
+    )
+    return frame, made
+
+
+def test_a_large_domain_gives_records_whose_tables_match(wide):
+    frame, release = wide
+    made = make_microdata(release)
+    assert made.fit == "generated" and abs(made.frame.height - frame.height) < 30
+    layout = Layout(release.schema.sizes, release.workload)
+    true = count_records(frame.to_numpy().astype(np.int32), layout)
+    ours = count_records(made.codes, layout)
+    assert np.abs(ours - true).sum() / len(release.workload) / frame.height < 0.1
+    assert made.frame.filter((pl.col("a0") == 0) & (pl.col("a1") == 0)).height == 0
+
+
+def test_a_large_domain_refuses_fits_of_the_whole_table_and_names_the_other_way(wide):
+    with pytest.raises(HushtableError) as caught:
+        wide[1].microdata("nnls")
+    assert caught.value.code == "microdata.too-large" and "reweighted" in caught.value.fix
+
+
+def test_records_reach_consistent_targets_almost_exactly():
+    """Targets counted from a real table can be met; the moves must come within 2% of every table."""
+    rng = np.random.default_rng(1)
+    hidden = rng.integers(0, 4, 5000)
+    table = np.stack(
+        [np.where(rng.random(5000) < 0.6, hidden, rng.integers(0, 4, 5000)) for _ in range(6)], axis=1
+    )
+    sets = tuple((a, b) for a in range(6) for b in range(a + 1, 6))
+    layout = Layout((4,) * 6, sets)
+    want = count_records(table.astype(np.int32), layout)
+    schema = ht.Schema.from_dict(
+        {"attributes": {f"x{k}": {"type": "categorical", "values": [0, 1, 2, 3]} for k in range(6)}}
+    )
+    made = generate(Targets(layout, want.astype(float)), schema, 5000, sweeps=8)
+    gap = np.abs(count_records(made.records, layout) - want)
+    assert np.add.reduceat(gap, layout.offsets[:-1]).max() / 5000 < 0.02
+    start = generate(Targets(layout, want.astype(float)), schema, 5000, sweeps=0).records
+    assert np.abs(count_records(start, layout) - want).sum() > 3 * gap.sum()
+
+
+def test_counts_of_records_agree_with_numpy():
+    rng = np.random.default_rng(2)
+    records = rng.integers(0, 3, (500, 4)).astype(np.int32)
+    layout = Layout((3, 3, 3, 3), ((), (1,), (0, 2), (1, 2, 3)))
+    assert count_records(records, layout)[0] == 500
+    for s in layout.sets[1:]:
+        twin = np.zeros([3] * len(s), np.int64)
+        np.add.at(twin, tuple(records[:, a] for a in s), 1)
+        np.testing.assert_array_equal(layout.view(count_records(records, layout), s), twin)
+
+
+def test_the_explanation_says_which_tables_to_read(pairs):
+    found = make_microdata(pairs, fit="sequential").explanation
+    assert {t["read_from"] for t in found["tables"]} <= {"tables", "microdata"}
+    total = found["sum"]
+    assert abs(total["microdata"] - total["released"]) <= 1
+    assert sum(band["cells"] for band in found["small_cells"]) == sum(t["cells"] for t in found["tables"])
+    json.dumps(found)
+
+
+def test_the_command_writes_files_and_keeps_the_explanation(pairs, tmp_path, capsys):
+    folder = tmp_path / "out"
+    pairs.save(folder)
+    assert run(["microdata", str(folder), "--out", str(tmp_path / "p.csv"), "--explain"]) == 0
+    assert "read from" in capsys.readouterr().out
+    assert (
+        run(["microdata", str(folder), "--out", str(tmp_path / "p.parquet"), "--rows", "50", "--json"]) == 0
+    )
+    assert json.loads(capsys.readouterr().out)["rows"] == 50
+    assert pl.read_parquet(tmp_path / "p.parquet").height == 50
+    assert pl.read_csv(tmp_path / "p.csv").columns == list(FIELDS["attributes"])
+    kept = json.loads((folder / "microdata.json").read_text())
+    assert kept["fit"] == "reweighted"
+    assert ht.Release.load(folder).marginals == pairs.marginals
+    first = ["--fit", "sequential", "--priority", "sex,age", "--explain"]
+    assert run(["microdata", str(folder), *first]) == 0
+
+
+def test_the_command_refuses_bad_flags_and_damaged_bundles(pairs, tmp_path):
+    folder = tmp_path / "out"
+    pairs.save(folder)
+    assert run(["microdata", str(folder)]) == 2
+    assert run(["microdata", str(folder), "--out", str(tmp_path / "p.xlsx")]) == 2
+    assert run(["microdata", str(folder), "--out", str(tmp_path / "p.csv"), "--rows", "-3"]) == 2
+    (folder / "measurements.parquet").unlink()
+    assert run(["microdata", str(folder), "--out", str(tmp_path / "p.csv")]) == 1
