@@ -59,6 +59,8 @@ def test_an_open_choice_is_shown_by_the_ledger_and_can_be_abandoned(
     begun = start(capsys, "--orders", "1", "3")
     (spend,) = hush(capsys, "ledger", "show", "people.ledger")["spends"]
     assert spend["state"] == "open" and spend["request"] == begun["choice"] and spend["kind"] == "choose"
+    assert run(["ledger", "show", "people.ledger"]) == 0
+    assert f"  {begun['choice']}\n" in capsys.readouterr().out
     (folder / "people.csv").unlink()
     done = hush(capsys, "choose", "abandon", "--ledger", "people.ledger", "--choice", begun["choice"])
     assert done["spent"] == f"rho={begun['charged_rho']}"

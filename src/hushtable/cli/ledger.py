@@ -206,6 +206,10 @@ def _print_summary(account: Ledger) -> None:
             for s in spends
         ]
         grid(["entry", "time", "kind", "spender", "spent", "state", "request"], rows, right=["entry"])
+    waiting = [s["request"] for s in spends if s["kind"] == "choose" and s["state"] == "open"]
+    if waiting:
+        say("", "Choices that are neither finished nor abandoned (they count as spent):")
+        say(*(f"  {name}" for name in waiting))
     say("", f"head {account.head}")
 
 
