@@ -29,6 +29,7 @@ bench-%: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/write_errors.py
+	$(BIN)/python docs/write_reference.py
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)

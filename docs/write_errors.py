@@ -19,10 +19,11 @@ MAKES_ERRORS = re.compile(r"error|exhausted|refus|wrong|bad|invalid|unreadable|p
 HEAD = """\
 # Error codes
 
-Every error of Hushtable has a stable code, one sentence and a fix; it is an instance of `hushtable.errors.HushtableError`
-with the attributes `code`, `message` and `fix`. The command line exits with 2 for bad usage and with 1 for a refusal, and
-prints the code last; with `--json` it prints `{"error": {"code": ..., "message": ..., "fix": ...}}`. Messages name columns, flags and
-files, never a value from the data. Nothing was spent when an error is raised, unless its sentence says so.
+Every error of Hushtable has a stable code, one sentence and a fix; it is an instance of
+`hushtable.errors.HushtableError` with the attributes `code`, `message` and `fix`. The command line exits with 2 for
+bad usage and with 1 for a refusal, and prints the code last; with `--json` it prints
+`{"error": {"code": ..., "message": ..., "fix": ...}}`. Messages name columns, flags and files, never a value from the
+data. Nothing was spent when an error is raised, unless its sentence says so.
 
 This page is written by `python docs/write_errors.py`; an ellipsis stands for what varies.
 
@@ -41,7 +42,7 @@ def errors_in(tree: ast.AST) -> dict[str, tuple[str, str]]:
         name = ast.unparse(node.func).rpartition(".")[2]
         if isinstance(code, str) and CODE.fullmatch(code) and MAKES_ERRORS.search(name):
             texts = [text for text in map(template, node.args[1:]) if " " in text or text == "…"]
-            message, fix = (texts + ["", ""])[:2]
+            message, fix = [*texts, "", ""][:2]
             if code not in found or len(message) > len(found[code][0]):
                 found[code] = (message, fix)
     return found
@@ -67,7 +68,9 @@ def page() -> str:
         for code, texts in errors_in(ast.parse(path.read_text(encoding="utf-8"))).items():
             if code not in codes or len(texts[0]) > len(codes[code][0]):
                 codes[code] = texts
-    rows = [f"| `{code}` | {cell(message)} | {cell(fix)} |\n" for code, (message, fix) in sorted(codes.items())]
+    rows = [
+        f"| `{code}` | {cell(message)} | {cell(fix)} |\n" for code, (message, fix) in sorted(codes.items())
+    ]
     return HEAD + "".join(rows)
 
 

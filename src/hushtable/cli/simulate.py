@@ -87,7 +87,7 @@ def town(people: int = PEOPLE, seed: int = 1729) -> pl.DataFrame:
         "health": _hide(health.astype(str), rng.random(people) < 0.08),
     }
     return pl.DataFrame(
-        {name: pl.Series(values.astype(object), dtype=pl.String) for name, values in columns.items()}
+        {name: pl.Series(values.tolist(), dtype=pl.String) for name, values in columns.items()}
     )
 
 

@@ -1,0 +1,197 @@
+"""Write ``docs/reference/library.md`` and ``docs/reference/command-line.md`` from the source.
+
+    python docs/write_reference.py
+
+Every public name has its signature and the first sentence of its docstring; every command its arguments, options and
+example.  What these pages say is what ``help()`` and ``--help`` say.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from typer.main import get_command
+
+import hushtable
+from hushtable.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+LIBRARY = ROOT / "docs" / "reference" / "library.md"
+COMMANDS = ROOT / "docs" / "reference" / "command-line.md"
+LIBRARY_HEAD = """\
+# The library
+
+`import hushtable as ht`. Budget parameters are keyword-only, except the one argument of `ZCDP` and `PureDP`. Functions
+that take attribute numbers count them from 0 in schema order. Every error is a `HushtableError` with a stable code:
+[error codes](errors.md). Files: [formats](formats.md), [schema](schema.md), [ledger](ledger.md).
+
+This page is written by `python docs/write_reference.py`.
+
+"""
+COMMANDS_HEAD = """\
+# The command line
+
+Every command has `--help` with an example, and `--json` for one JSON object on standard output. Exit codes: 0 done,
+1 refused with a code, 2 bad usage, 130 interrupted. Results go to standard output; progress and errors to standard
+error. Messages never contain values of the data. `hush` alone says what to do first; `hush --version` prints the
+version.
+
+This page is written by `python docs/write_reference.py`.
+
+"""
+
+
+def library_page() -> str:
+    """Every name of ``hushtable.__all__``; for a package, every name of its own ``__all__``."""
+    names = [name for name in hushtable.__all__ if not name.startswith("_")]
+    objects = {name: getattr(hushtable, name) for name in names}
+    packages = {name: value for name, value in objects.items() if isinstance(value, ModuleType)}
+    plain = {name: value for name, value in objects.items() if name not in packages}
+    parts = [LIBRARY_HEAD, "## ht\n\n", *(entry(name, value) for name, value in sorted(plain.items()))]
+    for name, module in sorted(packages.items()):
+        parts.append(f"\n## ht.{name}\n\n{sentence(module)}\n\n")
+        parts += [entry(member, getattr(module, member)) for member in public_names(module)]
+    return "".join(parts)
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """What a package offers: its ``__all__``, or the classes and functions that it defines."""
+    listed = getattr(module, "__all__", None)
+    if listed is None:
+        listed = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
+    return sorted((n for n in listed if not n.startswith("_")), key=str.lower)
+
+
+def entry(name: str, value: Any) -> str:
+    """A line for a name, and one for each method of a class."""
+    if inspect.isclass(value):
+        return f"- **`{name}{signature(value)}`**: {sentence(value)}\n" + "".join(members(value))
+    if callable(value) and not is_alias(value):
+        return f"- **`{name}{signature(value)}`**: {sentence(value)}\n"
+    return f"- **`{name}`**: {constant(value)}\n"
+
+
+def members(kind: type) -> Iterator[str]:
+    """The public methods and properties that a class defines itself."""
+    if issubclass(kind, BaseException | enum.Enum | typing.Protocol):  # type: ignore[arg-type]
+        return
+    for name, raw in vars(kind).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(raw, property) or type(raw).__name__ == "cached_property":
+            doc = sentence(raw.fget if isinstance(raw, property) else raw.func)
+            yield f"  - `.{name}`{': ' + doc if doc else ''}\n"
+        elif inspect.isfunction(raw) or isinstance(raw, classmethod | staticmethod):
+            doc = sentence(getattr(kind, name))
+            yield f"  - `.{name}{signature(getattr(kind, name))}`{': ' + doc if doc else ''}\n"
+
+
+def signature(value: Any) -> str:
+    """Parameters with their defaults and without their types, which would fill the page."""
+    try:
+        parameters = list(inspect.signature(value).parameters.values())
+    except (TypeError, ValueError):
+        return ""
+    if inspect.isclass(value) and (
+        issubclass(value, BaseException) or getattr(value, "_is_protocol", False) or value.__doc__ is None
+    ):
+        return ""
+    bare = [p.replace(annotation=p.empty) for p in parameters if p.name != "self"]
+    text = str(inspect.Signature(bare))
+    return re.sub(r"<factory>|<[^<>]* at 0x[0-9a-f]+>", "...", text)
+
+
+def sentence(value: Any) -> str:
+    """The first paragraph of a docstring, up to the end of its first sentence."""
+    doc = inspect.getdoc(value) or ""
+    first = " ".join(doc.split("\n\n")[0].split())
+    plain = re.sub(r":[a-z]+:`([^`]+)`", r"`\1`", first).replace("``", "`")
+    return re.split(r"(?<=[.?])\s+(?=[A-Z`])", plain)[0]
+
+
+def is_alias(value: Any) -> bool:
+    """Whether a name stands for a type that was put together from others."""
+    return typing.get_origin(value) is not None
+
+
+def constant(value: Any) -> str:
+    """What a name that is neither class nor function stands for."""
+    if isinstance(value, int | str | float):
+        return f"`{value!r}`"
+    if isinstance(value, tuple | list | frozenset) and all(isinstance(v, str) for v in value):
+        return ", ".join(f"`{v}`" for v in value)
+    if is_alias(value) or "Union" in type(value).__name__:
+        return f"stands for `{re.sub(r'hushtable[.a-z_]*[.]', '', str(value))}`"
+    return f"a {type(value).__name__}"
+
+
+def commands_page() -> str:
+    """Every command with its options."""
+    return COMMANDS_HEAD + "\n".join(command_text(words, command) for words, command in commands())
+
+
+def commands() -> list[tuple[str, Any]]:
+    """Every command that does something, with the words that call it."""
+    found: list[tuple[str, Any]] = []
+
+    def walk(words: str, command: Any) -> None:
+        children = getattr(command, "commands", None)
+        if children is None:
+            found.append((words, command))
+            return
+        for name, child in children.items():
+            walk(f"{words} {name}", child)
+
+    walk("hush", get_command(app))
+    return found
+
+
+def command_text(words: str, command: Any) -> str:
+    """One section: what it does, how it is called, its options, an example."""
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
+    needed = [f"{long_name(p)} {p.metavar}" for p in options if p.required]
+    call = " ".join([words, *(shown(p) for p in arguments), *needed, "[OPTIONS]"])
+    rows = [f"| `{p.metavar}` | {described(p)} |\n" for p in arguments]
+    rows += [f"| `{flags(p)}` | {described(p)} |\n" for p in options]
+    doc = " ".join((command.help or "").split())
+    example = re.sub(r"^Examples?: ", "", " ".join((command.epilog or "").split()))
+    shown_example = "".join(f"    {line}\n" for line in example.split("; ")) if example else ""
+    table = "| argument or option | meaning |\n|---|---|\n" + "".join(rows)
+    return f"## {words}\n\n{doc}\n\n    {call}\n\n{table}" + (
+        f"\nFor example:\n\n{shown_example}" if example else ""
+    )
+
+
+def shown(parameter: Any) -> str:
+    return parameter.metavar if parameter.required else f"[{parameter.metavar}]"
+
+
+def long_name(parameter: Any) -> str:
+    return max(parameter.opts, key=len)
+
+
+def flags(parameter: Any) -> str:
+    names = ", ".join(sorted(parameter.opts, key=len))
+    value = "" if parameter.is_flag else f" {parameter.metavar or str(parameter.type.name).upper()}"
+    return names + value
+
+
+def described(parameter: Any) -> str:
+    text = (parameter.help or "").replace("|", "\\|").strip()
+    if parameter.required:
+        return text + " Required."
+    default = parameter.default
+    return text if default in (None, False, True) or default == [] else f"{text} Default: {default}."
+
+
+if __name__ == "__main__":
+    LIBRARY.write_text(library_page(), encoding="utf-8")
+    COMMANDS.write_text(commands_page(), encoding="utf-8")

@@ -1,0 +1,79 @@
+"""The reference pages are what the source says, and nothing public is missing from them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from types import ModuleType
+
+import pytest
+from pages import ROOT
+
+import hushtable
+
+PATH = ROOT / "docs" / "write_reference.py"
+
+
+@pytest.fixture(scope="module")
+def writer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("write_reference", PATH)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_of_the_library_is_up_to_date(writer: ModuleType) -> None:
+    page = writer.LIBRARY.read_text(encoding="utf-8")
+    assert page == writer.library_page(), "run `make docs`"
+
+
+def test_the_reference_of_the_command_line_is_up_to_date(writer: ModuleType) -> None:
+    page = writer.COMMANDS.read_text(encoding="utf-8")
+    assert page == writer.commands_page(), "run `make docs`"
+
+
+def test_every_public_name_is_in_the_reference(writer: ModuleType) -> None:
+    page = writer.LIBRARY.read_text(encoding="utf-8")
+    wanted = [name for name in hushtable.__all__ if not name.startswith("_")]
+    assert [n for n in wanted if f"`{n}" not in page and f"## ht.{n}\n" not in page] == []
+
+
+def test_every_contract_function_is_in_the_reference_with_a_sentence(writer: ModuleType) -> None:
+    page = writer.LIBRARY.read_text(encoding="utf-8")
+    contract = {
+        "marginals": ("decompose", "reconstruct"),
+        "planning": ("conditional_plan", "residual_plan"),
+        "linear": (
+            "LinearGaussian",
+            "answerable",
+            "equivalent",
+            "common",
+            "residual",
+            "recreate",
+            "budget_saved",
+        ),
+        "microdata": ("Measurement", "Noise", "fit", "lower_bound", "upper_bound"),
+        "deciders": ("probability_satisfied", "effectiveness_threshold"),
+        "privacy": ("rho_from", "epsilon_from", "discrete_gaussian", "discrete_laplace"),
+    }
+    for package, names in contract.items():
+        section = page.partition(f"\n## ht.{package}\n")[2].partition("\n## ")[0]
+        for name in names:
+            assert re.search(rf"^- \*\*`{name}\(.*\)`\*\*: \S", section, re.MULTILINE), f"{package}.{name}"
+
+
+def test_every_public_name_has_a_sentence(writer: ModuleType) -> None:
+    page = writer.LIBRARY.read_text(encoding="utf-8")
+    assert re.findall(r"^- \*\*`.*`\*\*: *$", page, re.MULTILINE) == []
+
+
+def test_every_command_has_an_example_and_every_option_a_meaning(writer: ModuleType) -> None:
+    page = writer.COMMANDS.read_text(encoding="utf-8")
+    for words, command in writer.commands():
+        assert f"## {words}\n" in page
+        assert command.epilog, f"{words} has no example"
+        for parameter in command.params:
+            assert parameter.help, f"{words} {parameter.name} has no meaning"
+            for flag in parameter.opts:
+                assert not flag.startswith("--") or flag in page
