@@ -159,6 +159,26 @@ def test_a_refinement_is_a_spend_of_its_own_and_is_not_bought_again(session: ht.
     assert session.ledger.spent() == choice.charged and session.ledger.held() == Cost.ZERO
 
 
+def test_an_interrupted_refinement_holds_nothing_for_ever(
+    session: ht.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice = session.choose(orders(session.schema, 1, 2), budget=ht.ZCDP("0.1"))
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(session.ledger), "charge", stop)
+        patch.setattr(type(session.ledger), "settle", stop)
+        with pytest.raises(KeyboardInterrupt):
+            choice.refine(rho="0.2")
+    assert session.ledger.held().rho > UNIT // 5
+    later = session.choice(choice.id)
+    assert later.state == "open" and session.ledger.held() == later.held
+    later.refine(rho="0.2")
+    later.finish(0)
+
+
 def test_options_with_different_budgets_are_explained_and_charged_their_own_price(
     session: ht.Session,
 ) -> None:

@@ -199,7 +199,7 @@ class Choice:
         cost = self._units(part.rho)
         reservation = self._ledger.reserve(
             cost=cost,
-            kind=KIND,
+            kind=f"{KIND}-refine",
             request=_refinement(self.id, len(self._refined)),
             spender=self._stored.reservation.spender,
             detail={"refines": self.id},
@@ -266,6 +266,9 @@ class Choice:
     def _refresh(self, stored: Stored) -> None:
         self._stored = stored
         self._refined = _refinements(self._ledger, self.id)
+        for refinement in self._refined:
+            if refinement.state == "open":
+                self._ledger.settle(refinement.reservation)
         kept = [p for s in (stored, *self._refined) for p in s.payloads if p is not None]
         self._drawn: list[Drawn] = [unpack(p) for p in kept]
         self.__dict__.pop("_reading", None)
