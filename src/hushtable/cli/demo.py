@@ -1,29 +1,39 @@
-"""``hush demo``: the whole flow on a made-up town, with the commands that a curator would type."""
+"""``hush demo``: a town's register from the confidential file to what is published, told in the commands of a curator.
+
+Every command that is shown is run as shown, by the same code as on the command line.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json as json_text
+import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import polars as pl
 import typer
 
 from hushtable.cli.options import Json
-from hushtable.cli.output import emit, progress, say
+from hushtable.cli.output import emit, say
 from hushtable.cli.simulate import write_town
-from hushtable.cli.table import print_table
 from hushtable.errors import UsageError
 from hushtable.ledger import Ledger, verify_file
-from hushtable.marginals import Workload
-from hushtable.privacy import ZCDP
-from hushtable.release import Release
-from hushtable.session import Session
+from hushtable.ledger.amounts import text
 
 EXAMPLE = "Example: hush demo --out demo"
 MARK = "made by hush demo"
+COARSE = "- [district]\n- [education]\n"
+FINE = "- [district, education]\n"
+RETIRED = "COUNT WHERE employment = 'retired' AND age >= 65"
+DRIVERS = "COUNT WHERE commute = 'car' AND car = TRUE"
 
 
 def demo(
+    context: typer.Context,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for everything it makes.", metavar="DIR")
     ] = Path("hush-demo"),
@@ -32,75 +42,122 @@ def demo(
     ] = 50_000,
     json: Json = False,
 ) -> None:
-    """Draw a town of 50,000 people, open a ledger, release its tables with error bars, and read one."""
+    """Publish a made-up town: tables, microdata, a choice, three checks, the ledger and the report."""
     _clear(out)
-    _tell(json, f"A town of {people:,} made-up people, 15 attributes, nulls and odd values:")
-    data, schema = write_town(out, people)
-    ledger, folder = out / "town.ledger", out / "tables"
-    _tell(
-        json,
-        f"  {data}",
-        f"  {schema}",
-        "",
-        "An account of privacy for everything that will ever be published of it:",
-    )
-    account = Ledger.create(ledger, ZCDP("0.5"), name="town")
-    _tell(json, f"$ hush ledger create {ledger} --budget rho=0.5", f"  head {account.head}", "")
-
-    session = Session.open(data, schema=schema, ledger=ledger)
-    pairs = Workload.all_marginals(session.schema, order=2)
-    plan = session.plan(pairs, budget=ZCDP("0.1"))
-    widest = plan.tables()["half_width"].max()
-    _tell(
-        json,
-        "What would all tables of two attributes cost, and how wrong would they be?",
-        f"$ hush plan --schema {schema} --order 2 --budget rho=0.1",
-        *(f"  {line}" for line in str(plan).splitlines()),
-        f"  95% of cells within ± {widest:.0f} in the widest table",
-        "",
-        "Release them: count, charge, draw noise, store, show.",
-        f"$ hush release {data} --schema {schema} --ledger {ledger} --order 2 --budget rho=0.1 "
-        f"--strategy residual-planner --out {folder}",
-    )
-    with progress(quiet=json) as steps:
-        made = session.release(
-            pairs, budget=ZCDP("0.1"), strategy="residual-planner", request="demo", progress=steps
-        )
-        made.save(folder)
-    again = session.release(pairs, budget=ZCDP("0.1"), strategy="residual-planner", request="demo")
-    report = verify_file(ledger, head=made.card["ledger"]["head"])
+    story = _Story(out, lambda words: _run(context, words), quiet=json)
+    story.tell(people)
     if json:
-        emit(
-            {"out": str(out), "card": made.card, "remaining": str(session.remaining), "ledger_ok": report.ok}
+        emit(story.summary())
+
+
+class _Story:
+    """The folder of the town, and how its story is told."""
+
+    def __init__(self, out: Path, run: Callable[[list[str]], None], *, quiet: bool) -> None:
+        self._out, self._run, self._quiet = out, run, quiet
+        self._known = f"--schema {self._at('town.yaml')} --ledger {self._at('town.ledger')}"
+
+    def tell(self, people: int) -> None:
+        """From the register to the report."""
+        write_town(self._out, people)
+        data, ledger = self._at("town.csv"), self._at("town.ledger")
+        tables, records = self._at("tables"), self._at("records.csv")
+        self._say(
+            f"A town keeps a register of {people:,} people (made up): 15 attributes, nulls, misspelt codes.",
+            f"The file is confidential: {data}.  What may be published is declared in {self._at('town.yaml')}.",
         )
-        return
-    say(f"  {made!r}", f"  remaining {session.remaining}", f"  head {made.card['ledger']['head']}", "")
-    say(f"$ hush table {folder} employment sex")
-    print_table(Release.load(folder).table("employment", "sex"), ["employment", "sex"], alpha=0.05, rows=12)
-    same = (
-        "the same answers, nothing spent"
-        if (again.answers.values == made.answers.values).all()
-        else "different answers"
-    )
-    say(
-        "",
-        f"The same request again: {same}.",
-        f"$ hush ledger verify {ledger}",
-        f"  in order: {report.ok}",
-        "",
-    )
-    say(
-        "Try next:",
-        f"  hush table {folder} age health",
-        f'  hush plan --schema {schema} --order 1 --want "age=25"',
-        f"  hush ledger show {ledger}",
-        f"  hush release {data} --schema {schema} --ledger {ledger} --order 1 --budget rho=0.02 --out {out / 'ages'}",
-    )
+        self._say("1. An account of privacy, for everything that will ever be published of this register.")
+        self._do(f"ledger create {ledger} --budget rho=0.5")
+        self._say(
+            "2. All tables of two attributes, for a fifth of it.  The rounds show where the budget went."
+        )
+        self._do(f"release {data} {self._known} --order 2 --budget rho=0.1 --out {tables} --no-report")
+        self._say("   One of the 105 tables.  Every number has an error bar.")
+        self._do(f"table {tables} employment sex --rows 9")
+        self._say(
+            "3. Records, for those who need a file.  They are made from the tables and cost nothing more."
+        )
+        self._do(f"microdata {tables} --out {records}")
+        self._say(
+            "4. The council would like education by district.  Can the register bear it?  What both options share is",
+            "   measured first; half of the cells shall be five times as large as the noise.",
+        )
+        self._write_options()
+        options = f"{self._at('coarse.yaml')} {self._at('fine.yaml')}"
+        chosen = f"--budget rho=0.01 --snr 0.5:5 --out {self._at('education')}"
+        self._do(f"choose {data} {self._known} --options {options} {chosen}")
+        self._say("5. A newspaper counts in the records.  May it print these two numbers?")
+        asked = f"check {data} {self._known} --tau 5% --budget epsilon=0.1"
+        self._do(f'{asked} --synthetic {records} --query "{RETIRED}"')
+        self._do(f'{asked} --synthetic {records} --query "{DRIVERS}"')
+        self._shuffle()
+        self._say(
+            "   Somebody else has another file: each column is right by itself, and the columns were shuffled.",
+        )
+        self._do(f'{asked} --synthetic {self._at("shuffled.csv")} --query "{RETIRED}"')
+        self._say("6. The account: what was spent on what, and proof that nobody edited it.")
+        self._do(f"ledger show {ledger}")
+        self._do(f"ledger verify {ledger}")
+        self._say("7. One page for the director.  It opens in any browser, without a network.")
+        self._do(f"report {tables} --ledger {ledger} --table age,employment --table district,car")
+        self._say("Try next:", *(f"  hush {words}" for words in self.next_commands()))
+
+    def next_commands(self) -> list[str]:
+        """Commands that work on what the story left behind."""
+        schema, ledger, tables = self._at("town.yaml"), self._at("town.ledger"), self._at("tables")
+        data, records = self._at("town.csv"), self._at("records.csv")
+        return [
+            f"table {tables} age health",
+            f'plan --schema {schema} --order 1 --want "age=25"',
+            f"microdata {tables} --explain",
+            f'check {data} {self._known} --synthetic {records} --query "MEDIAN(age)" --tau 2 '
+            "--budget epsilon=0.1 --plan",
+            f"release {data} {self._known} --order 1 --budget rho=0.02 --reuse --out {self._at('ages')}",
+            f"ledger verify {ledger}",
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """What a machine wants to know of it."""
+        ledger = self._out / "town.ledger"
+        manifest = json_text.loads((self._out / "tables" / "release.json").read_text(encoding="utf-8"))
+        return {
+            "out": str(self._out),
+            "card": manifest["card"],
+            "remaining": text(Ledger.open(ledger).remaining()),
+            "ledger_ok": verify_file(ledger).ok,
+            "next": [f"hush {words}" for words in self.next_commands()],
+        }
+
+    def _at(self, name: str) -> str:
+        return shlex.quote(str(self._out / name))
+
+    def _say(self, *lines: str) -> None:
+        if not self._quiet:
+            say("", *lines)
+
+    def _do(self, words: str) -> None:
+        """Show a command and run it."""
+        if self._quiet:
+            with contextlib.redirect_stdout(io.StringIO()):
+                self._run(shlex.split(words))
+            return
+        say("", f"$ hush {words}")
+        self._run(shlex.split(words))
+
+    def _write_options(self) -> None:
+        (self._out / "coarse.yaml").write_text(COARSE, encoding="utf-8")
+        (self._out / "fine.yaml").write_text(FINE, encoding="utf-8")
+
+    def _shuffle(self) -> None:
+        """A bad synthetic file, from the published records alone."""
+        records = pl.read_csv(self._out / "records.csv", infer_schema=False)
+        columns = [records[name].shuffle(seed=k) for k, name in enumerate(records.columns)]
+        pl.DataFrame(columns).write_csv(self._out / "shuffled.csv")
 
 
-def _tell(quiet: bool, *lines: str) -> None:
-    if not quiet:
-        say(*lines)
+def _run(context: typer.Context, words: list[str]) -> None:
+    """Run a command line inside this one."""
+    context.find_root().command.main(words, standalone_mode=False, prog_name="hush")
 
 
 def _clear(out: Path) -> None:
