@@ -265,6 +265,11 @@ def test_a_refused_release_leaves_no_note_and_an_interrupted_one_is_found_again(
         assert run(release()) == 130
     spent = ht.Ledger.open("people.ledger").spent()
     assert Path(".out.request").exists() and not Path("out").exists()
+    assert run(release(order="1")) == 1
+    assert "[bundle.other-settings]" in capfd.readouterr().err
+    assert run(["ledger", "create", "other.ledger", "--budget", "rho=0.01"]) == 0
+    assert run(release(ledger="other.ledger")) == 1
+    assert Path(".out.request").exists(), "another ledger does not know what was paid here"
     assert run(release()) == 0
     assert ht.Ledger.open("people.ledger").spent() == spent
     assert not Path(".out.request").exists()

@@ -140,7 +140,9 @@ class _Pending:
         check_free(out)
         self._file = out.absolute().with_name(f".{out.absolute().name}.request")
         self._data = data
+        self._out = out
         self._request: str | None = None
+        self._resumed = self._begun = False
         try:
             kept = json_text.loads(self._file.read_text(encoding="utf-8"))
             self._request, known = uuid.UUID(hex=kept["request"]).hex, kept.get("data", data)
@@ -161,8 +163,9 @@ class _Pending:
 
     def request(self) -> str:
         """The id of the interrupted release, or a new one that is written down before anything is spent."""
+        self._resumed = self._request is not None
         if self._request is None:
-            self._request = uuid.uuid4().hex
+            self._request, self._begun = uuid.uuid4().hex, True
             note = json_text.dumps({"request": self._request, "data": self._data})
             with self._file.open("w", encoding="utf-8") as file:
                 file.write(note)
@@ -172,12 +175,18 @@ class _Pending:
 
     @contextmanager
     def dropped_if_refused(self, ledger: Ledger) -> Iterator[None]:
-        """Forget the id when the release inside is refused before the ledger has heard of it."""
+        """Forget a new id when the release inside is refused before the ledger has heard of it."""
         try:
             yield
-        except HushtableError:
+        except HushtableError as error:
+            if self._resumed and error.code == "ledger.request-differs":
+                raise BundleError(
+                    "bundle.other-settings",
+                    f"The interrupted release to {self._out} was begun with other settings.",
+                    "Repeat the command as it was, or give --out another folder.",
+                ) from None
             with suppress(HushtableError):
-                if self._request is not None and ledger.find(self._request) is None:
+                if self._begun and self._request is not None and ledger.find(self._request) is None:
                     self.done()
             raise
 
