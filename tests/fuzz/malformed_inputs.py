@@ -37,7 +37,17 @@ DECLARED: dict[str, Any] = {
 COLUMNS = tuple(DECLARED["attributes"])
 RELEASE = (
     *("release", "data.csv", "--schema", "schema.yaml", "--ledger", "people.ledger"),
-    *("--order", "1", "--budget", "rho=0.001", "--strategy", "residual-planner", "--no-report", "--out", "out"),
+    *(
+        "--order",
+        "1",
+        "--budget",
+        "rho=0.001",
+        "--strategy",
+        "residual-planner",
+        "--no-report",
+        "--out",
+        "out",
+    ),
 )
 PURE_RELEASE = tuple("identity" if part == "residual-planner" else part for part in RELEASE)
 
@@ -177,9 +187,9 @@ def odd_schema(chance: random.Random) -> dict[str, Any]:
         fields = made["attributes"][chance.choice(COLUMNS)]
         place = chance.randrange(6)
         if place == 0:
-            made[
-                chance.choice(["max_rows_per_person", "person", "csv", "impossible", "learnt_from_data"])
-            ] = odd(chance)
+            made[chance.choice(["max_rows_per_person", "csv", "impossible", "learnt_from_data"])] = odd(
+                chance
+            )
         elif place == 1:
             made["csv"] = {
                 chance.choice(["delimiter", "quote", "escape", "multiline", "encoding"]): odd(chance)
