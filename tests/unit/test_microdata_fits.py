@@ -274,6 +274,30 @@ def test_bad_input_is_refused_with_a_code(code, make):
     assert caught.value.code == code and caught.value.fix
 
 
+def test_balanced_fitting_keeps_the_least_squares_total_and_is_optimal():
+    """Twin: a generic solver with the total as an equation."""
+    rng = np.random.default_rng(50)
+    for shape in [(12,), (4, 5)]:
+        given = random_case(rng, shape)
+        rows, answers, _ = stacked(given, shape)
+        total = max(0.0, float(fit(given, shape, "ols").weights.sum()))
+        x = cp.Variable(prod(shape))
+        cost = 0
+        for r, a, m in list(zip(rows, answers, given, strict=True))[1:]:
+            low = reweight(m.answers, m.noise, 0.99).low
+            certain = 1 / m.noise.variance
+            weight = np.where(low, certain / 1.5, certain)
+            cost += cp.sum_squares(cp.multiply(np.sqrt(weight), r @ x - a))
+            if low.any():
+                cost += 2 * certain / low.sum() * cp.square(r[low].sum(axis=0) @ x - a[low].sum())
+        problem = cp.Problem(cp.Minimize(cost), [x >= 0, cp.sum(x) == total])
+        problem.solve(solver=cp.CLARABEL)
+        found = fit(given, shape, "balanced")
+        assert found.weights.sum() == pytest.approx(total, abs=1e-6) and found.weights.min() >= 0
+        np.testing.assert_allclose(found.weights.ravel(), x.value, atol=2e-3)
+        assert found.certificate < 1e-9
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_fits_all_succeed():
     rng = np.random.default_rng(11)

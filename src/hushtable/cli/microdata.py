@@ -22,7 +22,7 @@ def microdata(
         Path | None, typer.Option("--out", "-o", help="File to write: .csv or .parquet.", metavar="FILE")
     ] = None,
     fit: Annotated[
-        str, typer.Option("--fit", help="reweighted, nnls, max, sequential or ols.", metavar="NAME")
+        str, typer.Option("--fit", help="reweighted, balanced, nnls, max, sequential or ols.", metavar="NAME")
     ] = "reweighted",
     priority: Annotated[
         list[str] | None,

@@ -1,14 +1,13 @@
-"""Fits of a table to noisy answers: ordinary and nonnegative least squares, max, sequential and reweighted fitting.
+"""Fits of a table to noisy answers: ordinary and nonnegative least squares, max, sequential, reweighted and balanced.
 
 Released answers in, nonnegative weights out (ordinary least squares may go below zero); no data, no budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,12 +18,13 @@ from hushtable.microdata.least_squares import ordinary
 from hushtable.microdata.max_fit import max_fit
 from hushtable.microdata.measurement import Measurement, check_measurements, check_priorities
 from hushtable.microdata.program import solve
-from hushtable.microdata.reweight import reweight
+from hushtable.microdata.reweight import Reweighted, reweight
 from hushtable.microdata.sequential import sequential
 
 Floats = NDArray[np.float64]
-Method = Literal["ols", "nnls", "max", "sequential", "reweighted"]
-METHODS = ("ols", "nnls", "max", "sequential", "reweighted")
+METHODS = ("ols", "nnls", "max", "sequential", "reweighted", "balanced")
+LOW_SHARE, SUM_SHARE = 1 / 1.5, 2.0
+"""Balanced fitting: what a low answer weighs, and the sum of low answers, against the inverse of its variance."""
 MOST_CELLS = 4_000_000
 """Cells of a table that is fitted as a whole."""
 
@@ -53,7 +53,9 @@ def fit(
     """Fit a table of ``shape`` to measurements.
 
     ``priorities`` (sequential only) lists levels of measurement numbers, by default the order of the list, one level
-    each.  ``confidence`` (reweighted only) is the paper's gamma.  ``possible`` is a mask of cells that may be above 0.
+    each.  ``confidence`` (reweighted and balanced) is the paper's gamma.  "balanced" holds the total at its least
+    squares value and lets low answers weigh less one by one and more as a sum.  ``possible`` marks the cells that may
+    be above 0.
     """
     lengths = check_measurements(measurements, shape)
     levels = check_priorities(priorities, len(measurements))
@@ -79,33 +81,43 @@ def fit(
         return Fit(*sequential(measurements, lengths, levels, mask), method)
     if method == "max":
         return Fit(*max_fit(measurements, lengths, mask), method)
-    weigh: Callable[[Builder, Measurement], None] = (
-        _weigh_equally if method == "nnls" else lambda builder, given: _weigh_low(builder, given, confidence)
-    )
     builder = Builder(lengths, mask)
     for given in measurements:
-        weigh(builder, given)
+        if method == "nnls":
+            builder.weigh(given, np.full(given.answers.size, 1.0 / given.noise.variance))
+        elif method == "reweighted":
+            _weigh_low(builder, given, reweight(given.answers, given.noise, confidence))
+        elif given.axes != ():
+            _weigh_low(builder, given, _mildly(given, confidence))
+    if method == "balanced":
+        total = np.array(max(0.0, float(ordinary(measurements, lengths).sum())))
+        builder.hold(Measurement((), total, measurements[0].noise), total)
     solution = solve(builder.program())
     return Fit(solution.x.reshape(lengths), solution.residual, method)
 
 
-def _weigh_equally(builder: Builder, given: Measurement) -> None:
-    builder.weigh(given, np.full(given.answers.size, 1.0 / given.noise.variance))
-
-
-def _weigh_low(builder: Builder, given: Measurement, confidence: float) -> None:
+def _weigh_low(builder: Builder, given: Measurement, found: Reweighted) -> None:
     """Algorithm 2: low answers count for little one by one, and in full as a sum."""
     if given.matrix is not None and not _disjoint(given.matrix):
         raise WorkloadError(
             "microdata.not-disjoint",
-            "Reweighted fitting needs queries that do not overlap within a measurement.",
+            "This fit needs queries that do not overlap within a measurement.",
             "Split the matrix into measurements of disjoint 0/1 rows, or use method nnls.",
         )
-    found = reweight(given.answers, given.noise, confidence)
     builder.weigh(given, found.weights)
     if found.sum_weight > 0.0:
         answer = float(given.answers.ravel()[found.low].sum())
         builder.weigh_sum(given, found.low, found.sum_weight, answer)
+
+
+def _mildly(given: Measurement, confidence: float) -> Reweighted:
+    """Low answers as in Algorithm 2, with weights that do not depend on the unit of the counts."""
+    found = reweight(given.answers, given.noise, confidence)
+    certain = 1.0 / given.noise.variance
+    weights = np.where(found.low, LOW_SHARE * certain, certain)
+    return Reweighted(
+        weights, found.low, SUM_SHARE * certain / max(1, int(found.low.sum())) * bool(found.low.any())
+    )
 
 
 def _disjoint(matrix: Floats) -> bool:

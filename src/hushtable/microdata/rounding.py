@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 MOST_SUMS = 400
 """Sums that the random walk keeps at once."""
-_MILP_NODES = 20
+_MILP_NODES = 1
 """Nodes of the search tree; a limit in time would make the records depend on the machine."""
 
 
