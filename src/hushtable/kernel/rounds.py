@@ -30,6 +30,8 @@ GROUP_WORK = 1_000_000_000
 
 _WORK_PER_REQUEST = 400_000
 _WORK_PER_DRAW = 300
+_MOST_AHEAD = 8
+"""At most this part of what is left is charged ahead."""
 
 
 @dataclass(frozen=True)
@@ -180,11 +182,15 @@ class _Account:
             self._replies = []
 
     def _ahead(self, request: Request) -> int:
-        """Charge for the rounds of about a second, unless the end is near: there every charge is exact."""
+        """What to have charged for the requests of about a second, at most a share of what is left.
+
+        Every policy spends all it has, so such credit is always used up; near the end every charge is exact.
+        """
         draws = _WORK_PER_DRAW * request.work if isinstance(request, Measure) else request.work
-        rounds = GROUP_WORK // (_WORK_PER_REQUEST + draws)
-        target = self._units(self.used + request.rho * rounds)
-        return target if rounds > 1 and 2 * target - self._charged < self._limit else 0
+        requests = GROUP_WORK // (_WORK_PER_REQUEST + draws)
+        used = self._units(self.used)
+        share = used + (self._limit - used) // _MOST_AHEAD
+        return min(self._units(self.used + request.rho * requests), share)
 
     def _units(self, rho: Fraction) -> int:
         return ceil(rho * self._rows**2 * UNIT)
