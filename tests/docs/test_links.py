@@ -51,3 +51,27 @@ def test_every_page_can_be_reached_from_the_map() -> None:
             elif file.is_dir() and file.is_relative_to(ROOT):
                 todo += file.glob("*.md")
     assert [str(p.relative_to(ROOT)) for p in pages() if p not in seen] == []
+
+
+def test_files_and_targets_named_in_the_text_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    missing = []
+    for page in pages():
+        for words in re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")):
+            target = re.fullmatch(r"make ([a-z-]+)", words)
+            file = re.fullmatch(r"(?:python |pytest )?((?:tests|docs|bench|proofs|src)/[\w./-]+)", words)
+            if target and not re.search(rf"^{target[1]}:", makefile, re.MULTILINE):
+                script = ROOT / "bench" / f"{target[1].removeprefix('bench-')}.py"
+                missing += (
+                    [] if target[1].startswith("bench-") and script.exists() else [f"{page.name}: {words}"]
+                )
+            elif file and not (ROOT / file[1].partition("::")[0]).exists() and "NAME" not in file[1]:
+                missing.append(f"{page.name}: {words}")
+    assert missing == []
+
+
+def test_every_explanation_has_a_light_picture_with_a_description() -> None:
+    for page in sorted((ROOT / "docs" / "explanation").glob("*.md")):
+        (picture,) = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+        assert len(picture[0]) > 60
+        assert (page.parent / picture[1]).stat().st_size < 60_000
