@@ -34,6 +34,11 @@ class CellBounds:
     std: float
     measured: str
 
+    def containing(self, estimate: Floats) -> CellBounds:
+        """The same bounds, widened where an estimate (flat) lies outside; they hold all the more."""
+        lower, upper = np.minimum(self.lower, estimate), np.maximum(self.upper, estimate)
+        return CellBounds(lower, upper, self.std, self.measured)
+
 
 def cell_bounds(estimates: ResidualEstimates, attributes: AttributeSet, alpha: float = 0.05) -> CellBounds:
     """Bounds that hold for each cell with probability at least ``1 - alpha``."""

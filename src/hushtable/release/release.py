@@ -89,8 +89,9 @@ class Release:
             )
         layout = Layout(self.schema.sizes, (key,))
         fitted = self.fitted if key in self._inside else self.estimates
-        estimate = layout.view(fitted.estimate_all(layout), key).transpose([key.index(a) for a in axes])
-        return tidy(self.schema, axes, estimate, cell_bounds(self.estimates, key, alpha))
+        flat = fitted.estimate_all(layout)
+        estimate = layout.view(flat, key).transpose([key.index(a) for a in axes])
+        return tidy(self.schema, axes, estimate, cell_bounds(self.estimates, key, alpha).containing(flat))
 
     def tables(self, alpha: float = 0.05) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
         """Every marginal of the workload with its frame."""
@@ -189,8 +190,8 @@ class Release:
         return bundle.Columns(
             values,
             [b.std for b in bounds],
-            np.concatenate([b.lower for b in bounds]),
-            np.concatenate([b.upper for b in bounds]),
+            np.minimum(np.concatenate([b.lower for b in bounds]), values),
+            np.maximum(np.concatenate([b.upper for b in bounds]), values),
             [b.measured for b in bounds],
         )
 
