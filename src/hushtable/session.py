@@ -43,6 +43,7 @@ from hushtable.ledger import Ledger, Unit
 from hushtable.ledger.amounts import decimal
 from hushtable.linear import Mechanism
 from hushtable.marginals import ResolvedWorkload, Workload
+from hushtable.microdata.point_sum import counts_workload
 from hushtable.planning import (
     AdaptivePlan,
     BatchPlan,
@@ -242,6 +243,21 @@ class Session:
         answers = pooled_answers(self.schema.sizes, measured)
         history = history_frame(self.schema.names, state.rounds)
         return self._released(plan, name, answers, method, history)
+
+    def release_counts(
+        self,
+        attributes: Sequence[str] | None = None,
+        *,
+        budget: Budget,
+        accurate: str = "sum",
+        request: str | None = None,
+    ) -> Release:
+        """Counts of all combinations of attributes, meant for ``release.microdata("sequential")``.
+
+        ``accurate``: "point" keeps each count near the truth, "sum" keeps their sum; no records keep both.
+        """
+        workload = counts_workload(self.schema, attributes, accurate)
+        return self.release(workload, budget=budget, strategy="identity", request=request)
 
     def choose(
         self,
