@@ -33,7 +33,7 @@ from hushtable.linear import (
     read_written,
     written,
 )
-from hushtable.marginals import Workload
+from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.planning.choice import ChoicePlan, plan_choice
 from hushtable.planning.limits import check_memory
 from hushtable.privacy import UNIT, Budget
@@ -178,7 +178,9 @@ def _check_sizes(schema: Schema, plan: ChoicePlan, memory: int) -> None:
             part.check()
     for option in plan.options:
         if isinstance(option, MarginalMechanism) and option.tables:
-            check_memory(Workload(list(option.tables)).resolve(schema), memory=memory)
+            sets = tuple(option.tables)
+            tables = ResolvedWorkload(sets, (Fraction(1),) * len(sets), schema.sizes, schema.names)
+            check_memory(tables, memory=memory)
 
 
 def _description(desk: Desk, plan: ChoicePlan) -> dict[str, Any]:
