@@ -50,6 +50,7 @@ TAUS = ("0.2%", "0.8%", "3.2%", "12.8%", "51.2%")
 EPSILONS = (Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(1, 2), Fraction(1))
 MADE_WITH = ("0.1", "1", "10")
 NAMES = {kind: [n for n in CATALOG if CATALOG[n].aggregate == kind] for kind in ("count", "sum", "median")}
+TIGHT = range(500_001)  # incomes as they are in the table; a curator who knows that would declare it
 SLOW = (
     "sum-svt"  # its exact error takes a twentieth of a second, so it is computed for the printed cells alone
 )
@@ -150,27 +151,30 @@ def errors(case: Case) -> Iterator[dict[str, object]]:
         table = Synthetic.of(case.synthetic(made_with), columns)
         for number, (query, truth) in enumerate(zip(asked, truths, strict=True), 1):
             kind = AGGREGATES[query.function]
-            domain = None if query.column is None else columns[query.column].grid()
+            declared = None if query.column is None else columns[query.column].grid()
+            domains = {"declared": declared, **({"tight": TIGHT} if query.column == "inctot" else {})}
             spans = intervals(table.suppose(query), kind)
             for tau, (name, epsilon) in itertools.product(spans, itertools.product(NAMES[kind], EPSILONS)):
                 if name == SLOW and tau != "3.2%" and epsilon != Fraction(1, 4):
                     continue
-                made = build(name, within=spans[tau], epsilon=epsilon, domain=domain)
-                wrong = made.error(truth.tally(made.edges))
-                yield {
-                    "table": case.name,
-                    "question": number,
-                    "kind": kind,
-                    "made_with": made_with,
-                    "tau": tau,
-                    "epsilon": float(epsilon),
-                    "decider": name,
-                    "error": wrong,
-                }
+                for bound, domain in domains.items():
+                    made = build(name, within=spans[tau], epsilon=epsilon, domain=domain)
+                    yield {
+                        "table": case.name,
+                        "question": number,
+                        "kind": kind,
+                        "bound": bound,
+                        "made_with": made_with,
+                        "tau": tau,
+                        "epsilon": float(epsilon),
+                        "decider": name,
+                        "error": made.error(truth.tally(made.edges)),
+                    }
 
 
-def error_tables(found: pl.DataFrame) -> Iterator[str]:
+def error_tables(every: pl.DataFrame) -> Iterator[str]:
     """Mean errors over tau and over epsilon, and variants against published deciders."""
+    found = every.filter(pl.col("bound") == "declared")
     yield "## Mean error over tau, at epsilon 1/4"
     at = found.filter(pl.col("epsilon") == 0.25).group_by("decider", "tau").agg(pl.col("error").mean())
     yield grid(at.pivot("tau", index="decider", values="error"), TAUS)
@@ -179,15 +183,26 @@ def error_tables(found: pl.DataFrame) -> Iterator[str]:
     at = some.group_by("decider", "epsilon").agg(pl.col("error").mean())
     yield grid(at.pivot("epsilon", index="decider", values="error"), [str(float(e)) for e in EPSILONS])
     yield "## Our variants against the published deciders"
+    yield pairs(found)
+    yield "## The same for sums of income alone, declared up to 2,000,000 and up to 500,000"
+    income = every.filter(pl.col("kind") == "sum", pl.col("table") == "census")
+    yield pairs(income.filter(pl.col("bound") == "declared"))
+    yield pairs(income.filter(pl.col("bound") == "tight"))
+    yield "## And for sums of fares alone"
+    yield pairs(found.filter(pl.col("kind") == "sum", pl.col("table") == "taxi"))
+
+
+def pairs(found: pl.DataFrame) -> str:
+    """Each variant beside the published decider: mean errors, their ratio, and the question where it is worst."""
     keys = ["table", "question", "made_with", "tau", "epsilon"]
-    lines = [
-        "| variant | published | ratio of mean errors at 1/4, 3.2% | over the whole grid | worse by at most | where |"
-    ]
+    lines = ["| variant | published | mean errors at 1/4, 3.2% | over all cells | worse by at most | where |"]
     lines.append("|---|---|---|---|---|---|")
     for ours, theirs in PAIRS:
         both = found.filter(pl.col("decider") == ours).join(
             found.filter(pl.col("decider") == theirs), on=keys, suffix="_published"
         )
+        if both.is_empty():
+            continue
         spot = both.filter(pl.col("epsilon") == 0.25, pl.col("tau") == "3.2%")
         gap = (
             both.with_columns((pl.col("error") - pl.col("error_published")).alias("gap")).sort("gap").tail(1)
@@ -197,7 +212,7 @@ def error_tables(found: pl.DataFrame) -> Iterator[str]:
         lines.append(
             f"| {ours} | {theirs} | {ratio(spot)} | {ratio(both)} | {max(0.0, worst['gap']):.4f} | {place} |"
         )
-    yield "\n".join(lines)
+    return "\n".join(lines)
 
 
 def ratio(both: pl.DataFrame) -> str:
@@ -302,7 +317,8 @@ HEAD = """\
 Written by `make bench-check`. Sixty questions shaped like dp-pqd, Tables 5 and 6, on drawn tables of 1,340,703 people
 and 2,177,719 taxi trips; the synthetic files are our own microdata from all two-way tables at epsilon 0.1, 1 and 10.
 An error is the exact probability of the wrong verdict, averaged over questions and synthetic files. Income is
-declared up to 2,000,000.
+declared up to 2,000,000, as in the paper's examples; no income is above 500,000. Many sums are of few people, and then
+no decider can tell a difference of 3.2% at this epsilon: their errors stay near one half, whatever the noise.
 """
 
 
@@ -316,7 +332,7 @@ def main() -> None:
     if "errors" in options.parts:
         found = pl.DataFrame([row for case in CASES for row in errors(case)])
         sections += error_tables(found)
-        chart(found, options.charts)
+        chart(found.filter(pl.col("bound") == "declared"), options.charts)
     if "times" in options.parts:
         sections += ["## Time of a decision", *times()]
     page = "\n\n".join(section.strip() for section in sections) + "\n"

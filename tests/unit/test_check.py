@@ -336,6 +336,30 @@ def test_a_plan_knows_errors_thresholds_and_the_epsilon_needed() -> None:
     assert median.threshold(0.05) is None
 
 
+def test_distances_and_errors_that_make_no_sense_are_refused() -> None:
+    made = ht.deciders.plan_check(SCHEMA, ["MEDIAN(age)"], people(90), tau=4, budget=ht.PureDP(1)).planned[0]
+    with pytest.raises(HushtableError, match=r"query\.bad-distance"):
+        made.errors_at([float("inf")])
+    with pytest.raises(HushtableError, match=r"query\.bad-probability"):
+        made.epsilon_needed(1.5)
+
+
+def test_public_knowledge_of_the_largest_value_can_make_the_race_the_better_decider() -> None:
+    schema = ht.Schema.from_dict(
+        {"attributes": {"pay": {"type": "integer", "bounds": [0, 10**8], "bins": 5}}}
+    )
+    synthetic = pl.DataFrame({"pay": [900, 300] * 5_000})
+    names = [
+        ht.deciders.plan_check(
+            schema, ["SUM(pay)"], synthetic, tau="10%", budget=ht.PureDP(1), largest=largest
+        )
+        .questions[0]
+        .decider
+        for largest in (None, 1_000)
+    ]
+    assert names == ["sum-margin", "sum-r2t-centred"]
+
+
 REFUSED = [
     ("COUNT WHERE height > 3", {}, "query.unknown-column"),
     ("COUNT WHERE age = 'old'", {}, "query.type-mismatch"),
@@ -352,6 +376,8 @@ REFUSED = [
     ("MEDIAN(age)", {"tau": 500}, "query.tau-covers-range"),
     ("QUANTILE(age, 0.3333333333333)", {}, "query.bad-quantile"),
     ("DELETE FROM t", {}, "query.unreadable"),
+    ("SUM(age)", {"largest": float("nan")}, "query.bad-largest"),
+    ("SUM(age)", {"largest": -3}, "query.bad-largest"),
     ([], {}, "query.batch-size"),
     (["COUNT WHERE age > 3"] * 1001, {}, "query.batch-size"),
 ]

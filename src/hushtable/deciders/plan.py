@@ -20,7 +20,13 @@ from hushtable.deciders.queries import Query
 from hushtable.deciders.question import Question, Share, pose
 from hushtable.deciders.resolve import resolve
 from hushtable.deciders.synthetic import Synthetic
-from hushtable.deciders.thresholds import FORMULAS, RACES, effectiveness_threshold, epsilon_needed
+from hushtable.deciders.thresholds import (
+    FORMULAS,
+    RACES,
+    effectiveness_threshold,
+    epsilon_needed,
+    probability,
+)
 from hushtable.deciders.verdict import Verdict, to_bytes
 from hushtable.errors import BudgetError, QueryError
 from hushtable.privacy import Budget, Cost, charge, total_price
@@ -88,11 +94,12 @@ class PlannedQuestion:
 
     def _search(self, beta: float) -> float:
         """Bisection on the logarithm of epsilon: the error bound falls as epsilon grows."""
+        accepted = probability(beta, "beta")
 
         def enough(log_epsilon: float) -> bool:
             epsilon = exact(math.exp(log_epsilon))
             found = error_bound(self.question.decider, self.supposed, tau=self._steps, epsilon=epsilon)
-            return found <= beta
+            return found <= accepted
 
         low, high = math.log(1e-6), math.log(1e3)
         if not enough(high):
@@ -104,7 +111,12 @@ class PlannedQuestion:
 
     def _at(self, what: Callable[..., list[float]], distances: Sequence[Number]) -> list[float]:
         question = self.question
-        places = [exact(distance) / question.resolution for distance in distances]
+        try:
+            places = [exact(distance) / question.resolution for distance in distances]
+        except ValueError:
+            raise QueryError(
+                "query.bad-distance", "A distance is not a finite number.", "Write for example 12."
+            ) from None
         return what(
             question.decider, self.supposed, tau=self._steps, epsilon=question.epsilon, distances=places
         )

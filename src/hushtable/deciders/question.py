@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,7 +16,14 @@ from hushtable.deciders.catalog import CATALOG, Aggregate, build, entry
 from hushtable.deciders.choice import choose_decider, epsilon_for
 from hushtable.deciders.columns import Column
 from hushtable.deciders.decider import Decider
-from hushtable.deciders.interval import Interval, Number, distance_bound, interval, require_open_question
+from hushtable.deciders.interval import (
+    Interval,
+    Number,
+    distance_bound,
+    exact,
+    interval,
+    require_open_question,
+)
 from hushtable.deciders.profile import Supposed
 from hushtable.deciders.queries import Query
 from hushtable.errors import BudgetError, QueryError
@@ -149,7 +157,7 @@ def pose(
     rho = None if share.rho is None else share.rho / rows**2
     reason = "as asked"
     if decider == "auto":
-        steps = None if largest is None else int(-(-Fraction(str(largest)) // resolution))
+        steps = None if largest is None else _steps(largest, resolution)
         chosen = choose_decider(aggregate, epsilon=epsilon, rho=rho, low=low, high=high, largest=steps)
         decider, amount, reason = chosen.decider, chosen.epsilon, chosen.reason
     else:
@@ -161,6 +169,20 @@ def pose(
     require_open_question(aggregate, made.within, domain)
     made.build()
     return made
+
+
+def _steps(largest: Number, resolution: Fraction) -> int:
+    try:
+        steps = math.ceil(exact(largest) / resolution)
+    except ValueError:
+        steps = 0
+    if steps < 1:
+        raise QueryError(
+            "query.bad-largest",
+            "The largest supposed value is not a number above zero.",
+            "Write for example 150000.",
+        )
+    return steps
 
 
 def _require_fitting(decider: str, aggregate: Aggregate) -> None:

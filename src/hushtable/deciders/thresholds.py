@@ -85,7 +85,7 @@ def effectiveness_threshold(
     amount = float(positive(epsilon, "epsilon"))
     limit = _limit(decider, bound)
     supposed = limit if largest is None else int(largest)
-    return max(0.0, formula(amount, _probability(delta, "delta", 1), limit, supposed))
+    return max(0.0, formula(amount, probability(delta, "delta", 1), limit, supposed))
 
 
 def epsilon_needed(
@@ -93,12 +93,12 @@ def epsilon_needed(
 ) -> float:
     """The epsilon with which ``tau`` is the effectiveness threshold at ``beta``: it decides tau with error <= beta."""
     formula = _formula(decider)
-    probability, limit = _probability(beta, "beta"), _limit(decider, bound)
+    accepted, limit = probability(beta, "beta"), _limit(decider, bound)
     supposed = limit if largest is None else int(largest)
     wanted = float(tau)
 
     def enough(log_epsilon: float) -> bool:
-        return formula(math.exp(log_epsilon), probability, limit, supposed) <= wanted
+        return formula(math.exp(log_epsilon), accepted, limit, supposed) <= wanted
 
     low, high = -60.0, 60.0
     if not enough(high):
@@ -122,7 +122,7 @@ def least_tau(decider: str, *, epsilon: Number | str, delta: float, bound: int |
     """
     if decider in RACES:
         raise _no_threshold(decider)
-    probability, limit = _probability(delta, "delta"), _limit(decider, bound)
+    accepted, limit = probability(delta, "delta"), _limit(decider, bound)
     _formula(decider)
 
     def effective(tau: int) -> bool:
@@ -132,7 +132,7 @@ def least_tau(decider: str, *, epsilon: Number | str, delta: float, bound: int |
             epsilon=epsilon,
             domain=range(-limit, limit + 1),
         )
-        return all(made.error(_at(decider, answer)) <= probability for answer in (0, 2 * tau, -2 * tau))
+        return all(made.error(_at(decider, answer)) <= accepted for answer in (0, 2 * tau, -2 * tau))
 
     high = 1
     while not effective(high):
@@ -175,7 +175,8 @@ def _limit(decider: str, bound: int | None) -> int:
     return int(bound)
 
 
-def _probability(value: float, name: str, below: float = 0.5) -> float:
+def probability(value: float, name: str, below: float = 0.5) -> float:
+    """A probability that an error may have."""
     if not 0 < value < below:
         raise QueryError(
             "query.bad-probability", f"{name} must be between 0 and {below}.", f"Write {name}=0.05."
