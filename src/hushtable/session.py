@@ -67,6 +67,7 @@ from hushtable.release.choice import Choice, find_choice, first_note
 from hushtable.release.choosing import Desk, resume_choice, start_choice
 from hushtable.release.reuse import earlier_answers, record_nothing, reusable_strategy
 from hushtable.release.verdicts import KIND, check_detail, request_id, stored_verdicts
+from hushtable.release.whole_tables import with_l1_bounds
 from hushtable.schema import Schema
 
 ADAPTIVE = ("auto", "aim")
@@ -242,7 +243,7 @@ class Session:
         measured = [(s.request, s.values) for s in steps if isinstance(s.request, Measure)]
         answers = pooled_answers(self.schema.sizes, measured)
         history = history_frame(self.schema.names, state.rounds)
-        return self._released(plan, name, answers, method, history)
+        return with_l1_bounds(self._released(plan, name, answers, method, history), state.claims)
 
     def release_counts(
         self,

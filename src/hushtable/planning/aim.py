@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, centre_all
+from hushtable.planning.claims import Claim, claim_of_selection
 from hushtable.planning.conditional import conditional_plan
 from hushtable.planning.problem import prices
 from hushtable.planning.requests import Measure, Policy, Purse, Select
@@ -48,12 +49,13 @@ class Round:
 
 @dataclass
 class State:
-    """The public state of a loop: pooled residuals, their precisions, and the history."""
+    """The public state of a loop: pooled residuals, their precisions, the history, and what was proved of tables."""
 
     layout: Layout
     values: Floats
     precisions: Floats
     rounds: list[Round] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
 
     @classmethod
     def empty(cls, layout: Layout) -> State:
@@ -110,6 +112,9 @@ def aim_policy(
         touched += select.work + sum(int(loop.work_above[k]) for k, _ in changes)
         if loop.change_of(chosen, changes) <= _EXPECTED * sqrt(variance) * loop.cells[chosen]:
             epsilon, variance = 2 * epsilon, variance / 4
+        if last:
+            claim = claim_of_selection(state.layout, state.precisions, select, chosen, changes)
+            state.claims += [claim] if claim is not None else []
 
 
 class _Loop:

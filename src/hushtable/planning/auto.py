@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
 from hushtable.planning.aim import Round, State
 from hushtable.planning.allocation import LEVELS, Allocation
+from hushtable.planning.claims import claim_of_distances
 from hushtable.planning.requests import GRID, Compare, Measure, Policy, Purse
 from hushtable.planning.rounding import round_down
 
@@ -195,6 +196,7 @@ class _Loop:
         request = Compare(self.plan.layout.sizes, tuple(sets), flat, variance)
         self.purse.pay(request.rho)
         noisy = np.asarray((yield request), np.float64) / GRID
+        self.state.claims.append(claim_of_distances(request, noisy))
         sigma = sqrt(variance) / GRID
         self.state.rounds.append(Round(action, None, 0, sigma, 0.0, float(request.rho / self.purse.limit)))
         middle = noisy.mean()

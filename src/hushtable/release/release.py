@@ -99,7 +99,10 @@ class Release:
             yield names, self.table(*names, alpha=alpha)
 
     def accuracy(self, alpha: float = 0.05) -> pl.DataFrame:
-        """One row per marginal: cells, what was measured, and where it is known std, half-width and expected L1."""
+        """One row per marginal: cells, what was measured, and where it is known std, half-width and expected L1.
+
+        ``l1_bound``, for adaptive releases: with probability 95% the table's absolute errors add up to no more.
+        """
         errors = self.estimates.errors(self.workload, alpha)
         known = np.isfinite(errors.std)
         return pl.DataFrame(
@@ -110,6 +113,7 @@ class Release:
                 "std": np.where(known, errors.std, np.nan),
                 "half_width": np.where(known, errors.half_width, np.nan),
                 "expected_l1": np.where(known, errors.l1, np.nan),
+                **({"l1_bound": self.card["l1_bounds"]["records"]} if "l1_bounds" in self.card else {}),
             },
             nan_to_null=True,
         )

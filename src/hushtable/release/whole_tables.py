@@ -1,0 +1,28 @@
+"""Bounds on the L1 error of whole released tables, computed once and kept on the card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, prod
+
+from hushtable.planning.claims import BETA, Claim
+from hushtable.reconstruct.l1_bounds import l1_bounds
+from hushtable.release.bundle import MOST_TABLE_CELLS
+from hushtable.release.release import Release
+
+
+def with_l1_bounds(release: Release, claims: Sequence[Claim]) -> Release:
+    """The same release, its card holding one bound per marginal of the workload (None where nothing is proved).
+
+    Each claim holds for all its tables together with probability 1 - BETA.  Workloads that are too large to be written
+    have no such bounds.
+    """
+    sizes = release.schema.sizes
+    if not claims or sum(prod(sizes[i] for i in s) for s in release.workload) > MOST_TABLE_CELLS:
+        return release
+    bounds = l1_bounds(claims, release.workload, release.fitted, release.estimates, sizes)
+    release.card["l1_bounds"] = {
+        "confidence": 1.0 - BETA,
+        "records": [round(b, 3) if isfinite(b) else None for b in bounds.tolist()],
+    }
+    return release

@@ -1,0 +1,41 @@
+"""Bounds on the L1 error of whole tables hold, from selections and from noisy distances."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hushtable as ht
+
+
+@pytest.mark.parametrize(("strategy", "reconstruct"), [("aim", "mle"), ("aim", "maxent"), ("auto", "maxent")])
+def test_bounds_on_whole_tables_hold(
+    strategy: str, reconstruct: str, tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
+) -> None:
+    """25 releases of 3 tables; a claim fails with probability 5%, so more than 12 of 25 by chance less than 1e-6."""
+    session = ht.Session.open(
+        small_frame, schema=small_schema, ledger=tmp_path / "a.ledger", budget=ht.ZCDP(1000)
+    )
+    workload = ht.Workload.all_marginals(small_schema, order=2)
+    exact = session.release(workload, budget=ht.ZCDP(500), strategy="residual-planner")
+    broken = bounded = 0
+    for _ in range(25):
+        release = session.release(
+            workload, budget=ht.ZCDP("0.02"), strategy=strategy, reconstruct=reconstruct
+        )
+        accuracy = release.accuracy()
+        if "l1_bound" not in accuracy.columns:
+            continue
+        errors = [
+            float(np.abs(release.table(*names)["estimate"] - exact.table(*names)["estimate"].round()).sum())
+            for names in release.marginals
+        ]
+        bounds = accuracy["l1_bound"].to_list()
+        bounded += sum(b is not None for b in bounds)
+        broken += any(b is not None and e > b for e, b in zip(errors, bounds, strict=True))
+    assert bounded > 0 and broken <= 12
+    loaded = release.accuracy()["l1_bound"].to_list() if "l1_bound" in release.accuracy().columns else []
+    assert all(b is None or b > 0 for b in loaded)
