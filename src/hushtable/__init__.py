@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hushtable.release import Plan, Release
     from hushtable.schema import Schema
     from hushtable.session import Session
+    from hushtable.synthesizer import Synthesizer
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ _HOMES = {
     "Release": "release",
     "Schema": "schema",
     "Session": "session",
+    "Synthesizer": "synthesizer",
     "Workload": "marginals",
     "ZCDP": "privacy",
 }
@@ -39,6 +41,7 @@ __all__ = [
     "Release",
     "Schema",
     "Session",
+    "Synthesizer",
     "Workload",
     "__version__",
     "deciders",

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import hushtable as ht
-from hushtable.errors import SchemaError
+from hushtable.errors import BudgetExhausted, RefusedError, SchemaError
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +60,26 @@ def test_a_release_is_readable_in_a_notebook_and_escapes_names(release: ht.Relea
     html = release._repr_html_()
     assert "Release of 3 marginals" in html and "<td>age x sex</td>" in html
     assert "<Release" not in html
+
+
+def test_a_synthesizer_fits_and_samples_in_two_lines_and_pays_for_each_fit(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": [k % 3 for k in range(900)], "sex": [k % 2 for k in range(900)]})
+    synthesizer = ht.Synthesizer(schema={"age": 3, "sex": 2}, ledger=tmp_path / "s.ledger", epsilon=8)
+    records = synthesizer.fit_sample(frame)
+    assert records.columns == ["age", "sex"] and 700 < records.height < 1100
+    assert set(records["age"]) <= {0, 1, 2}
+    assert synthesizer.sample(17).height == 17
+    assert synthesizer.sample(17).equals(synthesizer.sample(17))
+    with pytest.raises(BudgetExhausted):
+        synthesizer.fit(frame)
+
+
+def test_a_synthesizer_gives_pandas_for_pandas_and_needs_a_fit(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": [k % 3 for k in range(300)]}).to_pandas()
+    synthesizer = ht.Synthesizer(schema={"age": 3}, ledger=tmp_path / "s.ledger", budget=ht.ZCDP(1))
+    with pytest.raises(RefusedError) as caught:
+        synthesizer.sample()
+    assert caught.value.code == "synthesizer.not-fitted"
+    assert "not fitted" in repr(synthesizer)
+    sampled = synthesizer.fit(frame).sample(5)
+    assert type(sampled) is type(frame) and len(sampled) == 5

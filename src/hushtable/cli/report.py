@@ -35,6 +35,10 @@ def report(
         list[str] | None,
         typer.Option("--table", "-t", help="Chart this table, as age,sex; repeat for more.", metavar="NAMES"),
     ] = None,
+    microdata: Annotated[
+        Path | None,
+        typer.Option("--microdata", "-m", help="Show these records beside the intervals.", metavar="FILE"),
+    ] = None,
     against: Annotated[
         str | None,
         typer.Option("--against", help="Compare with the confidential data instead.", metavar="DATA"),
@@ -54,7 +58,7 @@ def report(
     tables = [tuple(name.strip() for name in text.split(",")) for text in table or []]
     with progress(quiet=json) as steps:
         steps("drawing the report", 0, 1)
-        file = write_report(folder, out=out, ledger=ledger, tables=tables)
+        file = write_report(folder, out=out, ledger=ledger, tables=tables, microdata=microdata)
     if json:
         emit({"report": str(file), "bytes": file.stat().st_size})
     else:

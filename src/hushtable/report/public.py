@@ -8,11 +8,13 @@ from pathlib import Path
 
 from hushtable.report.books import Books
 from hushtable.report.page import Page
+from hushtable.report.records import read_records
 from hushtable.report.sections.budget import budget_section
 from hushtable.report.sections.card import card_section
 from hushtable.report.sections.choices import choices_section
 from hushtable.report.sections.error_map import error_map_section
 from hushtable.report.sections.marginals import marginals_section
+from hushtable.report.sections.microdata import microdata_section
 from hushtable.report.sections.reading import reading_section
 from hushtable.report.sections.rounds import rounds_section
 from hushtable.report.sections.tables import tables_section
@@ -31,10 +33,15 @@ def public_report(
     *,
     ledger: str | PathLike[str] | None = None,
     tables: Sequence[tuple[str, ...]] = (),
+    microdata: str | PathLike[str] | None = None,
 ) -> Page:
-    """The report of a bundle.  ``ledger`` shows the budget as it stands now; ``tables`` are charted instead of the
-    single attributes."""
+    """The report of a bundle.
+
+    ``ledger`` shows its budget as it stands now, its verdicts and its choices; ``tables`` are charted instead of the
+    single attributes; ``microdata`` is a file of records whose counts are drawn beside the intervals.
+    """
     view = View.open(Path(folder))
+    records = None if microdata is None else read_records(microdata, view.schema)
     books = Books.read(ledger, view.card)
     rows = int(view.card["unit"]["rows_per_person"])
     sections = (
@@ -42,9 +49,10 @@ def public_report(
         budget_section(view, books.account),
         reading_section(view),
         error_map_section(view),
-        tables_section(view, tables),
+        tables_section(view, tables, records),
         marginals_section(view),
         rounds_section(view),
+        microdata_section(view),
         verdicts_section(books.verdicts, rows),
         choices_section(books.choices),
     )
@@ -70,8 +78,9 @@ def write_report(
     out: str | PathLike[str] | None = None,
     ledger: str | PathLike[str] | None = None,
     tables: Sequence[tuple[str, ...]] = (),
+    microdata: str | PathLike[str] | None = None,
 ) -> Path:
     """Write the report of a bundle, by default as ``report.html`` inside it, and return its path."""
     file = Path(folder) / FILE if out is None else Path(out)
-    public_report(folder, ledger=ledger, tables=tables).write(file)
+    public_report(folder, ledger=ledger, tables=tables, microdata=microdata).write(file)
     return file

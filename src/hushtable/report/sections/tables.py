@@ -9,6 +9,7 @@ import altair as alt
 import polars as pl
 
 from hushtable.report.parts import Figure, Section
+from hushtable.report.records import NULL
 from hushtable.report.theme import BLUE, INK, PALE, RED, chart, finished
 from hushtable.report.view import ALPHA, View
 
@@ -47,14 +48,13 @@ def default_tables(view: View) -> tuple[Names, ...]:
 def table_data(view: View, names: Names, records: pl.DataFrame | None = None) -> pl.DataFrame:
     """One row per cell: label, estimate, bounds, what was measured, the microdata's value and where it lies."""
     table = view.release.table(*names, alpha=ALPHA)
-    labels = pl.concat_str([pl.col(n).cast(pl.String).fill_null("(null)") for n in names], separator=" / ")
+    labels = pl.concat_str([pl.col(n).cast(pl.String).fill_null(NULL) for n in names], separator=" / ")
     data = table.select(labels.alias("cell"), "estimate", "std", "lower", "upper", "measured")
     if records is None:
         return data
-    counted = records.group_by(names).len("microdata").with_columns(pl.col("microdata").cast(pl.Int64))
-    keyed = table.select(names).with_columns(pl.col(n).cast(pl.String) for n in names)
-    counted = counted.with_columns(pl.col(n).cast(pl.String) for n in names)
-    found = keyed.join(counted, on=list(names), how="left", nulls_equal=True, maintain_order="left")
+    keys = [pl.col(n).cast(pl.String).fill_null(NULL) for n in names]
+    counted = records.select(keys).group_by(names).agg(pl.len().cast(pl.Int64).alias("microdata"))
+    found = table.select(keys).join(counted, on=list(names), how="left", maintain_order="left")
     data = data.with_columns(microdata=found["microdata"].fill_null(0))
     inside = pl.col("microdata").is_between("lower", "upper")
     return data.with_columns(microdata_is=pl.when(inside).then(pl.lit("inside")).otherwise(pl.lit("outside")))
@@ -91,13 +91,13 @@ def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
     base = chart(data).encode(y=alt.Y("cell:N", sort=ordered, title=None), tooltip=tips)
     title = "count" if "microdata" not in data.columns else "count (dot: microdata)"
     band = base.mark_bar(height=9, color=PALE).encode(
-        x=alt.X("lower:Q", title=title, scale=alt.Scale(zero=True)), x2=alt.X2("upper:Q")
+        x=alt.X("lower:Q", title=title, scale=alt.Scale(zero=True, nice=False)), x2=alt.X2("upper:Q")
     )
-    mark = base.mark_tick(color=INK, thickness=2, height=11).encode(x="estimate:Q")
-    layers = [band, mark]
+    mark = base.mark_tick(color=INK, thickness=2, height=13).encode(x="estimate:Q")
+    layers = [band]
     if "microdata" in data.columns:
-        colour = alt.Color(
-            "microdata_is:N", scale=alt.Scale(domain=["inside", "outside"], range=[BLUE, RED]), legend=None
-        )
-        layers.append(base.mark_circle(size=34, opacity=1).encode(x="microdata:Q", color=colour))
+        scale = alt.Scale(domain=["inside", "outside"], range=[BLUE, RED])
+        colour = alt.Color("microdata_is:N", scale=scale, legend=None)
+        layers.append(base.mark_circle(size=48, opacity=1).encode(x="microdata:Q", color=colour))
+    layers.append(mark)
     return finished(alt.layer(*layers), height=max(60, STEP * data.height))

@@ -1,0 +1,170 @@
+"""What the records cost against the tables: deviations, bias of small cells, the sum and its parts, fits compared."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from hushtable.microdata import METHODS
+from hushtable.release.microdata import make_microdata
+from hushtable.report.parts import Figure, Grid, Section
+from hushtable.report.theme import BLUE, RED, chart, finished
+from hushtable.report.view import View
+
+EXPLANATION = "microdata.json"
+GENERATED = "generated"
+FAR = 1.5
+MOST_COMPARED = 100_000
+"""Cells of a domain on which all fits are tried for the comparison."""
+
+_TABLE_HEADINGS = {
+    "marginal": "Table",
+    "cells": "Cells",
+    "std": "Standard error",
+    "rms_deviation": "Deviation (standard errors)",
+    "largest_deviation": "Largest",
+    "beyond_two": "Cells beyond 2",
+    "l1_share": "L1 / records",
+    "read_from": "Read it from",
+}
+_TABLE_FORMATS = {
+    "std": "{:,.1f}",
+    "rms_deviation": "{:.2f}",
+    "largest_deviation": "{:.1f}",
+    "beyond_two": "{:.1%}",
+    "l1_share": "{:.3f}",
+}
+_FIT_HEADINGS = {
+    "fit": "Fit",
+    "mean": "Mean deviation of a table",
+    "worst": "Largest deviation of a cell",
+    "sum_gap": "Records above the released total",
+    "small_bias": "Bias of cells below 1 standard error",
+}
+_FIT_FORMATS = {"mean": "{:.2f}", "worst": "{:.1f}", "sum_gap": "{:+,.1f}", "small_bias": "{:+.2f}"}
+
+
+def explanation(view: View) -> dict[str, Any] | None:
+    """What ``hush microdata --explain`` kept in the bundle."""
+    file = view.folder / EXPLANATION
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def microdata_section(view: View) -> Section | None:
+    """The distortion of the records, where the bundle has it."""
+    found = explanation(view)
+    if found is None:
+        return None
+    tables = tables_data(found)
+    bands = pl.DataFrame(found["small_cells"])
+    fits = fits_data(view, found)
+    figures = [_deviations(tables)] if tables["rms_deviation"].count() else []
+    figures += [] if bands.is_empty() else [_bias(bands)]
+    grids = [] if fits is None else [Grid("fits", "Fits compared", fits, _FIT_HEADINGS, _FIT_FORMATS)]
+    grids.append(
+        Grid("distortion", "Records against tables", tables, _TABLE_HEADINGS, _TABLE_FORMATS, searchable=True)
+    )
+    return Section(
+        "microdata",
+        "What the records cost against the tables",
+        (
+            "Records must be whole and nonnegative; noisy tables need not be. The difference, in standard errors of "
+            "the released number: about 1 or less is noise that was taken out, more is a price of having records.",
+        ),
+        facts=_facts(found),
+        figures=tuple(figures),
+        grids=tuple(grids),
+    )
+
+
+def tables_data(found: dict[str, Any]) -> pl.DataFrame:
+    """One row per compared table, the worst first."""
+    optional = ("std", "rms_deviation", "largest_deviation", "beyond_two")
+    frame = pl.DataFrame(
+        found["tables"], schema_overrides=dict.fromkeys(optional, pl.Float64), infer_schema_length=None
+    )
+    return frame.sort("rms_deviation", descending=True, nulls_last=True).select(list(_TABLE_HEADINGS))
+
+
+def fits_data(view: View, found: dict[str, Any]) -> pl.DataFrame | None:
+    """Every fit of a small domain side by side; None where records can only be generated."""
+    if found["fit"] == GENERATED or view.schema.domain_cells > MOST_COMPARED:
+        return None
+    made = [make_microdata(view.release, fit=name).explanation for name in METHODS]
+    return pl.DataFrame([_fit_row(one) for one in made])
+
+
+def _fit_row(found: dict[str, Any]) -> dict[str, Any]:
+    deviations = [t["rms_deviation"] for t in found["tables"] if t["rms_deviation"] is not None]
+    largest = [t["largest_deviation"] for t in found["tables"] if t["largest_deviation"] is not None]
+    small = [band for band in found["small_cells"][:2] if band["cells"]]
+    cells = sum(band["cells"] for band in small)
+    return {
+        "fit": found["fit"],
+        "mean": sum(deviations) / max(1, len(deviations)),
+        "worst": max(largest, default=0.0),
+        "sum_gap": found["rows"] - found["sum"]["released"],
+        "small_bias": sum(band["bias"] * band["cells"] for band in small) / max(1, cells),
+    }
+
+
+def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    total = found["sum"]
+    near = sum(1 for t in found["tables"] if t["read_from"] == "microdata")
+    facts = [
+        ("Records", f"{found['rows']:,}, {found['fit']}"),
+        ("Tables that agree up to noise", f"{near:,} of {len(found['tables']):,}"),
+    ]
+    if total["released"] is not None:
+        std = "" if total["std"] is None else f" (standard error {total['std']:,.1f})"
+        facts.append(("Released total", f"{total['released']:,.1f}{std}"))
+    if total["smallest_sum_of_parts"] is not None:
+        low, high = total["smallest_sum_of_parts"], total["largest_sum_of_parts"]
+        facts.append(("Sums of the released parts", f"{low:,.1f} to {high:,.1f}"))
+    return (*facts, *(("Note", note) for note in found["notes"]))
+
+
+def _deviations(tables: pl.DataFrame) -> Figure:
+    data = tables.select("marginal", "rms_deviation").drop_nulls()
+    far = data.filter(pl.col("rms_deviation") > FAR).height
+    sentence = (
+        f"Distribution of the deviation between records and {data.height:,} tables in standard errors; "
+        f"{far:,} tables deviate by more than {FAR}."
+    )
+    bars = (
+        chart(data)
+        .mark_bar(color=BLUE)
+        .encode(
+            x=alt.X("rms_deviation:Q", bin=alt.Bin(maxbins=30), title="deviation, in standard errors"),
+            y=alt.Y("count()", title="tables"),
+        )
+    )
+    limit = (
+        alt.Chart(alt.Data(values=[{"far": FAR}])).mark_rule(color=RED, strokeDash=[4, 3]).encode(x="far:Q")
+    )
+    drawing = finished(bars + limit, height=220)
+    return Figure("deviations", "How far the records lie from the tables", sentence, drawing, data)
+
+
+def _bias(bands: pl.DataFrame) -> Figure:
+    listed = ", ".join(f"{row['released']}: {row['bias']:+,.2f}" for row in bands.iter_rows(named=True))
+    bars = (
+        chart(bands)
+        .mark_bar(color=BLUE)
+        .encode(
+            y=alt.Y("released:N", sort=bands["released"].to_list(), title="released cell"),
+            x=alt.X("bias:Q", title="records above the released number, on average"),
+            tooltip=[
+                alt.Tooltip("released:N"),
+                alt.Tooltip("cells:Q", format=","),
+                alt.Tooltip("bias:Q", format="+,.2f"),
+                alt.Tooltip("bias_of_their_sum:Q", title="bias of their sum", format="+,.0f"),
+            ],
+        )
+    )
+    sentence = f"Mean difference between records and tables by size of the released cell: {listed}."
+    drawing = finished(bars, height=30 * bands.height)
+    return Figure("small-cells", "Bias of small cells", sentence, drawing, bands)

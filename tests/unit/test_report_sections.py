@@ -1,0 +1,130 @@
+"""Sections that need records, verdicts or choices: shown when there is something to show, with the right numbers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import isclose
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable.errors import UsageError
+from hushtable.release import add_explanation, make_microdata
+from hushtable.report import public_report
+from hushtable.report.records import label_records
+
+
+@pytest.fixture(scope="module")
+def folder(
+    tmp_path_factory: pytest.TempPathFactory, small_schema: ht.Schema, small_frame: pl.DataFrame
+) -> Path:
+    """A release, records made from it, two verdicts, a finished and an abandoned choice."""
+    place = tmp_path_factory.mktemp("sections")
+    budget = ht.ApproxDP(epsilon=16, delta="1e-9", pure=2)
+    session = ht.Session.open(small_frame, schema=small_schema, ledger=place / "a.ledger", budget=budget)
+    pairs = ht.Workload.all_marginals(small_schema, order=2)
+    release = session.release(pairs, budget=ht.ZCDP("0.5"), strategy="residual-planner")
+    release.save(place / "out")
+    made = make_microdata(release)
+    made.frame.write_csv(place / "records.csv")
+    add_explanation(place / "out", made.explanation)
+    far = pl.concat([small_frame, small_frame])
+    for synthetic in (small_frame, far):
+        session.check("COUNT WHERE age >= 40", synthetic, tau=50, budget=ht.PureDP(1))
+    options = [ht.linear.marginals(small_schema, order=1), ht.linear.marginals(small_schema, order=2)]
+    session.choose(options, budget=ht.ZCDP("0.05")).finish(1)
+    session.choose(options, budget=ht.ZCDP("0.05")).abandon()
+    return place
+
+
+def test_sections_appear_only_with_their_data(
+    folder: Path, tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
+) -> None:
+    full = public_report(folder / "out", ledger=folder / "a.ledger")
+    keys = [section.key for section in full.sections]
+    assert {"card", "budget", "reading", "errors", "charts", "tables"} <= set(keys)
+    assert {"microdata", "verdicts", "choices"} <= set(keys) and "rounds" not in keys
+    session = ht.Session.open(small_frame, schema=small_schema, ledger=tmp_path / "l", budget=ht.ZCDP(1))
+    workload = ht.Workload.all_marginals(small_schema, order=2)
+    session.release(workload, budget=ht.ZCDP(1)).save(tmp_path / "o")
+    plain = {section.key for section in public_report(tmp_path / "o").sections}
+    assert "rounds" in plain and not {"microdata", "verdicts", "choices"} & plain
+
+
+def test_the_waterfall_names_checks_and_choices(folder: Path) -> None:
+    frames = public_report(folder / "out", ledger=folder / "a.ledger").data()
+    epsilon = dict(frames["budget-epsilon"].select("step", "amount").iter_rows())
+    assert isclose(epsilon["checks"], 2) and isclose(epsilon["left"], 0)
+    rho = dict(frames["budget-rho"].select("step", "amount").iter_rows())
+    assert rho["choices"] > 0.05 and isclose(rho["measurement"], 0.5, abs_tol=1e-9)
+    assert isclose(frames["budget-rho"]["share"].sum(), 1)
+
+
+def test_verdicts_are_those_of_the_ledger(folder: Path) -> None:
+    data = public_report(folder / "out", ledger=folder / "a.ledger").data()
+    assert sorted(data["verdicts"]["verdict"]) == ["no", "yes"]
+    curves = data["verdict-profile"]
+    for _, curve in curves.group_by("question"):
+        ordered = curve.sort("distance")["probability"].to_list()
+        assert ordered[0] > 0.99 and ordered[-1] < 0.01
+        assert all(a >= b - 1e-12 for a, b in pairwise(ordered))
+
+
+def test_choices_show_what_was_saved(folder: Path) -> None:
+    data = public_report(folder / "out", ledger=folder / "a.ledger").data()["choices"]
+    assert data["taken"].to_list() == ["1", "abandoned"]
+    assert isclose(data["rho"][0], 0.05, abs_tol=1e-9) and 0 < data["saved"][0] < 1
+    assert isclose(data["saved"][0], 1 - data["rho"][0] / data["usual_rho"][0])
+    assert data["saved"][1] is None
+
+
+def test_microdata_are_counted_by_the_labels_of_the_tables(folder: Path, small_schema: ht.Schema) -> None:
+    page = public_report(folder / "out", microdata=folder / "records.csv")
+    records = pl.read_csv(folder / "records.csv")
+    data = page.data()
+    assert data["counts-0"]["microdata"].to_list() == [
+        records.filter(pl.col("age") // 20 == band).height for band in range(4)
+    ]
+    assert data["counts-2"]["microdata"].sum() == records.height
+    fits = data["fits"]
+    assert {"ols", "nnls", "max", "sequential", "reweighted"} <= set(fits["fit"])
+
+
+def test_labels_of_every_kind_and_values_outside() -> None:
+    schema = ht.Schema.from_dict(
+        {
+            "attributes": {
+                "age": {
+                    "type": "integer",
+                    "bounds": [0, 9],
+                    "width": 5,
+                    "null": "category",
+                    "outside": "drop",
+                },
+                "born": {"type": "date", "bounds": ["2000-01-01", "2001-12-31"], "width": "1 year"},
+                "member": {"type": "boolean"},
+                "code": {"type": "categorical", "values": [1, 2]},
+            }
+        }
+    )
+    texts = {
+        "age": ["3", "", "99"],
+        "born": ["2000-05-05", "2001-01-01", "x"],
+        "member": ["true", "false", "?"],
+    }
+    frame = pl.DataFrame({**texts, "code": ["1", "2", "3"]}).with_columns(pl.col("age").replace("", None))
+    labels = label_records(frame, schema)
+    assert labels["age"].to_list() == ["0-4", "(null)", None]
+    assert labels["born"].to_list() == ["2000", "2001", None]
+    assert labels["member"].to_list() == ["true", "false", None]
+    assert labels["code"].to_list() == ["1", "2", None]
+
+
+def test_microdata_without_an_attribute_or_unreadable_are_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "half.csv").write_text("age\n1\n")
+    for name in ("half.csv", "missing.csv", "missing.parquet"):
+        with pytest.raises(UsageError) as caught:
+            public_report(folder / "out", microdata=tmp_path / name)
+        assert caught.value.code == "report.microdata"
