@@ -99,7 +99,8 @@ class _Story:
         self._do(f"ledger show {ledger}")
         self._do(f"ledger verify {ledger}")
         self._say("7. One page for the director.  It opens in any browser, without a network.")
-        self._do(f"report {tables} --ledger {ledger} --table age,employment --table district,car")
+        charts = f"--table age,employment --table district,car --microdata {records}"
+        self._do(f"report {tables} --ledger {ledger} {charts}")
         self._say("Try next:", *(f"  hush {words}" for words in self.next_commands()))
 
     def next_commands(self) -> list[str]:
