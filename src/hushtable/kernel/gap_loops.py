@@ -19,6 +19,31 @@ LARGEST_NORM = 2**45
 
 LARGEST_GAP = 2**44
 
+ROUNDS = 1.5 * 2.0**52
+BLOCK = 4096
+"""Cells whose saturated sizes can be added without overflow."""
+
+
+@njit(cache=True, nogil=True)
+def subtract_rounded(delta: Any, limit: int, gaps: Any) -> int:
+    """gaps -= round(delta), saturated at the limit; gives the saturated L1 norm.
+
+    Adding and subtracting 1.5 2^52 rounds a float below 2^51 to the nearest whole number, ties to even.
+    """
+    reach = 2.0 * limit
+    norm = np.int64(0)
+    for first in range(0, delta.size, BLOCK):
+        last = min(first + BLOCK, delta.size)
+        part = np.int64(0)
+        for cell in range(first, last):
+            move = min(max(delta[cell], -reach), reach)
+            gap = np.int64(gaps[cell]) - np.int64((move + ROUNDS) - ROUNDS)
+            gap = min(max(gap, -limit), limit)
+            gaps[cell] = gap
+            part += abs(gap)
+        norm = min(norm + part, LARGEST_NORM)
+    return norm
+
 
 @njit(cache=True, nogil=True)
 def subtract_changes(
@@ -95,15 +120,7 @@ def subtract_changes(
                         break
                     at -= stride[axis] * n
                     position[axis] = 0
-        norm = np.int64(0)
-        reach = 2.0 * limit
-        for cell in range(cells):
-            move = min(max(np.rint(delta[cell]), -reach), reach)
-            gap = np.int64(gaps[begin + cell]) - np.int64(move)
-            gap = min(max(gap, -limit), limit)
-            gaps[begin + cell] = gap
-            norm = min(norm + abs(gap), LARGEST_NORM)
-        norms[s] = norm
+        norms[s] = subtract_rounded(delta[:cells], limit, gaps[begin : begin + cells])
 
 
 @njit(cache=True, nogil=True)
