@@ -44,6 +44,7 @@ from hushtable.ledger.amounts import decimal
 from hushtable.linear import Mechanism
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.microdata.point_sum import counts_workload
+from hushtable.notebook import html_card
 from hushtable.planning import (
     AdaptivePlan,
     BatchPlan,
@@ -139,6 +140,15 @@ class Session:
     def remaining(self) -> Remaining:
         """What the ledger still allows this session to spend."""
         return Remaining(self.ledger.kind, self.ledger.remaining(self.spender))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Session on {self.ledger.name!r}: {len(self.schema.names)} attributes, {self.remaining} left>"
+        )
+
+    def _repr_html_(self) -> str:
+        facts = {"budget": self.ledger.budget, "remaining": self.remaining, "unit": unit_of(self.schema)}
+        return html_card(f"Session on {self.ledger.name}", facts)
 
     def plan(
         self,

@@ -56,6 +56,29 @@ def test_domains_that_are_none_are_refused(domain: dict[str, object]) -> None:
     assert caught.value.code == "schema.domain"
 
 
+def test_objects_have_readable_text_and_html_forms(
+    tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
+) -> None:
+    session = ht.Session.open(
+        small_frame,
+        schema=small_schema,
+        ledger=tmp_path / "town.ledger",
+        budget=ht.ApproxDP(epsilon=3, delta="1e-9", pure=1),
+    )
+    plan = session.plan(ht.Workload.all_marginals(small_schema, order=2), budget=ht.ZCDP("0.05"))
+    verdict = session.check("COUNT WHERE age >= 40", small_frame, tau=50, budget=ht.PureDP("0.5"))
+    options = [ht.linear.marginals(small_schema, order=1), ht.linear.marginals(small_schema, order=2)]
+    choice = session.choose(options, budget=ht.ZCDP("0.01"))
+    for thing in (session, small_schema, plan, verdict, choice):
+        html = thing._repr_html_()
+        assert html.startswith("<div><strong>") and html.endswith("</div>")
+    assert repr(small_schema) == "<Schema of 3 attributes: age (4), sex (3), member (2)>"
+    assert repr(session).startswith("<Session on 'town': 3 attributes, epsilon=0.5,rho=")
+    assert repr(session.ledger).startswith(
+        "<Ledger 'town': budget epsilon=3,delta=1e-9,pure=1, epsilon=0.5 and rho="
+    )
+
+
 def test_a_release_is_readable_in_a_notebook_and_escapes_names(release: ht.Release) -> None:
     html = release._repr_html_()
     assert "Release of 3 marginals" in html and "<td>age x sex</td>" in html

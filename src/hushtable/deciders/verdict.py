@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushtable.errors import LedgerError
+from hushtable.notebook import html_card
 from hushtable.privacy import UNIT, Cost
 from hushtable.privacy.amounts import text
 
@@ -44,6 +45,10 @@ class Verdict:
             f"synthetic answer or at least {shown(2 * self.tau)} away from it; in between it is less sure. "
             f"It cost {cost}."
         )
+
+    def _repr_html_(self) -> str:
+        answer, _, rest = str(self).partition(": ")
+        return html_card(answer, {"verdict": rest})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; exact numbers are texts."""

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hushtable.errors import LedgerError
-from hushtable.ledger import audit, names, places, rules, store
+from hushtable.ledger import amounts, audit, names, places, rules, store
 from hushtable.ledger.book import Book, Folder
 from hushtable.ledger.entries import (
     Amount,
@@ -112,6 +112,9 @@ class Ledger:
                     "Restore the copy that the head was published from, or a later one.",
                 )
         return ledger
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.name!r}: budget {self.budget}, {amounts.text(self.remaining())} left>"
 
     @property
     def path(self) -> str:

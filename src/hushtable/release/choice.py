@@ -20,6 +20,7 @@ from hushtable.ledger import Ledger, Reservation, Stored, Unit
 from hushtable.ledger.amounts import decimal
 from hushtable.linear import LinearGaussian, MarginalMechanism, Mechanism, Signal
 from hushtable.linear.residuals import positive
+from hushtable.notebook import html_card
 from hushtable.planning.choice import ChoicePlan
 from hushtable.planning.parts import Part, ResidualPart
 from hushtable.privacy import Cost, charge
@@ -239,6 +240,11 @@ class Choice:
                 "choose.not-finished", "No option of this choice was taken.", "Finish it with an option."
             )
         return self._reading.released(self.taken, self._card())
+
+    def _repr_html_(self) -> str:
+        rows = [(k, decimal(self.cost(k).rho), k == self.taken) for k in range(len(self.options))]
+        facts = {"state": self.state, "charged": f"rho={decimal(self.charged.rho)}"}
+        return html_card(f"Choice {self.id}", facts, ("option", "rho", "taken"), rows)
 
     def __repr__(self) -> str:
         return f"<Choice {self.id} between {len(self.options)} options, {self.state}>"

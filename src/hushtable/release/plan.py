@@ -12,6 +12,7 @@ from hushtable.errors import WorkloadError
 from hushtable.ledger import Unit
 from hushtable.ledger.amounts import text
 from hushtable.marginals import ResolvedWorkload
+from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import AdaptivePlan, BatchPlan, IdentityPlan
 from hushtable.privacy import Budget, Cost
 from hushtable.release.card import epsilon_by_delta
@@ -64,6 +65,15 @@ class Plan:
             "measurements": len(self.noise.layout.sets),
             **limit,
         }
+
+    def _repr_html_(self) -> str:
+        title, *lines = str(self).splitlines()
+        facts = dict(line.split(maxsplit=1) for line in lines)
+        if isinstance(self.noise, AdaptivePlan):
+            return html_card(title, facts)
+        tables = self.tables().drop("expected_l1").head(MOST_ROWS)
+        more = len(self.workload.sets) - tables.height
+        return html_card(title, facts, tables.columns, tables.rows(), more)
 
     def __str__(self) -> str:
         guarantees = ", ".join(

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hushtable.errors import SchemaError
+from hushtable.notebook import html_card
 from hushtable.schema import build, document, domain, write
 from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
 from hushtable.schema.dialect import Dialect
@@ -167,6 +168,21 @@ class Schema:
     def version(self) -> str:
         """SHA-256 of ``canonical``, in hex."""
         return hashlib.sha256(self.canonical.encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} ({size})" for name, size in zip(self.names[:8], self.sizes, strict=False))
+        more = f" and {len(self.names) - 8} more" if len(self.names) > 8 else ""
+        return f"<Schema of {len(self.names)} attributes: {shown}{more}>"
+
+    def _repr_html_(self) -> str:
+        person = "the curator's claim" if self.person is None else f"column {self.person}"
+        facts = {
+            "rows per person": f"{self.max_rows_per_person}, {person}",
+            "cells": f"{self.domain_cells:,}",
+        }
+        rows = [(name, a.kind, a.size, ", ".join(a.labels[:4])) for name, a in self.attributes.items()]
+        title = f"Schema of {len(self.names)} attributes"
+        return html_card(title, facts, ("attribute", "type", "categories", "such as"), rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):

@@ -15,8 +15,15 @@ _HEADINGS = {
     "half_width": "Half-width at 95%",
     "half_range": "Median half-width of the bounds",
     "below": "Cells below 2 standard errors",
+    "l1_bound": "Errors of all cells add up to at most",
 }
-_FORMATS = {"std": "{:,.1f}", "half_width": "{:,.1f}", "half_range": "{:,.1f}", "below": "{:.0%}"}
+_FORMATS = {
+    "std": "{:,.1f}",
+    "half_width": "{:,.1f}",
+    "half_range": "{:,.1f}",
+    "below": "{:.0%}",
+    "l1_bound": "{:,.0f}",
+}
 
 
 def marginals_section(view: View) -> Section:
@@ -39,4 +46,5 @@ def marginals_section(view: View) -> Section:
 
 def marginals_data(view: View) -> pl.DataFrame:
     """One row per marginal, in the order of the workload."""
-    return view.marginals.select("marginal", "cells", "measured", "std", "half_width", "half_range", "below")
+    shown = [name for name in _HEADINGS if name in view.marginals.columns]
+    return view.marginals.select(shown)
