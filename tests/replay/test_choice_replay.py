@@ -70,7 +70,10 @@ ACTIONS: dict[str, Callable[[ht.Session], Any]] = {
 
 
 def observe(action: Callable[[ht.Session], Any], kind: str, rows: list[Any], folder: Path, patch: Any) -> Any:
-    """Everything that is not noisy, and how many words of noise were drawn."""
+    """Everything that is not noisy, and how many words of noise were drawn.
+
+    Folders need names of one length: a payload says where the data are.
+    """
     folder.mkdir()
     data = written(kind, rows, NAMES, folder)
     bits = FixedBits(seed=7)
@@ -111,11 +114,11 @@ def seen(folder: Path, said: str, bits: int) -> dict[str, Any]:
 def test_nothing_but_noisy_numbers_differs_between_neighbours(
     action: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = observe(ACTIONS[action], kind, table(), tmp_path / "table", monkeypatch)
+    expected = observe(ACTIONS[action], kind, table(), tmp_path / "run-00", monkeypatch)
     assert (expected["said"] == "done") == (action != "beyond the budget")
     others = {"an empty table": [], **neighbours(kind)}
-    for number, (name, rows) in enumerate(others.items()):
-        found = observe(ACTIONS[action], kind, rows, tmp_path / str(number), monkeypatch)
+    for number, (name, rows) in enumerate(others.items(), start=1):
+        found = observe(ACTIONS[action], kind, rows, tmp_path / f"run-{number:02}", monkeypatch)
         assert found == expected, name
         assert SECRET not in json.dumps(found)
 
