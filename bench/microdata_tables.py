@@ -30,7 +30,7 @@ def printed(text: Path) -> dict[tuple[str, str, str, float], Figures]:
             rows = {}
         elif line.startswith("|"):
             cells = [cell.strip() for cell in line.strip("|\n ").split("|")]
-            numbers = [float(c) for c in cells[1:] if re.fullmatch(r"[0-9.]+", c)]
+            numbers = [float(m[1]) for c in cells[1:] if (m := re.fullmatch(r"([0-9.]+)(?: ±.*)?", c))]
             if cells[0] and len(numbers) == 10:
                 rows[cells[0]] = {m: (numbers[2 * k], numbers[2 * k + 1]) for k, m in enumerate(METHODS)}
             elif cells[0] and len(numbers) == 5:

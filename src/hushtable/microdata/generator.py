@@ -21,9 +21,13 @@ from hushtable.schema import Schema
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
+Rules = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]
+Progress = Callable[[str, int, int], None]
 MOST_WORK = 1e10
 """Table look-ups of one sweep; tables of the highest order are left out beyond."""
 SWEEPS = 4
+LAST_SWEEPS = 1
+"""Sweeps over tables of more than two attributes, after those over smaller ones."""
 STILL = 0.002
 """A sweep that changes fewer than this share of the values is the last."""
 FLOOR = 2.0
@@ -67,28 +71,40 @@ def generate(
     *,
     seed: object = 0,
     sweeps: int = SWEEPS,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Generated:
     """``rows`` records whose marginals are near the targets and that no ``impossible`` rule forbids."""
-    layout = targets.layout
-    sizes = np.array(layout.sizes, np.int64)
     state = draws.seeded("generate", seed)
     rules = _rules(schema)
     records = _start(targets, rows, state)
     if len(rules[0]) > 1:
+        sizes = np.array(targets.layout.sizes, np.int64)
         generator_loops.repair(records, rules, sizes, state)
-    if rows == 0 or not layout.sets:
-        return Generated(records, layout.sets, 0)
+    done = 0
+    if rows > 0:
+        report = progress or (lambda step, done, total: None)
+        small = _up_to_pairs(targets)
+        if small.layout.sets:
+            done += _move(records, small, rules, state, sweeps, report)
+        if len(small.layout.sets) < len(targets.layout.sets):
+            done += _move(records, targets, rules, state, min(sweeps, LAST_SWEEPS), report)
+    return Generated(records, targets.layout.sets, done)
+
+
+def _move(
+    records: Codes, targets: Targets, rules: Rules, state: draws.STATE, sweeps: int, progress: Progress
+) -> int:
+    """Sweeps over all values of all records, in place; returns how many there were."""
+    layout = targets.layout
+    sizes = np.array(layout.sizes, np.int64)
     offsets, axes, strides, orders = _addresses(layout)
     counts = generator_loops.count_cells(records, offsets, axes, strides, orders, layout.cells)
-    goal = _scaled(targets, rows)
+    goal = _scaled(targets, len(records))
     weight = (1.0 / (goal + FLOOR)).astype(np.float32)
     price = (weight * (2.0 * (counts - goal) + 1.0)).astype(np.float32)
     members, member_start, stride_of = _members(layout)
-    done = 0
     for done in range(1, sweeps + 1):
-        if progress is not None:
-            progress("moving records", done - 1, sweeps)
+        progress("moving records", done - 1, sweeps)
         changed = generator_loops.improve(
             records,
             price,
@@ -105,8 +121,16 @@ def generate(
             state,
         )
         if changed < STILL * records.size:
-            break
-    return Generated(records, layout.sets, done)
+            return done
+    return sweeps
+
+
+def _up_to_pairs(targets: Targets) -> Targets:
+    """The targets of at most two attributes."""
+    layout = targets.layout
+    kept = [s for s in layout.sets if len(s) <= 2]
+    parts = [layout.view(targets.values, s).ravel() for s in kept]
+    return Targets(Layout(layout.sizes, tuple(kept)), np.concatenate(parts) if parts else np.zeros(0))
 
 
 def count_records(records: Codes, layout: Layout) -> NDArray[np.int64]:
@@ -211,9 +235,7 @@ def _tree(width: int, gains: dict[AttributeSet, float]) -> tuple[NDArray[np.int6
     return parents, np.array(order, np.int64)
 
 
-def _rules(
-    schema: Schema,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+def _rules(schema: Schema) -> Rules:
     """The impossible combinations: for each, its axes and a mask of the codes that complete it."""
     start, axis, first, masks = [0], [], [], []
     place = 0

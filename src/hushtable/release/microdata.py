@@ -36,6 +36,8 @@ MOST_DERIVED = 100_000
 """The same when only smaller marginals were measured."""
 MOST_COMPARED = 20_000_000
 """Cells of the marginals that the explanation compares."""
+MOST_COUNTED = 2e9
+"""Records times marginals that the explanation counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +218,7 @@ def _explained(
     cells = 0
     for s in sorted({(), *closure(release.workload)}, key=lambda s: (len(s), s)):
         cells += int(np.prod([sizes[a] for a in s], dtype=np.float64))
-        if cells > MOST_COMPARED:
+        if cells > MOST_COMPARED or len(codes) * len(kept) > MOST_COUNTED:
             break
         kept.append(s)
     layout = Layout(sizes, tuple(kept))
