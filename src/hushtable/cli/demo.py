@@ -38,7 +38,7 @@ def demo(
         Path, typer.Option("--out", "-o", help="Folder for everything it makes.", metavar="DIR")
     ] = Path("hush-demo"),
     people: Annotated[
-        int, typer.Option("--people", min=1, max=10_000_000, help="Size of the town.", metavar="N")
+        int, typer.Option("--people", min=1000, max=10_000_000, help="Size of the town.", metavar="N")
     ] = 50_000,
     json: Json = False,
 ) -> None:
