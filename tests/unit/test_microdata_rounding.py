@@ -52,7 +52,7 @@ def test_rounding_is_unbiased(shape, marginals):
     table = rng.random(shape)
     table *= round(table.sum()) / table.sum()
     few = sum(len(s) == 1 or len(s) == 2 for s in marginals) >= 3
-    runs = 250 if few else 1500
+    runs = 150 if few else 800
     mean = np.mean([round_table(table, marginals, seed=k).counts for k in range(runs)], axis=0)
     low = table - np.floor(table)
     spread = np.sqrt(np.maximum(low * (1 - low), 1e-9) / runs)
