@@ -285,9 +285,8 @@ def main() -> None:
     pages += [
         f"Peak memory of this run: {peak:.1f} GB.",
         "",
-        "Not compared here: the graphical-model AIM of `smartnoise-synth`, which needs an environment of its own and,",
-        "with its default model size, hours for these workloads. In-axis operations against Kronecker products:",
-        "`make bench-residuals`.",
+        "Not run here: the graphical-model AIM of `smartnoise-synth`, which needs a virtual environment of its own.",
+        "In-axis operations against Kronecker products: `make bench-residuals`.",
     ]
     options.page.write_text("\n".join(pages) + "\n", encoding="utf-8")
 
