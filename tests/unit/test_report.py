@@ -13,7 +13,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import BundleError, WorkloadError
-from hushtable.report import public_report, write_report
+from hushtable.report import public_report, write_confidential_report, write_report
 from hushtable.report.sections.error_map import error_map_data
 from hushtable.report.sections.marginals import marginals_data
 from hushtable.report.sections.tables import table_data
@@ -168,3 +168,36 @@ def test_places_that_cannot_be_written_and_folders_without_a_release_are_refused
     with pytest.raises(BundleError) as caught:
         write_report(tmp_path)
     assert caught.value.code == "bundle.missing"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "reconstruct", "budget", "marginals", "rows"),
+    [
+        ("identity", "mle", ht.PureDP(1), [("age", "sex")], 600),
+        ("residual-planner", "nonneg", ht.ZCDP(1), [("age", "sex")], 600),
+        ("aim", "mle", ht.ZCDP(1), [("age", "sex"), ("member",)], 600),
+        ("auto", "maxent", ht.ZCDP(1), [("age",), ("sex",)], 0),
+        ("residual-planner", "mle", ht.ZCDP(1), [()], 600),
+    ],
+)
+def test_every_kind_of_release_has_both_reports(
+    strategy: str,
+    reconstruct: str,
+    budget: ht.privacy.Budget,
+    marginals: list[tuple[str, ...]],
+    rows: int,
+    tmp_path: Path,
+    small_schema: ht.Schema,
+    small_frame: pl.DataFrame,
+) -> None:
+    frame = small_frame.head(rows)
+    session = ht.Session.open(frame, schema=small_schema, ledger=tmp_path / "a.ledger", budget=budget)
+    release = session.release(
+        ht.Workload(marginals), budget=budget, strategy=strategy, reconstruct=reconstruct
+    )
+    release.save(tmp_path / "out")
+    page = public_report(tmp_path / "out", ledger=tmp_path / "a.ledger")
+    assert ("rounds" in {section.key for section in page.sections}) == (strategy in ("aim", "auto"))
+    assert len(page.data()["marginals"]) == len(marginals)
+    frames = session.evaluate(release, confidential=True)
+    assert write_confidential_report(tmp_path / "out", frames, release.card).exists()

@@ -28,6 +28,13 @@ Published = Callable[[Sequence[AttributeSet]], tuple[Floats, Floats, Floats]]
 
 CHUNK_CELLS = 10_000_000
 WORST_CELLS = 50
+_GROUPS = {
+    "attribute": pl.String,
+    "value": pl.String,
+    "records": pl.Int64,
+    "error_share": pl.Float64,
+    "mean_l1": pl.Float64,
+}
 _BANDS = (0, 1, 10, 100, 1000, 10_000, 100_000)
 
 
@@ -174,7 +181,7 @@ class _Tally:
             for axis, (size, wrong, tables) in sorted(self.groups.items())
             for code in range(size.size)
         ]
-        return pl.DataFrame(rows, schema_overrides={"error_share": pl.Float64})
+        return pl.DataFrame(rows, schema=_GROUPS)
 
     def _band_frame(self) -> pl.DataFrame:
         cells = self.bands[:, 0]

@@ -45,6 +45,6 @@ def marginals_section(view: View) -> Section:
 
 
 def marginals_data(view: View) -> pl.DataFrame:
-    """One row per marginal, in the order of the workload."""
-    shown = [name for name in _HEADINGS if name in view.marginals.columns]
-    return view.marginals.select(shown)
+    """One row per marginal, in the order of the workload; columns that are known for none are left out."""
+    known = [series.name for series in view.marginals if series.count()]
+    return view.marginals.select(name for name in _HEADINGS if name in known)

@@ -35,7 +35,7 @@ def reading_data(view: View) -> pl.DataFrame:
 
 def _total(view: View) -> tuple[str, str, str]:
     half = (view.total["upper"] - view.total["lower"]) / 2
-    return ("How many people there are", TABLES, f"± {half:,.1f} at 95%")
+    return ("How many records there are", TABLES, f"± {half:,.1f} at 95%")
 
 
 def _by_order(view: View) -> list[tuple[str, str, str]]:
@@ -50,7 +50,7 @@ def _by_order(view: View) -> list[tuple[str, str, str]]:
 def _counts(order: int, tables: pl.DataFrame) -> tuple[str, str, str] | None:
     if tables.is_empty():
         return None
-    words = {1: "one attribute", 2: "two attributes"}.get(order, f"{order} attributes")
+    words = {1: "one attribute", 2: "two attributes", 3: "three attributes"}.get(order, f"{order} attributes")
     known = tables.filter(pl.col("measured") == FULLY)["half_width"].drop_nulls()
     if known.is_empty():
         return (f"A count by {words}", TABLES, "bounds per cell; the estimate is a model's guess")
@@ -69,7 +69,13 @@ def _records(view: View) -> list[tuple[str, str, str]]:
     if found is None:
         return []
     near = sum(1 for table in found["tables"] if table["read_from"] == MICRODATA)
-    error = f"as near as noise allows in {near:,} of {len(found['tables']):,} tables; read the others from the tables"
+    whole = len(found["tables"])
+    part = (
+        f"in {near:,} of {whole:,} tables; read the others from the tables"
+        if near < whole
+        else "in all tables"
+    )
+    error = f"as near to the tables as their noise {part}"
     return [("The same counts, from records", MICRODATA, error)]
 
 
