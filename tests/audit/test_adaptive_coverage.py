@@ -1,4 +1,4 @@
-"""Intervals of adaptive answers hold the truth about as often as they say, also where cells were measured repeatedly."""
+"""Intervals of adaptive answers hold the truth about as often as they say, also where cells were measured again."""
 
 from __future__ import annotations
 
