@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 
 import hushtable as ht
+from hushtable.cli.app import run
 from hushtable.errors import BundleError, WorkloadError
-from hushtable.report import public_report, write_confidential_report, write_report
+from hushtable.report import javascript, public_report, write_confidential_report, write_report
 from hushtable.report.sections.error_map import error_map_data
 from hushtable.report.sections.marginals import marginals_data
 from hushtable.report.sections.tables import table_data
@@ -201,3 +202,36 @@ def test_every_kind_of_release_has_both_reports(
     assert len(page.data()["marginals"]) == len(marginals)
     frames = session.evaluate(release, confidential=True)
     assert write_confidential_report(tmp_path / "out", frames, release.card).exists()
+
+
+def test_the_command_line_draws_both_reports_and_refuses_the_second_without_its_flag(
+    bundle: Path, tmp_path: Path, small_frame: pl.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small_frame.write_csv(tmp_path / "data.csv")
+    assert run(["report", str(bundle), "--out", str(tmp_path / "r.html"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"report": str(tmp_path / "r.html"), "bytes": (tmp_path / "r.html").stat().st_size}
+    against = [
+        "report",
+        str(bundle),
+        "--against",
+        str(tmp_path / "data.csv"),
+        "--out",
+        str(tmp_path / "c.html"),
+    ]
+    assert run(against) == 1
+    assert "[report.not-private]" in capsys.readouterr().err and not (tmp_path / "c.html").exists()
+    assert run([*against, "--confidential"]) == 0
+    assert (tmp_path / "c-data" / "true-marginals.csv").stat().st_mode & 0o077 == 0
+    assert run(["report", str(bundle), "--confidential"]) == 2
+    assert run(["report", str(tmp_path)]) == 1
+
+
+def test_a_damaged_cache_of_the_charts_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(javascript.vlc, "javascript_bundle", lambda snippet, vl_version: "draw('</script>')")
+    made = javascript.vega()
+    assert "</script" not in made and made.startswith("draw(")
+    (kept,) = (tmp_path / "hushtable").iterdir()
+    kept.write_text(made[:10])
+    assert javascript.vega() == made == kept.read_text()

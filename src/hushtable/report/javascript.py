@@ -15,6 +15,7 @@ import altair as alt
 import vl_convert as vlc
 
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
+_LAST = "// the end"
 _END = re.compile(r"</(?=script)", re.IGNORECASE)
 _OWN = Path(__file__).with_name("page.js")
 
@@ -23,11 +24,14 @@ def vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script that cannot end its element early."""
     file = _cache_file()
     try:
-        return file.read_text(encoding="utf-8")
+        kept = file.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        script = _END.sub(r"<\\/", vlc.javascript_bundle(_GLOBALS, vl_version=_vega_lite()))
-        _keep(file, script)
-        return script
+        kept = ""
+    if kept.rstrip().endswith(_LAST):
+        return kept
+    script = _END.sub(r"<\\/", vlc.javascript_bundle(_GLOBALS, vl_version=_vega_lite())) + f"\n{_LAST}\n"
+    _keep(file, script)
+    return script
 
 
 def page_script() -> str:

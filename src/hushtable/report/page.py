@@ -61,13 +61,15 @@ class Page:
         return {part.key: part.data for part in parts}
 
     def write(self, file: Path) -> None:
-        """Write the page, and its data beside it in ``folder``."""
+        """Write the page, and its data beside it in ``folder``; a stamped page is for its owner's eyes only."""
         try:
+            file.parent.mkdir(parents=True, exist_ok=True)
             data = file.parent / self.folder
-            data.mkdir(parents=True, exist_ok=True)
+            data.mkdir(mode=0o777 if self.stamp is None else 0o700, exist_ok=True)
             for key, frame in self.data().items():
                 frame.write_csv(data / f"{key}.csv")
             part = file.with_name(f".{file.name}.part")
+            part.touch(mode=0o666 if self.stamp is None else 0o600)
             part.write_text(self.html(), encoding="utf-8")
             part.replace(file)
         except OSError:
