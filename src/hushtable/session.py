@@ -59,6 +59,7 @@ from hushtable.planning import (
     plan_residuals,
 )
 from hushtable.privacy import UNIT, Budget, Cost, PureDP, charge
+from hushtable.privacy.budget import Kind
 from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_state, unknown_reconstruction
 from hushtable.reconstruct.transcript import pooled_answers
@@ -223,7 +224,7 @@ class Session:
             payload = record_nothing(self.ledger, name, self.spender, detail, less)
         elif payload is None:
             self.ledger.require_room(less.cost, self.spender)
-            payload = measure_batch(self._source, less.noise, self.ledger, spend, progress)
+            payload = measure_batch(self._source, cast("BatchPlan", less.noise), self.ledger, spend, progress)
         answers = earlier.pooled(Answers.from_bytes(payload))
         return self._released(less, name, answers, method, reused=earlier.card(plan, less))
 
@@ -433,7 +434,7 @@ def plan_release(
     budget: Budget,
     strategy: str = "residual-planner",
     objective: str = "sum_variance",
-    currency: str | None = None,
+    currency: Kind | None = None,
     time: str | float | None = None,
 ) -> Plan:
     """Plan a release from the schema alone.  ``currency`` is the kind of the ledger that will be charged."""
@@ -460,7 +461,8 @@ def budget_to_reach(
     _check_strategy(strategy)
     resolved = workload.resolve(schema)
     rows = schema.max_rows_per_person
-    return budget_for(resolved, dict(target), alpha=alpha, strategy=strategy, objective=objective, rows=rows)
+    wanted = {tuple(names): width for names, width in target.items()}
+    return budget_for(resolved, wanted, alpha=alpha, strategy=strategy, objective=objective, rows=rows)
 
 
 def open_choice(ledger: str | PathLike[str], choice: str, *, data: Any = None) -> Choice:

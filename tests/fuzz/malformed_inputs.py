@@ -380,7 +380,11 @@ def flag_case(chance: random.Random) -> Case:
     if chance.random() < 0.1:
         arguments = [chance.choice([WORD, f"--{WORD}", "ledger", ""]), *arguments]
     if chance.random() < 0.1:
-        paths = ("--out", "--schema", "--ledger")  # without its path, such a flag would make a path of a secret
+        paths = (
+            "--out",
+            "--schema",
+            "--ledger",
+        )  # without its path, such a flag would make a path of a secret
         kept = [k for k in range(1, len(arguments)) if arguments[k - 1] not in paths]
         del arguments[chance.choice(kept)]
     return Case("flags", arguments)

@@ -125,10 +125,13 @@ def _zipf(categories: int, power: float) -> NDArray:
 
 def _hide(values: NDArray, hidden: NDArray) -> NDArray:
     """Replace the values under ``hidden`` by nulls."""
-    return np.where(hidden, None, values.astype(object))
+    shown = values.astype(object)
+    shown[hidden] = None
+    return shown
 
 
 def _odd(rng: np.random.Generator, values: NDArray, oddities: tuple[str, ...], share: float) -> NDArray:
     """Replace a small share of the values that are present by codes nobody declared."""
-    hit = (rng.random(len(values)) < share) & np.not_equal(values, None)
+    present = np.array([value is not None for value in values])
+    hit = (rng.random(len(values)) < share) & present
     return np.where(hit, rng.choice(np.array(oddities, object), len(values)), values.astype(object))

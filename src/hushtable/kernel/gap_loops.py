@@ -42,7 +42,7 @@ def subtract_rounded(delta: Any, limit: int, gaps: Any) -> int:
             gaps[cell] = gap
             part += abs(gap)
         norm = min(norm + part, LARGEST_NORM)
-    return norm
+    return int(norm)
 
 
 @njit(cache=True, nogil=True)

@@ -39,7 +39,7 @@ from hushtable.ledger.entries import (
 from hushtable.ledger.failpoints import reach
 from hushtable.ledger.payloads import Payloads
 from hushtable.ledger.values import Charge, Holding, Report, Reservation, Stored, Unit
-from hushtable.privacy.budget import Budget, Cost
+from hushtable.privacy.budget import Budget, Cost, Kind
 
 WAIT = 60.0
 
@@ -133,7 +133,7 @@ class Ledger:
             return rules.dataset(book).budget
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         """The currency: ``pure``, ``zcdp`` or ``approx``."""
         return self.budget.kind
 

@@ -22,7 +22,7 @@ STRATEGIES = ("residual-planner", "identity", "identity-laplace")
 
 def budget_for(
     workload: ResolvedWorkload,
-    target: Mapping[Sequence[str | int], float],
+    target: Mapping[tuple[str | int, ...], float] | Mapping[tuple[str, ...], float],
     *,
     alpha: float = 0.05,
     strategy: str = "residual-planner",
@@ -95,7 +95,8 @@ def _builder(
 
 
 def _resolved(
-    workload: ResolvedWorkload, target: Mapping[Sequence[str | int], float]
+    workload: ResolvedWorkload,
+    target: Mapping[tuple[str | int, ...], float] | Mapping[tuple[str, ...], float],
 ) -> dict[AttributeSet, float]:
     axis_of = {name: k for k, name in enumerate(workload.names)}
     known = set(workload.sets)

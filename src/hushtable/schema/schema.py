@@ -109,15 +109,15 @@ class Schema:
             }
         return top
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the attributes, in axis order."""
-        return tuple(self.attributes)
+        return self._names
 
-    @cached_property
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Number of categories of each axis, with "(null)" and "(other)"."""
-        return tuple(attribute.size for attribute in self.attributes.values())
+        return self._sizes
 
     @property
     def domain_cells(self) -> int:
@@ -191,6 +191,14 @@ class Schema:
 
     def __hash__(self) -> int:
         return hash(self.canonical)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self.attributes)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(attribute.size for attribute in self.attributes.values())
 
     @cached_property
     def _axis_of(self) -> dict[str, int]:
