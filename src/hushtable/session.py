@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike, sysconf
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from polars import DataFrame
 
