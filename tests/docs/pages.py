@@ -193,7 +193,7 @@ def _filled(arguments: list[str], place: Workplace) -> list[str]:
 
 
 def _make_room(arguments: list[str]) -> None:
-    """Remove what the page's folder was given and a command is about to make itself."""
+    """Remove what the page's folder was given and a command is about to make itself; never the data."""
     for flag in ("--out", "-o"):
         if flag in arguments and arguments[0] != "demo":
             _remove(Path(arguments[arguments.index(flag) + 1]))
@@ -207,6 +207,8 @@ def _remove_all(name: str) -> None:
 
 
 def _remove(path: Path) -> None:
+    if path.name in ("people.csv", "people.yaml"):
+        return
     if not path.is_absolute() and path.is_dir():
         shutil.rmtree(path)
     elif not path.is_absolute():

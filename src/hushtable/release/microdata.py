@@ -181,8 +181,8 @@ def _levels(schema: Schema, priorities: Priorities, sets: list[AttributeSet]) ->
         if missing:
             raise WorkloadError(
                 "microdata.priorities",
-                f"The marginal {marginal_label(missing[0], schema.names)} was not released.",
-                "Name released marginals, each once.",
+                f"The marginal {marginal_label(missing[0], schema.names)} was not measured in full.",
+                "Name marginals whose tables are fully measured, each once.",
             )
         levels.append([sets.index(s) for s in axes])
     return levels
