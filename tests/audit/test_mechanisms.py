@@ -99,8 +99,11 @@ def column(sizes: tuple[int, ...]) -> np.ndarray:
 
 def residual_batch(sizes: tuple[int, ...], runs: int) -> Callable[[], float]:
     plan = residual_plan(sizes)
-    moved, variance = column(sizes), float(plan.mechanisms()[0].noise_variance)
-    return gaussian_batch(plan, moved, variance, runs)
+    moved = column(sizes)
+    charged = float((moved**2).sum()) / (
+        2 * float(RHO)
+    )  # the variance that RHO pays for, from the definition of zCDP
+    return gaussian_batch(plan, moved, charged, runs)
 
 
 def gaussian_batch(
