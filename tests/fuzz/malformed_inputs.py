@@ -366,6 +366,20 @@ BEGINNINGS = {
 }
 
 
+PATH_FLAGS = ("--out", "--schema", "--ledger")
+
+
+def _drop_a_value(arguments: list[str], chance: random.Random) -> None:
+    """Leave a flag without its value; never a path, or the next secret would be typed as a name."""
+    values = [
+        k
+        for k in range(1, len(arguments))
+        if not arguments[k].startswith("--") and arguments[k - 1] not in PATH_FLAGS
+    ]
+    if values:
+        del arguments[chance.choice(values)]
+
+
 def flag_case(chance: random.Random) -> Case:
     """A command line with wrong values behind its flags, flags that do not exist, and flags without a value."""
     command = chance.choice(list(BEGINNINGS))
@@ -380,13 +394,7 @@ def flag_case(chance: random.Random) -> Case:
     if chance.random() < 0.1:
         arguments = [chance.choice([WORD, f"--{WORD}", "ledger", ""]), *arguments]
     if chance.random() < 0.1:
-        paths = (
-            "--out",
-            "--schema",
-            "--ledger",
-        )  # without its path, such a flag would make a path of a secret
-        kept = [k for k in range(1, len(arguments)) if arguments[k - 1] not in paths]
-        del arguments[chance.choice(kept)]
+        _drop_a_value(arguments, chance)
     return Case("flags", arguments)
 
 
