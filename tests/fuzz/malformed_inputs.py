@@ -374,7 +374,7 @@ def _drop_a_value(arguments: list[str], chance: random.Random) -> None:
     values = [
         k
         for k in range(1, len(arguments))
-        if not arguments[k].startswith("--") and arguments[k - 1] not in PATH_FLAGS
+        if arguments[k - 1].startswith("--") and arguments[k - 1] not in PATH_FLAGS
     ]
     if values:
         del arguments[chance.choice(values)]
