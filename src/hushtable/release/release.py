@@ -118,9 +118,7 @@ class Release:
             nan_to_null=True,
         )
 
-    def published(
-        self, sets: Sequence[AttributeSet], alpha: float = 0.05
-    ) -> tuple[Floats, Floats, Floats]:
+    def published(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> tuple[Floats, Floats, Floats]:
         """Estimates, lower and upper ends of all cells of some marginals, flat, cells in C order."""
         columns = self._columns(sets, alpha)
         return columns.estimates, columns.lower, columns.upper
