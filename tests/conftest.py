@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ import polars as pl
 import pytest
 
 from hushtable.schema import Schema
+
+# The compiler's own chatter depends on what is cached, not on the data; tests that compare logs must not see it.
+logging.getLogger("numba").setLevel(logging.WARNING)
 
 
 @pytest.fixture(scope="session")
