@@ -384,16 +384,16 @@ def flag_case(chance: random.Random) -> Case:
     """A command line with wrong values behind its flags, flags that do not exist, and flags without a value."""
     command = chance.choice(list(BEGINNINGS))
     arguments = list(BEGINNINGS[command])
+    names_follow = command == "table"  # whatever stands alone there is typed as the name of an attribute
     for _ in range(chance.randrange(1, 4)):
-        flag = chance.choice(SAFE_FLAGS[command])
-        arguments += chance.choice(
-            [[flag, chance.choice(VALUES)], [f"{flag}={chance.choice(VALUES)}"], [flag]]
-        )
+        flag, value = chance.choice(SAFE_FLAGS[command]), chance.choice(VALUES)
+        forms = [[flag, value], [f"{flag}={value}"], [flag]]
+        arguments += forms[1] if names_follow else chance.choice(forms)
     if chance.random() < 0.2:
         arguments.append("--json")
     if chance.random() < 0.1:
         arguments = [chance.choice([WORD, f"--{WORD}", "ledger", ""]), *arguments]
-    if chance.random() < 0.1:
+    if chance.random() < 0.1 and not names_follow:
         _drop_a_value(arguments, chance)
     return Case("flags", arguments)
 
