@@ -187,7 +187,6 @@ CASES = [
     pytest.param("residual-planner in pairs", 20_000, id="residual-planner in pairs", marks=pytest.mark.slow),
     pytest.param("identity Gaussian", 20_000, id="identity Gaussian"),
     pytest.param("identity Laplace", 20_000, id="identity Laplace"),
-    pytest.param("residual-planner", 20_000, id="residual-planner-full", marks=pytest.mark.slow),
 ]
 MUTANTS = [
     pytest.param(
@@ -195,7 +194,6 @@ MUTANTS = [
     ),
     pytest.param("identity Gaussian", 20_000, 2, id="identity Gaussian"),
     pytest.param("identity Laplace", 20_000, 2, id="identity Laplace"),
-    pytest.param("residual-planner", 10_000, 1, id="residual-planner", marks=pytest.mark.slow),
 ]
 
 

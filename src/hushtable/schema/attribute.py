@@ -8,6 +8,7 @@ declared; then "(null)" if nulls are a category, then "(other)" if values outsid
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -38,7 +39,7 @@ class LabelError(ValueError):
 
 
 @dataclass(frozen=True)
-class Attribute:
+class Attribute(ABC):
     """What every kind of attribute has; see the subclasses for the categories."""
 
     kind: ClassVar[str] = ""
@@ -52,9 +53,9 @@ class Attribute:
     description: str | None = None
 
     @property
+    @abstractmethod
     def regular(self) -> int:
         """Number of categories without "(null)" and "(other)"."""
-        raise NotImplementedError
 
     @property
     def size(self) -> int:
@@ -119,17 +120,17 @@ class Attribute:
     def _by_label(self) -> dict[str, int]:
         return {label: code for code, label in enumerate(self.labels)}
 
-    def _regular_labels(self) -> Iterator[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def _regular_labels(self) -> Iterator[str]: ...
 
-    def _value(self, code: int) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _value(self, code: int) -> Any: ...
 
-    def _regular_code(self, value: Any) -> int | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _regular_code(self, value: Any) -> int | None: ...
 
-    def _matching(self, given: Any) -> tuple[int, ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def _matching(self, given: Any) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -219,12 +220,12 @@ class Binned(Attribute):
     def _regular_labels(self) -> Iterator[str]:
         return (self._bin_label(code) for code in range(self.regular))
 
-    def _bin_label(self, code: int) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _bin_label(self, code: int) -> str: ...
 
+    @abstractmethod
     def _number(self, value: Any) -> int | float | None:
         """The value on the scale of ``edges``; None when it is not of this kind."""
-        raise NotImplementedError
 
     def _regular_code(self, value: Any) -> int | None:
         number = self._number(value)
