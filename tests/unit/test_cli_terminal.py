@@ -62,3 +62,26 @@ def test_tables_without_standard_errors_are_printed_with_their_bounds(
     print_table(frame, ["sex"], alpha=0.05, rows=10)
     shown = capsys.readouterr().out
     assert "–" in shown and "partly" in shown and "(null)" in shown and "model's guess" in shown
+
+
+def test_hush_bench_lists_the_programs_of_a_checkout_and_runs_one(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench"]) == 0
+    assert "hush bench sampler" in capfd.readouterr().out
+    assert run(["bench", "sampler", "--", "--help"]) == 0
+    assert "usage: sampler.py" in capfd.readouterr().out
+
+
+def test_hush_bench_refuses_an_unknown_name_and_names_the_known_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["bench", "samplre"]) == 2
+    assert "sampler" in capsys.readouterr().err
+
+
+def test_hush_bench_says_where_the_programs_are_when_they_are_not_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hushtable.cli.bench.__file__", str(tmp_path / "a" / "b" / "c" / "bench.py"))
+    assert run(["bench", "sampler"]) == 2
+    assert "bench.no-checkout" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from hushtable.cli import check, choose, demo, init, ledger, microdata, plan, release, report, table
+from hushtable.cli import bench, check, choose, demo, init, ledger, microdata, plan, release, report, table
 from hushtable.cli.newcomer import welcome
 from hushtable.cli.output import note, say, show_error
 from hushtable.errors import HushtableError, RefusedError, UsageError
@@ -38,6 +38,7 @@ app.command("check", epilog=check.EXAMPLE)(check.check)
 app.add_typer(choose.app, name="choose")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
+app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
 
 
 def _show_version(wanted: bool) -> None:

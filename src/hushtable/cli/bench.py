@@ -1,0 +1,59 @@
+"""``hush bench``: run one of the benchmark programs of a source checkout.
+
+The programs are no part of the installed package: they compare with the papers and with peers, draw their own tables
+and write their own pages.  None of them is given a ledger of the user's.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushtable.cli.options import Json
+from hushtable.cli.output import emit, say
+from hushtable.errors import UsageError
+
+EXAMPLE = "Example: hush bench sampler    (from a checkout; options after -- go to the program)"
+
+
+def bench(
+    name: Annotated[str | None, typer.Argument(help="Benchmark; none lists them.", metavar="NAME")] = None,
+    options: Annotated[
+        list[str] | None, typer.Argument(help="Options of the benchmark, after --.", metavar="-- OPTION...")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure speed and accuracy against the papers and peers, in a checkout of the sources."""
+    programs = find_programs()
+    if name is None:
+        if json:
+            emit({"benchmarks": sorted(programs)})
+        else:
+            say(*(f"hush bench {program}" for program in sorted(programs)))
+        return
+    if name not in programs:
+        known = ", ".join(sorted(programs))
+        raise UsageError("bench.unknown", "There is no such benchmark.", f"Give one of: {known}.")
+    done = subprocess.run([sys.executable, str(programs[name]), *(options or [])], check=False)
+    raise typer.Exit(done.returncode)
+
+
+def find_programs() -> dict[str, Path]:
+    """Every program of the folder ``bench`` beside the sources or here, by name."""
+    for root in (Path(__file__).resolve().parents[3], Path.cwd()):
+        found = {
+            path.stem: path
+            for path in sorted((root / "bench").glob("*.py"))
+            if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+        }
+        if found:
+            return found
+    raise UsageError(
+        "bench.no-checkout",
+        "The benchmarks are not part of the installed package.",
+        "Run `hush bench` in a checkout of the sources.",
+    )
