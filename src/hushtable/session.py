@@ -61,7 +61,7 @@ from hushtable.planning import (
 from hushtable.privacy import UNIT, Budget, Cost, PureDP, charge
 from hushtable.privacy.budget import Kind
 from hushtable.reconstruct.answers import Answers
-from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_state, unknown_reconstruction
+from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_for, unknown_reconstruction
 from hushtable.reconstruct.transcript import pooled_answers
 from hushtable.release import Plan, Release, history_frame, privacy_card
 from hushtable.release.account import Account
@@ -244,7 +244,7 @@ class Session:
         if self.ledger.find(name, kind=spend.kind, detail=spend.detail) is None:
             self.ledger.require_room(plan.cost, self.spender)
         state, purse = State.empty(rounds.layout), Purse(rounds.rho)
-        policy = rounds.policy(state, purse, fit_state, keeping)
+        policy = rounds.policy(state, purse, fit_for(self.schema, rounds.layout.sets), keeping)
         scored = rounds.strategy == "aim"
 
         def open_handle() -> Confidential:

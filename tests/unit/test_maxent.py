@@ -21,8 +21,10 @@ from hushtable.planning.allocation import (
 from hushtable.reconstruct import from_residuals
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.bounds import cell_bounds
-from hushtable.reconstruct.maxent import Residuals, dispersions, fit_maxent, to_simplex
+from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
+from hushtable.reconstruct.maxent import fit_maxent, to_simplex
 from hushtable.reconstruct.nonneg import fit_nonneg
+from hushtable.reconstruct.residuals import Residuals
 
 SIZES = (3, 4, 2, 5)
 
@@ -94,8 +96,6 @@ def test_the_simplex_projection_is_the_nearest_point() -> None:
 def test_dispersions_find_the_spread_that_made_the_residuals() -> None:
     generator = np.random.default_rng(5)
     means = generator.uniform(5.0, 500.0, 4000)
-    from hushtable.reconstruct.maxent import DISPERSIONS
-
     found = []
     for phi in (0.5, 8.0, 100.0):
         residual = generator.normal(0.0, np.sqrt(phi * means + 9.0))

@@ -63,9 +63,19 @@ class Allocation:
         self.active[numbers] = False
         self.histograms[numbers] = 0.0
 
+    def describe_all(self, numbers: NDArray[np.int64], tables: Floats) -> None:
+        """Take over the expected counts of several tables, flat one after the other."""
+        ends = np.concatenate([[0], np.cumsum(self.layout.lengths[numbers])])
+        histograms_of(numbers, ends, tables, self.histograms)
+        self.active[numbers] = self.price[numbers] > 0
+
     def disperse(self, k: int, distance: float) -> None:
         """Set the dispersion at which the unmeasured table is ``distance`` wrong."""
         self.dispersion[k] = dispersion_of(self.histograms[k], distance, LEVELS)
+
+    def disperse_all(self, numbers: NDArray[np.int64], distances: Floats) -> None:
+        """The same for several tables."""
+        dispersions_of(numbers, self.histograms, distances, LEVELS, self.dispersion)
 
     def errors(self, precision: Floats | None = None) -> Floats:
         """Expected L1 error that each residual contributes."""
@@ -142,6 +152,20 @@ def dispersion_of(cells: Any, distance: float, levels: Any) -> float:
         else:
             low = middle
     return low
+
+
+@njit(cache=True, nogil=True)
+def histograms_of(numbers: Any, ends: Any, tables: Any, out: Any) -> None:
+    """Histograms of flat tables, into the rows ``numbers``."""
+    for j in range(numbers.size):
+        histogram(tables[ends[j] : ends[j + 1]], out[numbers[j]])
+
+
+@njit(cache=True, nogil=True)
+def dispersions_of(numbers: Any, histograms: Any, distances: Any, levels: Any, out: Any) -> None:
+    """The phi of each table at which it is ``distances`` wrong."""
+    for j in range(numbers.size):
+        out[numbers[j]] = dispersion_of(histograms[numbers[j]], distances[j], levels)
 
 
 @njit(cache=True, nogil=True)

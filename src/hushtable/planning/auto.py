@@ -11,7 +11,7 @@ A generator over public replies.  The tables it compares with come from a fit th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Sequence
 from fractions import Fraction
 from math import sqrt
 from typing import Any, Protocol
@@ -59,8 +59,8 @@ class Tables(Protocol):
     prior: dict[AttributeSet, Floats]
     dispersion: dict[AttributeSet, float]
 
-    def spread(self, attributes: AttributeSet, sweeps: int = ...) -> Floats:
-        """The most random table with the fitted sub-tables."""
+    def spread(self, sets: Sequence[AttributeSet], sweeps: int = ...) -> Floats:
+        """The most random tables with the fitted sub-tables, flat."""
         ...
 
 
@@ -122,18 +122,17 @@ class _Loop:
         plan, sets = self.plan, [self.plan.layout.sets[k] for k in self.pairs]
         tables = self.fit(self.state, True)
         self._describe_small(tables)
-        for k, s in zip(self.pairs, sets, strict=True):
-            plan.describe(k, tables.products[s])
+        products = np.concatenate([tables.products[s].reshape(-1) for s in sets])
+        plan.describe_all(np.array(self.pairs), products)
         rho = float(self.purse.limit)
         deviation = sqrt(len(sets) / (2.0 * PAIR_LOOK * rho))
         distance = np.full(len(sets), GUESS * plan.total)
         if self._noise_of_pairs() > deviation < 2.0 * GUESS * plan.total:
-            noisy = yield from self.compare("dependence of pairs", sets, tables.products, PAIR_LOOK)
+            noisy = yield from self.compare("dependence of pairs", sets, products, PAIR_LOOK)
             below = plan.errors() ** 2
             part = below[0] + np.array([sum(below[plan.layout.index[(a,)]] for a in s) for s in sets])
             distance = _net(noisy, part, LEAST_PAIR * plan.total)
-        for k, d in zip(self.pairs, distance.tolist(), strict=True):
-            plan.disperse(k, d)
+        plan.disperse_all(np.array(self.pairs), distance)
 
     def look_at_large(self) -> Generator[Any, Any, None]:
         """Step 4: what was learnt of the pairs, and whether larger tables are worth measuring."""
@@ -147,10 +146,9 @@ class _Loop:
         if not len(self.large):
             return
         sets = [plan.layout.sets[k] for k in self.large]
-        spread = {s: tables.spread(s, 3) for s in sets}
-        for k, s in zip(self.large.tolist(), sets, strict=True):
-            plan.describe(k, spread[s])
-            plan.disperse(k, GUESS * plan.total)
+        spread = tables.spread(sets, 3)
+        plan.describe_all(self.large, spread)
+        plan.disperse_all(self.large, np.full(len(sets), GUESS * plan.total))
         left, look = float(self.purse.left), LARGE_LOOK * float(self.purse.limit)
         plan.spend(left, plan.order < 3)
         without = plan.predicted
@@ -161,8 +159,7 @@ class _Loop:
             return
         noisy = yield from self.compare("dependence in larger tables", sets, spread, LARGE_LOOK)
         distance = _net(noisy, self._error_below(), LEAST_LARGE * plan.total)
-        for k, d in zip(self.large.tolist(), distance.tolist(), strict=True):
-            plan.disperse(k, d)
+        plan.disperse_all(self.large, distance)
 
     def measure(self, action: str, wanted: Floats, limit: Fraction) -> Generator[Any, Any, None]:
         """Raise the precisions to ``wanted`` for at most ``limit``, and learn from the reply."""
@@ -187,13 +184,12 @@ class _Loop:
         self.state.rounds.append(Round(action, None, len(sets), sigma, 0.0, share))
 
     def compare(
-        self, action: str, sets: list[AttributeSet], tables: Mapping[AttributeSet, Floats], share: float
+        self, action: str, sets: list[AttributeSet], tables: Floats, share: float
     ) -> Generator[Any, Any, Floats]:
-        """Noisy distances of true marginals from ``tables``, in records, drawn together by how alike they look."""
+        """Noisy distances of true marginals from flat ``tables``, in records, drawn together by how alike they look."""
         rho = min(self.purse.limit * Fraction(share), self.purse.left)
         variance = Fraction(len(sets) * GRID**2) / (2 * rho)
-        flat = np.concatenate([np.ascontiguousarray(tables[s]).reshape(-1) for s in sets])
-        request = Compare(self.plan.layout.sizes, tuple(sets), flat, variance)
+        request = Compare(self.plan.layout.sizes, tuple(sets), tables, variance)
         self.purse.pay(request.rho)
         noisy = np.asarray((yield request), np.float64) / GRID
         self.state.claims.append(claim_of_distances(request, noisy))

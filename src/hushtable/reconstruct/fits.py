@@ -7,7 +7,8 @@ nonneg  nonnegative and consistent: overlapping tables agree exactly
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -16,9 +17,12 @@ from numpy.typing import NDArray
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.planning import State
-from hushtable.reconstruct.maxent import MaxentTables, Residuals, fit_maxent, start_tables
+from hushtable.reconstruct.maxent import MaxentTables, fit_maxent, start_tables
 from hushtable.reconstruct.mle import ResidualEstimates
 from hushtable.reconstruct.nonneg import fit_nonneg
+from hushtable.reconstruct.residuals import Residuals
+from hushtable.reconstruct.zeros import Zeros
+from hushtable.schema import Schema
 
 RECONSTRUCTIONS = ("maxent", "mle", "nonneg")
 
@@ -31,22 +35,31 @@ class Fitted(Protocol):
         ...
 
 
-def fit_tables(method: str, estimates: ResidualEstimates, sets: Sequence[AttributeSet]) -> Fitted:
-    """Fit the tables of a closure by one of ``RECONSTRUCTIONS``."""
+def fit_tables(
+    method: str, estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None = None
+) -> Fitted:
+    """Fit the tables of a closure by one of ``RECONSTRUCTIONS``; ``zeros`` are impossible cells."""
     if method == "mle":
         return estimates
     residuals = Residuals(estimates.layout, estimates.values, estimates.precisions)
     if method == "nonneg":
         return fit_nonneg(residuals, sets)
     if method == "maxent":
-        return fit_maxent(residuals, sets)
+        return fit_maxent(residuals, sets, zeros)
     raise unknown_reconstruction()
 
 
-def fit_state(state: State, small: bool) -> MaxentTables:
+def fit_state(state: State, small: bool, zeros: Zeros | None = None) -> MaxentTables:
     """The maximum-entropy tables of a loop's public state; ``small``: one-way tables alone."""
     residuals = Residuals(state.layout, state.values, state.precisions)
-    return (start_tables if small else fit_maxent)(residuals, state.layout.sets)
+    if small:
+        return start_tables(residuals, state.layout.sets, zeros)
+    return fit_maxent(residuals, state.layout.sets, zeros, agree=False)
+
+
+def fit_for(schema: Schema, sets: Sequence[AttributeSet]) -> Callable[[State, bool], MaxentTables]:
+    """:func:`fit_state` that knows what a schema declares impossible."""
+    return partial(fit_state, zeros=Zeros.of(schema, sets))
 
 
 def unknown_reconstruction() -> WorkloadError:

@@ -40,8 +40,14 @@ def solve_cell(rhs: float, s: float, u: float) -> float:
 
 @njit(cache=True, nogil=True)
 def fit_line(base: Any, s: float, total: float, a: float, logs: Any) -> float:
-    """The multiplier a with sum q = total, where q + s log q = base + a cell by cell; ``logs`` is log q."""
+    """The multiplier a with sum q = total, where q + s log q = base + a cell by cell; ``logs`` is log q.
+
+    A cell whose base is minus infinity is impossible and stays at q = 0.
+    """
     top = base.max()
+    if top == -np.inf or total <= 0.0:
+        logs[:] = -np.inf
+        return 0.0
     high = total + s * math.log(total) - top
     low = total / base.size + s * math.log(total / base.size) - top
     if a > high or a < low:
@@ -49,6 +55,9 @@ def fit_line(base: Any, s: float, total: float, a: float, logs: Any) -> float:
     for _ in range(20):
         summed, slope = 0.0, 0.0
         for b in range(base.size):
+            if base[b] == -np.inf:
+                logs[b] = -np.inf
+                continue
             u = solve_cell(base[b] + a, s, logs[b])
             logs[b] = u
             e = math.exp(u)
@@ -91,7 +100,7 @@ def fit_pair(y: Any, prior: Any, s: float, rows: Any, columns: Any, q: Any) -> N
     row, column, column_logs = np.empty(n2), np.empty(n1), np.empty(n1)
     for a in range(n1):
         for b in range(n2):
-            logs[a, b] = math.log(prior[a, b])
+            logs[a, b] = math.log(prior[a, b]) if prior[a, b] > 0.0 else -np.inf
             base[a, b] = y[a, b] + s * logs[a, b]
     for _ in range(60):
         for a in range(n1):
@@ -149,18 +158,6 @@ def scale_to_faces(p: Any, ab: Any, ac: Any, bc: Any, sweeps: int) -> None:
             for b in range(n2):
                 for c in range(n3):
                     p[a, b, c] *= over_a[b, c]
-
-
-@njit(cache=True, nogil=True)
-def product_of_three(f: Any, g: Any, h: Any, total: float) -> Any:
-    """The table of three independent attributes."""
-    p = np.empty((f.size, g.size, h.size))
-    for a in range(f.size):
-        for b in range(g.size):
-            t = f[a] * g[b] / (total * total)
-            for c in range(h.size):
-                p[a, b, c] = t * h[c]
-    return p
 
 
 @njit(cache=True, nogil=True)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all
-from hushtable.reconstruct.maxent import Residuals, start_tables
+from hushtable.reconstruct.maxent import start_tables
+from hushtable.reconstruct.residuals import Residuals
 
 Floats = NDArray[np.float64]
 

@@ -23,6 +23,7 @@ from hushtable.microdata.likelihood import likeliest
 from hushtable.microdata.records import codes_from_counts, frame_from_codes
 from hushtable.microdata.rounding import whole_rows
 from hushtable.reconstruct.fits import fit_tables
+from hushtable.reconstruct.zeros import Zeros
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
@@ -197,9 +198,9 @@ def _generated(
     count = max(0, round(total)) if rows is None else rows
     inside = closure(release.workload)
     sets = affordable(inside, sizes, count)
-    tables = (
-        release.fitted if release.reconstruction != "mle" else fit_tables("maxent", release.estimates, inside)
-    )
+    tables = release.fitted
+    if release.reconstruction == "mle":
+        tables = fit_tables("maxent", release.estimates, inside, Zeros.of(release.schema, inside))
     layout = Layout(sizes, sets)
     made = generate(
         Targets(layout, tables.estimate_all(layout)), release.schema, count, seed=seed, progress=progress

@@ -24,6 +24,7 @@ from hushtable.reconstruct import ResidualEstimates, from_answers
 from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.bounds import FULLY, cell_bounds, measured_flags
 from hushtable.reconstruct.fits import Fitted, fit_tables
+from hushtable.reconstruct.zeros import Zeros
 from hushtable.release import bundle
 from hushtable.release.frames import long_frame
 from hushtable.release.microdata import Priorities, make_microdata
@@ -60,7 +61,8 @@ class Release:
     @cached_property
     def fitted(self) -> Fitted:
         """The tables by that reconstruction."""
-        return fit_tables(self.reconstruction, self.estimates, self._closure)
+        zeros = Zeros.of(self.schema, self._closure)
+        return fit_tables(self.reconstruction, self.estimates, self._closure, zeros)
 
     @cached_property
     def _closure(self) -> tuple[AttributeSet, ...]:

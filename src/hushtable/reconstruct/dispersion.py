@@ -1,0 +1,28 @@
+"""How far the cells of tables depart from their prior means: phi, where a cell of mean m has variance phi m."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+DISPERSIONS = np.exp(np.linspace(math.log(1e-2), math.log(3e4), 28))
+"""Candidates for phi."""
+
+
+def dispersions(likelihoods: Floats) -> Floats:
+    """Posterior mean of phi for each table (rows), under a log-normal prior that all tables share, fitted by EM."""
+    logs = np.log(DISPERSIONS)
+    centre, width = math.log(30.0), 2.0
+    scaled = likelihoods - likelihoods.max(axis=1, keepdims=True)
+    weight = scaled
+    for _ in range(30):
+        weight = scaled - 0.5 * ((logs - centre) / width) ** 2
+        weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+        weight /= weight.sum(axis=1, keepdims=True)
+        centre = float((weight @ logs).mean())
+        width = max(0.7, math.sqrt(float((weight * (logs - centre) ** 2).sum(axis=1).mean())))
+    return weight @ DISPERSIONS

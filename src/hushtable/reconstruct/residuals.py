@@ -1,0 +1,40 @@
+"""Centred residual estimates with their precisions: what every fit of nonnegative tables starts from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.marginals import AttributeSet, Layout
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Residuals:
+    """Centred residual estimates with their precisions (0: never measured)."""
+
+    layout: Layout
+    values: Floats
+    precisions: Floats
+
+    def known(self, attributes: AttributeSet) -> bool:
+        """Whether the residual was measured."""
+        k = self.layout.index.get(attributes)
+        return k is not None and self.precisions[k] > 0 and math.isfinite(self.precisions[k])
+
+    def value(self, attributes: AttributeSet) -> Floats:
+        """The centred estimate, shaped."""
+        return self.layout.view(self.values, attributes)
+
+    def precision(self, attributes: AttributeSet) -> float:
+        """1 / s2."""
+        return float(self.precisions[self.layout.index[attributes]])
+
+    def cell_noise(self, attributes: AttributeSet) -> float:
+        """Variance of the noise of one centred cell."""
+        price = math.prod(1.0 - 1.0 / self.layout.sizes[a] for a in attributes)
+        return price / self.precision(attributes)

@@ -1,0 +1,137 @@
+"""Three-way tables of maximum entropy, all at once: spread over their pairs, moved to their residuals, made to agree.
+
+Agreement: tables that share two attributes are drawn to one table of the two.  Each pair table takes an over-relaxed
+step to the mean of what the tables above it say, and these are fitted to it; a few rounds of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.marginals import AttributeSet, Layout, accumulate
+from hushtable.marginals.threads import in_ranges
+from hushtable.reconstruct import triple_loops as loops
+from hushtable.reconstruct.dispersion import DISPERSIONS
+from hushtable.reconstruct.residuals import Residuals
+from hushtable.reconstruct.zeros import Zeros
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+AGREE_ROUNDS = 6
+AGREE_STEP = 3.0
+AGREE_LEAST = 0.2
+"""A cell of a pair falls in one round to no less than this part of itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Small:
+    """Total, one-way and two-way tables in flat arrays."""
+
+    total: float
+    ones: Floats
+    starts: Ints
+    """Where each axis begins in ``ones``."""
+    layout: Layout
+    """Of the pairs."""
+    pairs: Floats
+
+    @staticmethod
+    def of(
+        sizes: tuple[int, ...], total: float, ones: dict[int, Floats], pairs: dict[AttributeSet, Floats]
+    ) -> Small:
+        """From shaped tables; axes without a table count as empty."""
+        each = [ones.get(axis, np.empty(0)) for axis in range(len(sizes))]
+        starts = np.cumsum([0, *(len(one) for one in each)])
+        flat = np.concatenate([np.empty(0), *(np.ascontiguousarray(q).reshape(-1) for q in pairs.values())])
+        return Small(total, np.concatenate([np.empty(0), *each]), starts, Layout(sizes, tuple(pairs)), flat)
+
+
+@dataclass(frozen=True, eq=False)
+class Triples:
+    """Three-way tables, flat, over the pairs they are fitted to."""
+
+    layout: Layout
+    small: Small
+    zeros: Zeros
+    axes: Ints
+    faces: Ints
+    tables: Floats
+
+    @staticmethod
+    def spread(small: Small, sets: Sequence[AttributeSet], zeros: Zeros, sweeps: int) -> Triples:
+        """The most random tables with the given pairs."""
+        layout = Layout(small.layout.sizes, tuple(sets))
+        index = small.layout.index
+        axes = np.array(layout.sets, np.int64).reshape(-1, 3)
+        faces = np.array([(index[a, b], index[a, c], index[b, c]) for a, b, c in layout.sets], np.int64)
+        tables = np.empty(layout.cells)
+        result = Triples(layout, small, zeros, axes, faces.reshape(-1, 3), tables)
+        start = (axes, small.ones, small.starts, small.total, layout.offsets, tables)
+        in_ranges(loops.multiply_ones, layout.lengths, *start)
+        for s in zeros.masks:
+            if s in layout.index:
+                layout.view(tables, s)[zeros.masks[s]] = 0.0
+        result.fit(np.arange(len(layout.sets)), sweeps)
+        return result
+
+    def fit(self, numbers: Ints, sweeps: int, pairs: Floats | None = None) -> None:
+        """Fit some tables to their pairs."""
+        small, layout = self.small, self.layout
+        faces = small.pairs if pairs is None else pairs
+        where = (numbers, layout.shapes, layout.offsets, self.faces)
+        work = layout.lengths[numbers] * sweeps
+        in_ranges(loops.fit_faces, work, *where, faces, small.layout.offsets, sweeps, self.tables)
+        if self.zeros:
+            in_ranges(loops.set_totals, layout.lengths, layout.offsets, small.total, self.tables)
+
+    def likelihoods(self, residuals: Residuals) -> Floats:
+        """For each measured table (rows) how likely each dispersion of its residual around the table is."""
+        numbers, starts, noise, _ = self._measured(residuals)
+        layout, out = self.layout, np.empty((len(numbers), DISPERSIONS.size))
+        what = (residuals.values, starts, noise, DISPERSIONS, self.tables, out)
+        where = (numbers, layout.shapes, layout.offsets)
+        in_ranges(loops.departure_likelihoods, layout.lengths[numbers], *where, *what)
+        return out
+
+    def move(self, residuals: Residuals, dispersion: dict[AttributeSet, float], sweeps: int) -> None:
+        """Move the measured tables towards their residuals, as far as their dispersion makes likely."""
+        numbers, starts, _, precision = self._measured(residuals)
+        if not len(numbers):
+            return
+        layout = self.layout
+        strength = 1.0 / (precision * np.array([dispersion[layout.sets[k]] for k in numbers]))
+        where = (numbers, layout.shapes, layout.offsets)
+        what = (residuals.values, starts, strength, self.tables)
+        in_ranges(loops.move_tables, layout.lengths[numbers], *where, *what)
+        self.fit(numbers, sweeps)
+
+    def agree(self) -> dict[AttributeSet, Floats]:
+        """Draw tables that share a pair together, in place; gives the pairs they agree on."""
+        small, layout = self.small, self.layout
+        above = np.bincount(self.faces.reshape(-1), minlength=len(small.layout.sets))
+        shared, everything = np.flatnonzero(above), np.arange(len(layout.sets))
+        axes = np.array(small.layout.sets, np.int64).reshape(-1, 2)
+        pairs, even = small.pairs.copy(), np.ones(len(layout.sets))
+        share = np.repeat(1.0 / np.maximum(above, 1), small.layout.lengths)
+        for _ in range(AGREE_ROUNDS):
+            mean = accumulate(layout, self.tables, even, small.layout) * share
+            where = (shared, axes, small.ones, small.starts, small.layout.offsets)
+            work = 8 * small.layout.lengths[shared]
+            in_ranges(loops.relax_pairs, work, *where, mean, AGREE_STEP, AGREE_LEAST, pairs)
+            self.fit(everything, 1, pairs)
+        return {s: small.layout.view(pairs, s) for s in small.layout.sets}
+
+    def _measured(self, residuals: Residuals) -> tuple[Ints, Ints, Floats, Floats]:
+        """Numbers of the measured tables, where their residuals begin, noise of a cell, and precision."""
+        sets = self.layout.sets
+        numbers = np.array([k for k, s in enumerate(sets) if residuals.known(s)], np.int64)
+        measured = [sets[k] for k in numbers]
+        starts = [int(residuals.layout.offsets[residuals.layout.index[s]]) for s in measured]
+        noise = [residuals.cell_noise(s) for s in measured]
+        precision = [residuals.precision(s) for s in measured]
+        return numbers, np.array(starts, np.int64), np.array(noise), np.array(precision)
