@@ -97,29 +97,14 @@ def _move(
     """Sweeps over all values of all records, in place; returns how many there were."""
     layout = targets.layout
     sizes = np.array(layout.sizes, np.int64)
-    offsets, axes, strides, orders = _addresses(layout)
-    counts = generator_loops.count_cells(records, offsets, axes, strides, orders, layout.cells)
+    addresses, members = _addresses(layout), _members(layout)
+    counts = generator_loops.count_cells(records, addresses, layout.cells)
     goal = _scaled(targets, len(records))
     weight = (1.0 / (goal + FLOOR)).astype(np.float32)
     price = (weight * (2.0 * (counts - goal) + 1.0)).astype(np.float32)
-    members, member_start, stride_of = _members(layout)
     for done in range(1, sweeps + 1):
         progress("moving records", done - 1, sweeps)
-        changed = generator_loops.improve(
-            records,
-            price,
-            weight,
-            offsets,
-            axes,
-            strides,
-            orders,
-            members,
-            member_start,
-            stride_of,
-            sizes,
-            rules,
-            state,
-        )
+        changed = generator_loops.improve(records, price, weight, addresses, members, sizes, rules, state)
         if changed < STILL * records.size:
             return done
     return sweeps
@@ -135,8 +120,7 @@ def _up_to_pairs(targets: Targets) -> Targets:
 
 def count_records(records: Codes, layout: Layout) -> NDArray[np.int64]:
     """The counts of all marginals of a layout, flat."""
-    offsets, axes, strides, orders = _addresses(layout)
-    return generator_loops.count_cells(records, offsets, axes, strides, orders, layout.cells)
+    return generator_loops.count_cells(records, _addresses(layout), layout.cells)
 
 
 def _scaled(targets: Targets, rows: int) -> Floats:
@@ -148,8 +132,7 @@ def _scaled(targets: Targets, rows: int) -> Floats:
     return goal * np.repeat(factor, layout.lengths)
 
 
-def _addresses(layout: Layout) -> tuple[NDArray[np.int64], ...]:
-    """Offset of each marginal, and the axis and stride of each of its attributes."""
+def _addresses(layout: Layout) -> generator_loops.Addresses:
     widest = max((len(s) for s in layout.sets), default=0)
     axes = np.zeros((len(layout.sets), widest), np.int64)
     strides = np.zeros_like(axes)
@@ -158,18 +141,18 @@ def _addresses(layout: Layout) -> tuple[NDArray[np.int64], ...]:
             axes[t, k] = axis
             strides[t, k] = prod(layout.sizes[a] for a in s[k + 1 :])
     orders = np.array([len(s) for s in layout.sets], np.int64)
-    return layout.offsets[:-1].copy(), axes, strides, orders
+    return generator_loops.Addresses(layout.offsets[:-1].copy(), axes, strides, orders)
 
 
-def _members(layout: Layout) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """For each attribute, the marginals that contain it, and its stride there."""
+def _members(layout: Layout) -> generator_loops.Members:
     lists: list[list[tuple[int, int]]] = [[] for _ in layout.sizes]
     for t, s in enumerate(layout.sets):
         for k, axis in enumerate(s):
             lists[axis].append((t, prod(layout.sizes[a] for a in s[k + 1 :])))
     start = np.concatenate([[0], np.cumsum([len(entry) for entry in lists])]).astype(np.int64)
     flat = np.array([pair for entry in lists for pair in entry], np.int64).reshape(-1, 2)
-    return np.ascontiguousarray(flat[:, 0]), start, np.ascontiguousarray(flat[:, 1])
+    tables, strides = (np.ascontiguousarray(column) for column in flat.T)
+    return generator_loops.Members(tables, start, strides)
 
 
 def _start(targets: Targets, rows: int, state: draws.STATE) -> Codes:

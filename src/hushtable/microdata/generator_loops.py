@@ -6,15 +6,36 @@ per cell is ``price = w (2 e + 1)``, the change of energy when a record enters; 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from hushtable.microdata.draws import uniform
 
 
+class Addresses(NamedTuple):
+    """Where the cells of each marginal lie: its first cell, its order, and per attribute the axis and the stride."""
+
+    offsets: NDArray[np.int64]
+    axes: NDArray[np.int64]
+    strides: NDArray[np.int64]
+    orders: NDArray[np.int64]
+
+
+class Members(NamedTuple):
+    """For each attribute i, at ``start[i]`` to ``start[i + 1]``: the marginals that contain it and its stride there."""
+
+    tables: NDArray[np.int64]
+    start: NDArray[np.int64]
+    strides: NDArray[np.int64]
+
+
 @njit(cache=True, nogil=True)
-def count_cells(records, offsets, axes, strides, orders, cells):
-    """Counts of all marginals, flat.  ``axes`` and ``strides`` have one row per marginal, ``orders`` its length."""
+def count_cells(records, addresses, cells):
+    """Counts of all marginals, flat."""
+    offsets, axes, strides, orders = addresses
     counts = np.zeros(cells, np.int64)
     for r in range(records.shape[0]):
         for t in range(offsets.size):
@@ -63,26 +84,14 @@ def _forbidden(record, rule_start, rule_axis, rule_first, allowed, axis, value):
 
 
 @njit(cache=True, nogil=True)
-def improve(
-    records,
-    price,
-    weight,
-    offsets,
-    axes,
-    strides,
-    orders,
-    members,
-    member_start,
-    stride_of,
-    sizes,
-    rules,
-    state,
-):
+def improve(records, price, weight, addresses, members, sizes, rules, state):
     """One sweep over all records and attributes in random order; returns the number of changes.
 
     A value that its cells can spare is changed to the one of least energy when that lowers the energy.
     """
     rule_start, rule_axis, rule_first, allowed = rules
+    offsets, axes, strides, orders = addresses
+    member_tables, member_start, stride_of = members
     count, width = records.shape
     changes = 0
     order = np.arange(width)
@@ -106,7 +115,7 @@ def improve(
             old = records[r, i]
             leave = 0.0
             for m in range(member_start[i], member_start[i + 1]):
-                t = members[m]
+                t = member_tables[m]
                 base = offsets[t]
                 own = stride_of[m]
                 for k in range(orders[t]):
