@@ -5,12 +5,12 @@ P[X = k] = (1 - a) / (1 + a) a^|k| with a = exp(-1/scale), k whole.  Only formul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.signal import lfilter
+
+from hushtable.deciders.noise_loops import geometric_both_ways
 
 FloatArray = NDArray[np.float64]
 
@@ -60,12 +60,8 @@ def mass(points: ArrayLike, scale: float | Fraction) -> FloatArray:
 def smooth(weights: FloatArray, scale: float | Fraction) -> FloatArray:
     """The distribution of Y + X, with Y distributed as ``weights``; both ends padded by the support of X.
 
-    Two one-sided geometric recursions, so that small entries keep their relative accuracy.
+    Small entries keep their relative accuracy.
     """
     s = float(scale)
     reach = (len(support(s)) - 1) // 2
-    padded = np.pad(weights, reach)
-    filter_: tuple[Sequence[float], Sequence[float]] = ([1.0], [1.0, -float(np.exp(-1.0 / s))])
-    forward = np.asarray(lfilter(*filter_, padded), np.float64)
-    backward = np.asarray(lfilter(*filter_, padded[::-1]), np.float64)[::-1]
-    return np.tanh(0.5 / s) * (forward + backward - padded)
+    return np.tanh(0.5 / s) * geometric_both_ways(np.pad(weights, reach), float(np.exp(-1.0 / s)))

@@ -19,12 +19,12 @@ from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import NoisyDecider
 from hushtable.deciders.interval import Interval
 from hushtable.deciders.laplace import FloatArray
+from hushtable.deciders.noise_loops import first_reached, satisfied_by_level
 from hushtable.deciders.sum import levels, truncations
 from hushtable.deciders.tally import Tally
 
 THETA = Fraction(19, 20)  # share of the rows that the private bound should cover
 STEPS = 512  # steps of the threshold noise per scale, at least; then its grid is as good as continuous
-NEVER = 750.0  # scales beyond which the probability of noise is zero in double precision
 
 
 @dataclass(frozen=True)
@@ -87,29 +87,13 @@ class SumSparse(NoisyDecider):
         start = int(thresholds[0])
         weights = laplace.smooth(np.bincount(thresholds - start, weights).astype(np.float64), scale)
         reach = (len(laplace.support(scale)) - 1) // 2
-        points = start - reach + np.arange(len(weights))
-        probabilities = np.zeros(levels(self.bound))
-        for j, count in enumerate(tally.cumulative_rows()):
-            gap = points - int(count)
-            probabilities[j] = np.dot(weights, np.exp(laplace.log_at_least(gap, scale)))
-            weights = weights * np.exp(laplace.log_at_most(gap - 1, scale))
-        probabilities[-1] += weights.sum()
-        return probabilities
+        return first_reached(weights, start - reach, tally.cumulative_rows(), float(scale))
 
     def _satisfied_by_level(self, tally: Tally) -> FloatArray:
         """P[satisfied | J = j] for j = 1..L, summed over the threshold noise R."""
-        size = levels(self.bound)
-        scale = self.noise[2 + size]
+        scale = self.noise[2 + levels(self.bound)]
         steps = laplace.support(scale)
+        sums = tally.cumulative_sums()
+        above, inside = self.interval.last + 1 - sums, self.interval.first - sums
         weights = laplace.mass(steps, scale)
-        below_r, below_l = np.zeros(len(steps)), np.zeros(len(steps))
-        found = np.zeros(size)
-        for j, (q, noise) in enumerate(zip(tally.cumulative_sums(), self.noise[3 + size :], strict=False)):
-            farthest = math.ldexp(float(steps[0]), j + 1 - self.bits) + self.interval.first - 1 - int(q)
-            if farthest > NEVER * float(noise):  # then it is so for all smaller levels too
-                continue
-            lift = np.ceil(np.ldexp(steps.astype(np.float64), j + 1 - self.bits))
-            below_r += laplace.log_at_most(lift + (self.interval.last - int(q)), noise)
-            below_l += laplace.log_at_most(lift + (self.interval.first - 1 - int(q)), noise)
-            found[j] = np.dot(weights, np.exp(below_r) * -np.expm1(below_l))
-        return found
+        return satisfied_by_level(weights, int(steps[0]), self.bits, float(scale), above, inside)
