@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, Required, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -184,70 +184,39 @@ def _median(
     return _on_margin(name, epsilon, QuantileMargin(within, quantile))
 
 
-def probability_satisfied(
-    decider: str,
-    *,
-    synthetic: Number,
-    tau: Number | str,
-    epsilon: Number | str,
-    true: int | None = None,
-    values: ArrayLike | None = None,
-    bound: int | None = None,
-    domain: Sequence[int] | ArrayLike | None = None,
-    quantile: Number | str = Fraction(1, 2),
-    beta: float = BETA,
-) -> float:
+class Supposition(TypedDict, total=False):
+    """What a caller supposes, by name: see ``probability_satisfied``."""
+
+    synthetic: Required[Number]
+    tau: Required[Number | str]
+    epsilon: Required[Number | str]
+    true: int | None
+    values: ArrayLike | None
+    bound: int | None
+    domain: Sequence[int] | ArrayLike | None
+    quantile: Number | str
+    beta: float
+
+
+def probability_satisfied(decider: str, **supposed: Unpack[Supposition]) -> float:
     """Probability of "satisfied" on data that the caller supposes, over the decider's discrete noise.
 
-    COUNT needs ``true``, the supposed count.  SUM needs ``values`` and ``bound``, MEDIAN and AVG ``values`` and
-    ``domain``: the possible values in increasing order, or just (lowest, highest).  Values are whole numbers of
-    grid steps and are clamped to the bounds; tau is absolute, or a percentage of ``synthetic``.
+    Always ``synthetic``, ``tau`` and ``epsilon``.  COUNT needs ``true``, the supposed count.  SUM needs ``values`` and
+    ``bound``, MEDIAN and AVG ``values`` and ``domain``: the possible values in increasing order, or just
+    (lowest, highest).  Values are whole numbers of grid steps and are clamped to the bounds; tau is absolute, or a
+    percentage of ``synthetic``.
     """
-    made, supposed = _suppose(
-        decider,
-        synthetic=synthetic,
-        tau=tau,
-        epsilon=epsilon,
-        true=true,
-        values=values,
-        bound=bound,
-        domain=domain,
-        quantile=quantile,
-        beta=beta,
-    )
-    return made.probability(supposed)
+    made, found = _suppose(decider, **supposed)
+    return made.probability(found)
 
 
-def error_probability(
-    decider: str,
-    *,
-    synthetic: Number,
-    tau: Number | str,
-    epsilon: Number | str,
-    true: int | None = None,
-    values: ArrayLike | None = None,
-    bound: int | None = None,
-    domain: Sequence[int] | ArrayLike | None = None,
-    quantile: Number | str = Fraction(1, 2),
-    beta: float = BETA,
-) -> float:
+def error_probability(decider: str, **supposed: Unpack[Supposition]) -> float:
     """Probability of the wrong verdict on supposed data: dp-pqd props. 4.2 and C.1 with discrete noise.
 
     Arguments as for ``probability_satisfied``.
     """
-    made, supposed = _suppose(
-        decider,
-        synthetic=synthetic,
-        tau=tau,
-        epsilon=epsilon,
-        true=true,
-        values=values,
-        bound=bound,
-        domain=domain,
-        quantile=quantile,
-        beta=beta,
-    )
-    return made.error(supposed)
+    made, found = _suppose(decider, **supposed)
+    return made.error(found)
 
 
 def _suppose(
@@ -256,12 +225,12 @@ def _suppose(
     synthetic: Number,
     tau: Number | str,
     epsilon: Number | str,
-    true: int | None,
-    values: ArrayLike | None,
-    bound: int | None,
-    domain: Sequence[int] | ArrayLike | None,
-    quantile: Number | str,
-    beta: float,
+    true: int | None = None,
+    values: ArrayLike | None = None,
+    bound: int | None = None,
+    domain: Sequence[int] | ArrayLike | None = None,
+    quantile: Number | str = Fraction(1, 2),
+    beta: float = BETA,
 ) -> tuple[Decider, Tally]:
     kind = entry(name).aggregate
     within = interval(synthetic, tau, whole=kind != "avg")

@@ -13,6 +13,7 @@ in this package.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +26,7 @@ from hushtable.privacy.mechanism import Price
 
 
 @dataclass(frozen=True)
-class Decider:
+class Decider(ABC):
     """Common part; ``epsilon`` is the pure price per row."""
 
     name: str
@@ -50,13 +51,13 @@ class Decider:
         price = self.price(rows)
         return (rows * self.epsilon).as_integer_ratio(), price.rho.as_integer_ratio()
 
+    @abstractmethod
     def truth(self, tally: Tally) -> bool:
         """Whether the true answer is within tau: what a verdict without noise would say."""
-        raise NotImplementedError
 
+    @abstractmethod
     def probability(self, tally: Tally) -> float:
         """Probability of the verdict "satisfied" on data with this tally."""
-        raise NotImplementedError
 
     def error(self, tally: Tally) -> float:
         """Probability of the wrong verdict on data with this tally, dp-pqd def. 3.2."""
@@ -69,13 +70,13 @@ class NoisyDecider(Decider):
     """Adds independent discrete Laplace noise, then compares."""
 
     @property
+    @abstractmethod
     def noise(self) -> tuple[Fraction, ...]:
         """Scales of the draws, in the order that ``decide`` takes them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
         """The verdict, in integer arithmetic."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,9 @@ class CoinDecider(Decider):
     def rho(self) -> Fraction:
         return rho_of_exponential(self.epsilon)
 
+    @abstractmethod
     def logit(self, tally: Tally) -> Fraction:
         """log P[satisfied] / P[unmet], a rational number."""
-        raise NotImplementedError
 
     def probability(self, tally: Tally) -> float:
         return sigmoid(float(self.logit(tally)))
@@ -103,18 +104,18 @@ class CandidateDecider(Decider):
         return rho_of_exponential(self.epsilon)
 
     @property
+    @abstractmethod
     def rate(self) -> Fraction:
         """What one unit of penalty costs in log probability."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def accepted(self) -> slice:
         """Candidates that mean "satisfied"."""
-        raise NotImplementedError
 
+    @abstractmethod
     def penalties(self, tally: Tally) -> IntArray:
         """One nonnegative integer per candidate."""
-        raise NotImplementedError
 
     def probability(self, tally: Tally) -> float:
         logs = -float(self.rate) * self.penalties(tally)
