@@ -12,8 +12,7 @@ from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import chi2
+from scipy.special import chdtri, ndtri
 
 from hushtable.marginals import AttributeSet, Layout, assemble
 from hushtable.planning.problem import prices
@@ -84,4 +83,4 @@ def _noise_of(layout: Layout, precisions: Floats, chosen: int) -> float | None:
         return None
     cells = float(layout.lengths[chosen])
     largest = max(float(layout.lengths[k]) / cells / float(precisions[k]) for k in below)
-    return sqrt(cells * largest * float(chi2.isf(BETA / 2.0, cells)))
+    return sqrt(cells * largest * float(chdtri(cells, BETA / 2.0)))
