@@ -309,3 +309,12 @@ def test_noise_that_would_not_fit_is_refused_before_anything_is_read() -> None:
     with pytest.raises(QueryError) as caught:
         build("sum-margin", within=Interval(Fraction(3), Fraction(2)), epsilon="1e-6", domain=range(10**12))
     assert caught.value.code == "query.noise-too-large"
+
+
+@pytest.mark.parametrize("name", ["sum-svt", "median-histogram"])
+def test_an_error_that_is_too_long_a_sum_is_refused_and_not_tried(name: str) -> None:
+    supposed = Supposed.of([3, 4, 5, 8], range(13))
+    with pytest.raises(QueryError) as caught:
+        error_bound(name, supposed, tau=2, epsilon="1e-6")
+    assert caught.value.code == "query.noise-too-large"
+    assert 0 <= error_bound(name, supposed, tau=2, epsilon="0.001") <= 1

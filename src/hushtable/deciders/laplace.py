@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.deciders.noise_loops import geometric_both_ways
+from hushtable.errors import QueryError
 
 FloatArray = NDArray[np.float64]
 
 TAIL = 45.0  # scales after which the rest of the mass, below 3e-20, is left out of a sum
+LARGEST_SUMMED = 2**15  # scale of noise up to which probabilities are summed over every value of it
 
 
 def log_at_least(threshold: ArrayLike, scale: float | Fraction) -> FloatArray:
@@ -46,7 +48,13 @@ def difference(log_larger: float, log_smaller: float) -> float:
 
 
 def support(scale: float | Fraction) -> NDArray[np.int64]:
-    """Whole numbers that hold all but 1e-19 of the mass."""
+    """Whole numbers that hold all but 1e-19 of the mass; refused when there are millions of them."""
+    if scale > LARGEST_SUMMED:
+        raise QueryError(
+            "query.noise-too-large",
+            "At so small an epsilon, the error of this decider is too long a sum.",
+            'Spend a larger epsilon, or leave the choice to "auto".',
+        )
     reach = int(np.ceil(TAIL * float(scale))) + 1
     return np.arange(-reach, reach + 1, dtype=np.int64)
 

@@ -98,7 +98,10 @@ class PlannedQuestion:
 
         def enough(log_epsilon: float) -> bool:
             epsilon = exact(math.exp(log_epsilon))
-            found = error_bound(self.question.decider, self.supposed, tau=self._steps, epsilon=epsilon)
+            try:
+                found = error_bound(self.question.decider, self.supposed, tau=self._steps, epsilon=epsilon)
+            except QueryError:  # noise too large to compute with
+                return False
             return found <= accepted
 
         low, high = math.log(1e-6), math.log(1e3)
