@@ -1,6 +1,6 @@
 """Errors and times of every decider on sixty questions shaped like dp-pqd, Tables 5 and 6.
 
-    python bench/check.py [--out docs/benchmarks-check.md] [--charts bench/out] [--parts errors times]
+    python bench/check.py [--out docs/benchmarks-check.md] [--parts errors times]
 
 The confidential tables are drawn (``check_tables``), the synthetic files are our own microdata at three budgets, made
 once and kept in the system's temporary directory.  Errors are exact probabilities of the wrong verdict, computed from
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import resource
 import statistics
@@ -22,10 +23,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-import altair as alt
 import numpy as np
 import polars as pl
 
+import check_page
 import check_tables
 import hushtable as ht
 from hushtable.deciders import (
@@ -41,6 +42,7 @@ from hushtable.deciders import (
     resolve,
 )
 from hushtable.deciders.interval import Interval, interval
+from hushtable.deciders.margin import QuantileMargin
 from hushtable.deciders.question import AGGREGATES
 from hushtable.errors import QueryError
 from hushtable.kernel.decide import exact_tally, verdict
@@ -51,22 +53,6 @@ EPSILONS = (Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(1, 2), Fra
 MADE_WITH = ("0.1", "1", "10")
 NAMES = {kind: [n for n in CATALOG if CATALOG[n].aggregate == kind] for kind in ("count", "sum", "median")}
 TIGHT = range(500_001)  # incomes as they are in the table; a curator who knows that would declare it
-SLOW = (
-    "sum-svt"  # its exact error takes a twentieth of a second, so it is computed for the printed cells alone
-)
-PAIRS = (
-    ("count-optimal", "count-lm"),
-    ("count-optimal", "count-em"),
-    ("sum-margin", "sum-lm"),
-    ("sum-r2t-shared", "sum-r2t"),
-    ("sum-r2t-centred", "sum-r2t"),
-    ("sum-margin", "sum-r2t"),
-    ("sum-margin", "sum-svt"),
-    ("median-em-tight", "median-em"),
-    ("median-histogram-tight", "median-histogram"),
-    ("median-margin", "median-em"),
-    ("median-margin", "median-histogram"),
-)
 
 
 @dataclass(frozen=True)
@@ -126,6 +112,11 @@ class Truth:
         np.add.at(counts, places, self.counts)
         return Tally(counts, sums)
 
+    def with_rows(self, value: int, rows: int) -> Truth:
+        """The same with rows added at one value."""
+        values, places = np.unique(np.append(self.values, value), return_inverse=True)
+        return Truth(values, np.bincount(places, np.append(self.counts, rows)).astype(np.int64))
+
     def answer(self, kind: str) -> int:
         """The true answer, in grid steps; the lower median."""
         if kind == "count":
@@ -136,12 +127,31 @@ class Truth:
 
 
 def two_sided(
-    name: str, truth: Truth, kind: str, tau: Fraction, epsilon: Fraction, domain: range | None
+    name: str, truth: Truth, tau: Fraction, epsilon: Fraction, domain: range | None, kind: str
 ) -> float:
     """The larger error when the synthetic answer is right and when it is 2 tau off, on the true rows."""
-    centres = (truth.answer(kind) + shift for shift in (0, 2 * tau, -2 * tau))
+    far = math.ceil(2 * tau)
+    centres = (truth.answer(kind) + shift for shift in (0, far, -far))
     made = [build(name, within=Interval(Fraction(c), tau), epsilon=epsilon, domain=domain) for c in centres]
     return max(one.error(truth.tally(one.edges)) for one in made)
+
+
+def next_door(name: str, truth: Truth, tau: Fraction, epsilon: Fraction, domain: range) -> float | None:
+    """The larger error on the true rows and on the nearest ones where the other verdict is as clearly right.
+
+    The synthetic answer is the true median; rows are added at the end of the domain that takes fewer of them.  None
+    when that end is within tau of the median.
+    """
+    within = Interval(Fraction(truth.answer("median")), tau)
+    margin = QuantileMargin(within, Fraction(1, 2))
+    exact = truth.tally(margin.edges)
+    reach = margin.of(exact)
+    added = domain[0] if exact.rows - 2 * exact.rows_up_to(0) == reach else domain[-1]
+    if within.contains(added):
+        return None
+    moved = truth.with_rows(added, 2 * reach - 1)
+    made = build(name, within=within, epsilon=epsilon, domain=domain)
+    return max(made.error(rows.tally(made.edges)) for rows in (truth, moved))
 
 
 def intervals(supposed: Supposed, kind: str) -> dict[str, Interval]:
@@ -172,13 +182,9 @@ def errors(case: Case) -> Iterator[dict[str, object]]:
             domains = {"declared": declared, **({"tight": TIGHT} if query.column == "inctot" else {})}
             spans = intervals(table.suppose(query), kind)
             for tau, (name, epsilon) in itertools.product(spans, itertools.product(NAMES[kind], EPSILONS)):
-                if name == SLOW and tau != "3.2%" and epsilon != Fraction(1, 4):
-                    continue
                 for bound, domain in domains.items():
                     made = build(name, within=spans[tau], epsilon=epsilon, domain=domain)
-                    shown = tau == "3.2%" and epsilon == Fraction(1, 4)
-                    span = spans[tau].tau
-                    worst = two_sided(name, truth, kind, span, epsilon, domain) if shown else None
+                    asked_of = (name, truth, spans[tau].tau, epsilon, domain)
                     yield {
                         "table": case.name,
                         "question": number,
@@ -189,69 +195,9 @@ def errors(case: Case) -> Iterator[dict[str, object]]:
                         "epsilon": float(epsilon),
                         "decider": name,
                         "error": made.error(truth.tally(made.edges)),
-                        "two_sided": worst,
+                        "two_sided": two_sided(*asked_of, kind),
+                        "next_door": next_door(*asked_of) if kind == "median" else None,
                     }
-
-
-def error_tables(every: pl.DataFrame) -> Iterator[str]:
-    """Mean errors over tau and over epsilon, and variants against published deciders."""
-    found = every.filter(pl.col("bound") == "declared")
-    yield "## Mean error over tau, at epsilon 1/4"
-    at = found.filter(pl.col("epsilon") == 0.25).group_by("decider", "tau").agg(pl.col("error").mean())
-    yield grid(at.pivot("tau", index="decider", values="error"), TAUS)
-    yield "## Mean error over epsilon, at tau 3.2%"
-    some = found.filter(pl.col("tau") == "3.2%").with_columns(pl.col("epsilon").cast(pl.String))
-    at = some.group_by("decider", "epsilon").agg(pl.col("error").mean())
-    yield grid(at.pivot("epsilon", index="decider", values="error"), [str(float(e)) for e in EPSILONS])
-    yield "## Our variants against the published deciders"
-    yield BIAS
-    yield pairs(found)
-    yield "## The same for sums of income alone, declared up to 2,000,000 and up to 500,000"
-    income = every.filter(pl.col("kind") == "sum", pl.col("table") == "census")
-    yield pairs(income.filter(pl.col("bound") == "declared"))
-    yield pairs(income.filter(pl.col("bound") == "tight"))
-    yield "## And for sums of fares alone"
-    yield pairs(found.filter(pl.col("kind") == "sum", pl.col("table") == "taxi"))
-
-
-def pairs(found: pl.DataFrame) -> str:
-    """Each variant beside the published decider: mean errors, their ratio, and the question where it is worst."""
-    keys = ["table", "question", "made_with", "tau", "epsilon"]
-    lines = [
-        "| variant | published | two-sided | mean errors at 1/4, 3.2% | over all cells | worse by at most | where |"
-    ]
-    lines.append("|---|---|---|---|---|---|---|")
-    for ours, theirs in PAIRS:
-        both = found.filter(pl.col("decider") == ours).join(
-            found.filter(pl.col("decider") == theirs), on=keys, suffix="_published"
-        )
-        if both.is_empty():
-            continue
-        spot = both.filter(pl.col("epsilon") == 0.25, pl.col("tau") == "3.2%")
-        gap = (
-            both.with_columns((pl.col("error") - pl.col("error_published")).alias("gap")).sort("gap").tail(1)
-        )
-        worst = gap.to_dicts()[0]
-        place = f"{worst['table']} {worst['question']}, tau {worst['tau']}, epsilon {worst['epsilon']:g}"
-        means = f"{ratio(spot, 'two_sided')} | {ratio(spot)} | {ratio(both)}"
-        lines.append(f"| {ours} | {theirs} | {means} | {max(0.0, worst['gap']):.4f} | {place} |")
-    return "\n".join(lines)
-
-
-def ratio(both: pl.DataFrame, column: str = "error") -> str:
-    ours, published = both[column].mean(), both[f"{column}_published"].mean()
-    return f"{ours:.4f} / {published:.4f} = {ours / published:.3f}"
-
-
-def grid(table: pl.DataFrame, columns: object) -> str:
-    """A Markdown table, in the order of the catalog."""
-    rows = {row["decider"]: row for row in table.to_dicts()}
-    lines = ["| decider | " + " | ".join(columns) + " |", "|---" * (len(list(columns)) + 1) + "|"]
-    for name in CATALOG:
-        if name in rows:
-            cells = " | ".join("" if rows[name][c] is None else f"{rows[name][c]:.4f}" for c in columns)
-            lines.append(f"| {name} | {cells} |")
-    return "\n".join(lines)
 
 
 def times() -> Iterator[str]:
@@ -315,58 +261,17 @@ def times() -> Iterator[str]:
     yield f"Peak memory of the process, with the synthetic file: {peak:,.0f} MB."
 
 
-def chart(found: pl.DataFrame, folder: Path) -> None:
-    """Mean error over epsilon and over tau, one panel per aggregate."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for axis, fixed, value in (("epsilon", "tau", "3.2%"), ("tau", "epsilon", 0.25)):
-        mean = (
-            found.filter(pl.col(fixed) == value).group_by("decider", "kind", axis).agg(pl.col("error").mean())
-        )
-        scale = alt.X("epsilon:Q", scale=alt.Scale(type="log", base=2))
-        drawn = (
-            alt.Chart(alt.Data(values=mean.to_dicts()), width=230, height=200)
-            .mark_line(point=True)
-            .encode(
-                x=scale if axis == "epsilon" else alt.X("tau:O", sort=list(TAUS)),
-                y=alt.Y("error:Q", title="chance of a wrong verdict"),
-                color="decider:N",
-                column="kind:N",
-            )
-        )
-        drawn.save(str(folder / f"check-by-{axis}.svg"))
-
-
-HEAD = """\
-# Checking numbers: errors and times of the deciders
-
-Written by `make bench-check`. Sixty questions shaped like dp-pqd, Tables 5 and 6, on drawn tables of 1,340,703 people
-and 2,177,719 taxi trips; the synthetic files are our own microdata from all two-way tables at epsilon 0.1, 1 and 10.
-An error is the exact probability of the wrong verdict, averaged over questions and synthetic files. Income is
-declared up to 2,000,000, as in the paper's examples; no income is above 500,000. Many sums are of few people, and then
-no decider can tell a difference of 3.2% at this epsilon: their errors stay near one half, whatever the noise.
-"""
-
-
-BIAS = """\
-*Two-sided* is the criterion of an effective decider (dp-pqd, def. 3.4), at epsilon 1/4 and tau 3.2%: the larger error
-when the synthetic answer is right and when it is 2 tau off, on the true rows. The other columns are errors at the
-distances that the synthetic files happen to have. They favour a decider that says no when it knows nothing, because
-with a small tau no is mostly right; such a decider is then wrong whenever the answer is yes. The last columns show the
-single question where the variant loses most.
-"""
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks-check.md"))
-    parser.add_argument("--charts", type=Path, default=Path("bench/out"))
     parser.add_argument("--parts", nargs="+", choices=("errors", "times"), default=("errors", "times"))
     options = parser.parse_args()
-    sections = [HEAD]
+    sections = [check_page.HEAD]
     if "errors" in options.parts:
-        found = pl.DataFrame([row for case in CASES for row in errors(case)])
-        sections += error_tables(found)
-        chart(found.filter(pl.col("bound") == "declared"), options.charts)
+        found = pl.DataFrame([row for case in CASES for row in errors(case)], infer_schema_length=None)
+        charts = [options.out.with_name(f"{options.out.stem}-{axis}.svg") for axis in ("tau", "epsilon")]
+        check_page.draw_charts(found.filter(pl.col("bound") == "declared"), charts)
+        sections += check_page.error_tables(found, [file.name for file in charts])
     if "times" in options.parts:
         sections += ["## Time of a decision", *times()]
     page = "\n\n".join(section.strip() for section in sections) + "\n"
