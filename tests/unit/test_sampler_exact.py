@@ -257,12 +257,41 @@ def test_bernoulli_ties_are_decided_by_later_bits() -> None:
     ]
 
 
+def word_of(place: int, bound: int) -> int:
+    """A word that is taken as a given uniform integer below a bound."""
+    first = -(-(place << 64) // bound)
+    return next(w for w in range(first, first + 9) if w * bound % 2**64 >= 2**64 % bound)
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 3, 700, 5_000])
+def test_every_candidate_is_proposed_with_the_weight_of_its_level(candidates: int) -> None:
+    """Levels never promise less than the exponential, waste at most a factor of two, and cover all places."""
+    gaps = np.random.default_rng(candidates).integers(0, 60, candidates)
+    gaps[0] = 0
+    rate, deepest = 0.37, 62 - candidates.bit_length()
+    levels, counts = np.empty(candidates, np.uint8), np.empty(deepest + 1, np.int64)
+    sampler_loops.selection_levels(gaps, rate, deepest, levels, counts)
+    assert (counts == np.bincount(levels, minlength=deepest + 1)).all()
+    with mpmath.workprec(100):
+        for gap, level in zip(gaps.tolist()[:700], levels.tolist(), strict=False):
+            chance = mpmath.exp(-gap * mpmath.mpf(rate)) * mpmath.mpf(2) ** level
+            assert mpmath.mpf("0.4999999") < chance <= 1
+    place = 0
+    for index in np.argsort(levels, kind="stable").tolist():
+        width = 1 << (deepest - int(levels[index]))
+        for spot in (place, place + width // 2, place + width - 1):
+            assert sampler_loops.candidate_at(spot, levels, counts, deepest) == index
+        place += width
+    assert place == sum(int(n) << (deepest - k) for k, n in enumerate(counts)) < 2**62
+
+
 def test_selection_ties_are_decided_by_later_bits() -> None:
-    """Two candidates a gap of 1 apart: the worse one is kept if u < exp(-1)."""
+    """Two candidates a gap of 1 apart: the worse one is proposed with half the weight, and kept if u < 2 exp(-1)."""
     with mpmath.workprec(300):
-        digits = int(mpmath.floor(mpmath.exp(-1) * mpmath.mpf(2) ** 117))
+        digits = int(mpmath.floor(2 * mpmath.exp(-1) * mpmath.mpf(2) ** 117))
     head, rest = (digits >> 64) << 11, digits & (2**64 - 1)
-    worse, better = 0, 2**63
+    weights = [2**60, 2**59]
+    better, worse = (word_of(place, sum(weights)) for place in (5, 2**60 + 5))
     assert sampler.exponential_mechanism([0, 1], 1, bits=FixedBits([worse, head, rest - 1])) == 0
     assert sampler.exponential_mechanism([0, 1], 1, bits=FixedBits([worse, head, rest + 1, better, 0])) == 1
 

@@ -92,8 +92,8 @@ class Confidential:
     def _tables(self, layout: Layout) -> Ints:
         """Exact counts of the given sets, flat; those that are not kept are counted from the source."""
         missing = tuple(s for s in layout.sets if s not in self._kept.index)
-        again = Layout(layout.sizes, missing)
-        counted = tabulate(self._source.batches(), again) if missing else np.empty(0, np.int64)
+        again = Layout(layout.sizes, missing) if missing else self._kept
+        counted = tabulate(self._source.batches(), again) if missing else self._counts
         flat = np.empty(layout.cells, np.int64)
         for k, attributes in enumerate(layout.sets):
             where = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))

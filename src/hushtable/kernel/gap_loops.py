@@ -1,7 +1,8 @@
 """The plain loops over exact counts and gaps: compiled, over index arrays, one range of jobs per call.
 
 A gap is a true count less its estimate, in units of the public grid.  Gaps saturate at a public bound: saturation never
-moves two neighbouring tables further apart, so it costs no privacy.  Nothing here adds noise.
+moves two neighbouring tables further apart, so it costs no privacy.  Gaps are whole numbers, kept in doubles (exact,
+being below 2^53) or in 32 bits.  Nothing here adds noise.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.marginals.kernels import add_repeated
+
 Ints = NDArray[np.int64]
 
 LARGEST_NORM = 2**45
@@ -19,29 +22,28 @@ LARGEST_NORM = 2**45
 
 LARGEST_GAP = 2**44
 
-ROUNDS = 1.5 * 2.0**52
-BLOCK = 4096
-"""Cells whose saturated sizes can be added without overflow."""
+BLOCK = 512
+"""Cells whose saturated sizes add up to at most 2^53: every partial sum is a whole number that a double holds."""
 
 
-@njit(cache=True, nogil=True)
-def subtract_rounded(delta: Any, limit: int, gaps: Any) -> int:
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def subtract_rounded(delta: Any, limit: float, gaps: Any) -> int:
     """gaps -= round(delta), saturated at the limit; gives the saturated L1 norm.
 
-    Adding and subtracting 1.5 2^52 rounds a float below 2^51 to the nearest whole number, ties to even.
+    All numbers after the rounding are whole and at most 3 * 2^44, so doubles hold them and their sums exactly, in any
+    order of adding.
     """
     reach = 2.0 * limit
     norm = np.int64(0)
     for first in range(0, delta.size, BLOCK):
         last = min(first + BLOCK, delta.size)
-        part = np.int64(0)
+        part = 0.0
         for cell in range(first, last):
-            move = min(max(delta[cell], -reach), reach)
-            gap = np.int64(gaps[cell]) - np.int64((move + ROUNDS) - ROUNDS)
+            gap = float(gaps[cell]) - np.rint(min(max(delta[cell], -reach), reach))
             gap = min(max(gap, -limit), limit)
             gaps[cell] = gap
             part += abs(gap)
-        norm = min(norm + part, LARGEST_NORM)
+        norm = min(norm + np.int64(part), LARGEST_NORM)
     return int(norm)
 
 
@@ -59,91 +61,69 @@ def subtract_changes(
     change_offsets: Ints,
     changes: Any,
     grid: float,
-    limit: int,
+    limit: float,
     gaps: Any,
     norms: Ints,
 ) -> None:
-    """For each chosen set: gaps -= round(grid * change), and its L1 norm, in one pass.
+    """For each chosen set: gaps -= round(grid * change), and its L1 norm.
 
     The change of a set is the sum over the residuals below it with ``slots[residual] >= 0`` of their centred change,
     repeated along the axes they lack and divided by those axes' lengths.
     """
-    width = shapes.shape[1]
-    position = np.zeros(width + 1, np.int64)
-    stride = np.zeros(width + 1, np.int64)
+    groups = np.empty((shapes.shape[1] + 1, 3), np.int64)
     longest = 0
     for c in range(first, last):
         longest = max(longest, offsets[chosen[c] + 1] - offsets[chosen[c]])
-    delta = np.empty(longest)
+    space = np.empty(longest)
     for c in range(first, last):
         s = chosen[c]
-        begin, cells = offsets[s], offsets[s + 1] - offsets[s]
-        inner = shapes[s, width - 1] if width > 0 and shapes[s, width - 1] > 0 else 1
-        delta[:cells] = 0.0
+        delta = space[: offsets[s + 1] - offsets[s]]
+        delta[:] = 0.0
         for member in range(starts[s], starts[s + 1]):
             residual = members[member]
-            if residual < 0 or slots[residual] < 0:
-                continue
-            mask = masks[member]
-            step = np.int64(1)
-            missing = 1.0
-            for axis in range(width - 1, -1, -1):
-                n = shapes[s, axis]
-                position[axis] = 0
-                stride[axis] = 0
-                if n > 0:
-                    if mask >> axis & 1:
-                        stride[axis] = step
-                        step *= n
-                    else:
-                        missing *= n
-            factor = grid / missing
-            along = width > 0 and stride[width - 1] == 1
-            at = change_offsets[slots[residual]]
-            cell = 0
-            while cell < cells:
-                if along:
-                    for i in range(inner):
-                        delta[cell + i] += changes[at + i] * factor
-                else:
-                    value = changes[at] * factor
-                    for i in range(inner):
-                        delta[cell + i] += value
-                cell += inner
-                for axis in range(width - 2, -1, -1):
-                    n = shapes[s, axis]
-                    if n == 0:
-                        break
-                    position[axis] += 1
-                    at += stride[axis]
-                    if position[axis] < n:
-                        break
-                    at -= stride[axis] * n
-                    position[axis] = 0
-        norms[s] = subtract_rounded(delta[:cells], limit, gaps[begin : begin + cells])
+            if residual >= 0 and slots[residual] >= 0:
+                at = change_offsets[slots[residual]]
+                add_repeated(delta, shapes[s], masks[member], grid, changes[at:], groups)
+        norms[s] = subtract_rounded(delta, limit, gaps[offsets[s] : offsets[s + 1]])
 
 
 @njit(cache=True, nogil=True)
-def fill_gaps(first: int, last: int, offsets: Ints, grid: int, limit: int, gaps: Any, norms: Ints) -> None:
-    """In place: counts become gaps to the estimate zero, with their L1 norms."""
+def supersets_of(numbers: Ints, starts: Ints, owners: Ints, marks: Any, found: Ints) -> int:
+    """The distinct owners of some numbers, written to ``found``; ``marks`` is all False before and after."""
+    count = 0
+    for k in numbers:
+        for j in range(starts[k], starts[k + 1]):
+            owner = owners[j]
+            if not marks[owner]:
+                marks[owner] = True
+                found[count] = owner
+                count += 1
+    for j in range(count):
+        marks[found[j]] = False
+    return count
+
+
+@njit(cache=True, nogil=True)
+def fill_gaps(
+    first: int, last: int, offsets: Ints, grid: int, limit: float, counts: Any, gaps: Any, norms: Ints
+) -> None:
+    """Counts become gaps to the estimate zero, with their L1 norms; both arrays may be the same memory."""
+    most = np.int64(limit) // grid
     for s in range(first, last):
         norm = np.int64(0)
         for cell in range(offsets[s], offsets[s + 1]):
-            count = np.int64(gaps[cell])
-            gap = limit if count > limit // grid else count * grid
+            count = np.int64(counts[cell])
+            gap = limit if count > most else float(count * grid)
             gaps[cell] = gap
-            norm = min(norm + gap, LARGEST_NORM)
+            norm = min(norm + np.int64(gap), LARGEST_NORM)
         norms[s] = norm
 
 
 @njit(cache=True, nogil=True)
-def selection_scores(
-    candidates: Ints, weights: Ints, cells: Ints, penalty: float, most: float, norms: Ints, scores: Ints
-) -> None:
-    """scores = weight (norm - round(penalty cells)) of every candidate."""
+def selection_scores(candidates: Ints, weights: Ints, penalties: Ints, norms: Ints, scores: Ints) -> None:
+    """scores = weight (norm - penalty) of every candidate."""
     for c in range(candidates.size):
-        s = candidates[c]
-        scores[c] = weights[s] * (norms[s] - np.int64(np.rint(min(penalty * cells[s], most))))
+        scores[c] = weights[c] * (norms[candidates[c]] - penalties[c])
 
 
 @njit(cache=True, nogil=True)

@@ -6,13 +6,20 @@ Gaps and scores stay in this module; one number leaves it, drawn with the privac
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.kernel.gap_loops import LARGEST_GAP, fill_gaps, selection_scores, subtract_changes
+from hushtable.kernel.gap_loops import (
+    LARGEST_GAP,
+    fill_gaps,
+    selection_scores,
+    subtract_changes,
+    supersets_of,
+)
 from hushtable.marginals import Incidence, Layout
 from hushtable.marginals.threads import in_ranges
 from hushtable.planning.requests import GRID, LARGEST_PENALTY, Select
@@ -24,29 +31,31 @@ Ints = NDArray[np.int64]
 class Gaps:
     """True counts less estimates for every marginal of a closure, with their L1 norms, updated in place.
 
-    ``cells`` holds the exact counts and is taken over; 32-bit cells saturate at 2^31 steps of the grid.
+    ``cells`` holds the exact counts and is taken over: 64-bit cells become doubles that hold whole numbers, those of 32
+    bits saturate at 2^31 steps of the grid.
     """
 
     def __init__(self, layout: Layout, cells: NDArray[Any]) -> None:
         self._layout = layout
-        self._cells = cells
-        self._limit = int(min(np.iinfo(cells.dtype).max, LARGEST_GAP))
+        self._cells = cells.view(np.float64) if cells.dtype == np.int64 else cells
+        self._limit = float(min(np.iinfo(cells.dtype).max, LARGEST_GAP))
         self._norms = np.empty(len(layout.sets), np.int64)
-        in_ranges(fill_gaps, layout.lengths, layout.offsets, GRID, self._limit, cells, self._norms)
+        in_ranges(
+            fill_gaps, layout.lengths, layout.offsets, GRID, self._limit, cells, self._cells, self._norms
+        )
         self._below = Incidence.between(layout.sets, layout)
         self._above = _supersets(self._below, len(layout.sets))
         self._slots = np.full(len(layout.sets), -1, np.int64)
-        self._weights = np.empty(0, np.int64)
-        self._candidates = self._weights
-        self._largest = 0
+        self._marks = np.zeros(len(layout.sets), np.bool_)
+        self._found = np.empty(len(layout.sets), np.int64)
+        self._rating: _Rating | None = None
 
     def update(self, changes: tuple[tuple[int, NDArray[np.float64]], ...]) -> None:
         """Move the estimates: only the marginals above a changed residual are touched."""
         if not changes:
             return
-        starts, owners = self._above
         numbers = np.array([k for k, _ in changes], np.int64)
-        chosen = np.unique(np.concatenate([owners[starts[k] : starts[k + 1]] for k in numbers]))
+        chosen = self._found[: supersets_of(numbers, *self._above, self._marks, self._found)]
         flat = np.concatenate([change.ravel() for _, change in changes])
         offsets = np.cumsum([0, *(change.size for _, change in changes)])
         self._slots[numbers] = np.arange(len(numbers))
@@ -72,19 +81,36 @@ class Gaps:
 
     def select(self, request: Select, bits: BitSource | None = None) -> int:
         """The number of a marginal, by the exponential mechanism with the request's epsilon."""
-        if self._weights is not request.weights:
-            self._weights = request.weights
-            self._candidates = np.flatnonzero(request.weights)
-            self._largest = int(request.weights.max())
-        candidates = self._candidates
-        scores = np.empty(len(candidates), np.int64)
-        penalty = request.penalty * GRID
-        selection_scores(
-            candidates, self._weights, self._layout.lengths, penalty, LARGEST_PENALTY, self._norms, scores
-        )
-        sensitivity = GRID * self._largest
-        drawn = exponential_mechanism(scores, selection_factor(request.epsilon, sensitivity), bits=bits)
-        return int(candidates[drawn])
+        rating = self._rating
+        if rating is None or rating.weights is not request.weights or rating.penalty != request.penalty:
+            rating = self._rating = _Rating.of(request, self._layout)
+        scores = np.empty(len(rating.candidates), np.int64)
+        selection_scores(rating.candidates, rating.rated, rating.penalties, self._norms, scores)
+        factor = selection_factor(request.epsilon, rating.sensitivity)
+        return int(rating.candidates[exponential_mechanism(scores, factor, bits=bits)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Rating:
+    """The public part of the scores, which stays the same from round to round until the penalty changes."""
+
+    weights: Ints
+    penalty: float
+    candidates: Ints
+    rated: Ints
+    """Weights of the candidates."""
+    penalties: Ints
+    """round(penalty cells) of the candidates, on the grid."""
+    sensitivity: int
+
+    @classmethod
+    def of(cls, request: Select, layout: Layout) -> _Rating:
+        candidates = np.flatnonzero(request.weights)
+        penalties = np.minimum(request.penalty * GRID * layout.lengths[candidates], LARGEST_PENALTY)
+        largest = int(request.weights.max())
+        rated = request.weights[candidates]
+        whole = np.rint(penalties).astype(np.int64)
+        return cls(request.weights, request.penalty, candidates, rated, whole, GRID * largest)
 
 
 def selection_factor(epsilon: Fraction, sensitivity: int) -> Fraction:

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
+SHORT = 8
+"""Runs of fewer cells are passed over the other way round."""
+
 
 @njit(cache=True, nogil=True)
 def sum_axis(first: int, last: int, jobs: Ints, source: Ints, target: Ints) -> None:
@@ -80,6 +83,69 @@ def centre_sets(
 
 
 @njit(cache=True, nogil=True)
+def add_repeated(flat: Any, shape: Ints, mask: int, scale: float, z: Any, groups: Ints) -> None:
+    """flat += scale z, repeated along the axes of ``shape`` that are not in ``mask``, over their lengths.
+
+    Neighbouring axes that z has, or lacks, are one axis of a group: (length, step in z, position).  The last two groups
+    are two plain loops, the longer one inside.  ``groups`` is working space with a row more than there are axes.
+    """
+    count, step, missing, before = 0, np.int64(1), 1.0, np.int64(-1)
+    for axis in range(shape.size - 1, -1, -1):
+        n = shape[axis]
+        if n <= 1:
+            continue
+        there = mask >> axis & 1
+        if there != before:
+            groups[count, 0], groups[count, 1], groups[count, 2] = 1, step if there else 0, 0
+            count, before = count + 1, there
+        groups[count - 1, 0] *= n
+        if there:
+            step *= n
+        else:
+            missing *= n
+    factor = scale / missing
+    inner, along = (groups[0, 0], groups[0, 1]) if count > 0 else (np.int64(1), np.int64(0))
+    outer, jump = (groups[1, 0], groups[1, 1]) if count > 1 else (np.int64(1), np.int64(0))
+    at, start = np.int64(0), np.int64(0)
+    while start < flat.size:
+        if along == 0:
+            _add_runs(flat[start : start + outer * inner], z[at : at + outer * jump + 1], factor, inner)
+        elif inner >= SHORT:
+            for o in range(outer):
+                row = start + o * inner
+                for i in range(inner):
+                    flat[row + i] += z[at + i] * factor
+        else:
+            for i in range(inner):
+                value = z[at + i] * factor
+                for o in range(outer):
+                    flat[start + o * inner + i] += value
+        start += outer * inner
+        for g in range(2, count):
+            groups[g, 2] += 1
+            at += groups[g, 1]
+            if groups[g, 2] < groups[g, 0]:
+                break
+            at -= groups[g, 1] * groups[g, 0]
+            groups[g, 2] = 0
+
+
+@njit(cache=True, nogil=True)
+def _add_runs(flat: Any, z: Any, factor: float, inner: Any) -> None:
+    """Each run of ``inner`` cells += its z times the factor."""
+    outer = flat.size // inner
+    if inner >= SHORT or outer == 1:
+        for o in range(outer):
+            value = z[o] * factor
+            for i in range(o * inner, (o + 1) * inner):
+                flat[i] += value
+    else:
+        for i in range(inner):
+            for o in range(outer):
+                flat[o * inner + i] += z[o] * factor
+
+
+@njit(cache=True, nogil=True)
 def assemble_sets(
     first: int,
     last: int,
@@ -97,54 +163,15 @@ def assemble_sets(
     ``members[starts[s]:starts[s+1]]`` are residual numbers (-1: not there), ``masks`` the axes that each one has, as
     bits, where bit j is column j of ``shapes`` (columns are right-aligned, unused ones hold 0).
     """
-    width = shapes.shape[1]
-    position = np.zeros(width + 1, np.int64)
-    stride = np.zeros(width + 1, np.int64)
+    groups = np.empty((shapes.shape[1] + 1, 3), np.int64)
     for s in range(first, last):
         begin, end = offsets[s], offsets[s + 1]
         for c in range(begin, end):
             flat[c] = 0.0
         for member in range(starts[s], starts[s + 1]):
-            residual = members[member]
-            if residual < 0:
-                continue
-            mask = masks[member]
-            step = np.int64(1)
-            missing = 1.0
-            for axis in range(width - 1, -1, -1):
-                n = shapes[s, axis]
-                position[axis] = 0
-                stride[axis] = 0
-                if n > 0:
-                    if mask >> axis & 1:
-                        stride[axis] = step
-                        step *= n
-                    else:
-                        missing *= n
-            factor = 1.0 / missing
-            inner = shapes[s, width - 1] if width > 0 and shapes[s, width - 1] > 0 else 1
-            along = width > 0 and stride[width - 1] == 1
-            at = residual_offsets[residual]
-            c = begin
-            while c < end:
-                if along:
-                    for i in range(inner):
-                        flat[c + i] += z[at + i] * factor
-                else:
-                    value = z[at] * factor
-                    for i in range(inner):
-                        flat[c + i] += value
-                c += inner
-                for axis in range(width - 2, -1, -1):
-                    n = shapes[s, axis]
-                    if n == 0:
-                        break
-                    position[axis] += 1
-                    at += stride[axis]
-                    if position[axis] < n:
-                        break
-                    at -= stride[axis] * n
-                    position[axis] = 0
+            if members[member] >= 0:
+                at = residual_offsets[members[member]]
+                add_repeated(flat[begin:end], shapes[s], masks[member], 1.0, z[at:], groups)
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ AttributeSet = tuple[int, ...]
 
 MAX_SETS = 4_000_000
 """More attribute sets than this are refused: even their names would not fit in memory."""
+
+FEW = 64
+"""Up to this many sets plain Python is faster than arrays."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,8 @@ class Layout:
     """One row per set: its axis lengths, right-aligned, 0 where the set has fewer axes than the largest."""
 
     def __post_init__(self) -> None:
-        shapes = _shapes(self.sizes, self.sets)
-        lengths = np.where(shapes == 0, 1, shapes).prod(axis=1)
-        if np.where(shapes == 0, 1.0, shapes).prod(axis=1).sum() >= 2.0**62:
+        shapes, lengths, cells = _measures(self.sizes, self.sets)
+        if cells >= 2.0**62:
             raise WorkloadError(
                 "workload.too-large",
                 "The marginals have more cells than can be numbered.",
@@ -72,6 +75,23 @@ class Layout:
         """The cells of one set inside ``flat``, shaped; a view, never a copy."""
         k = self.index[attributes]
         return flat[self.offsets[k] : self.offsets[k + 1]].reshape(self.shape(attributes))
+
+
+def _measures(
+    sizes: tuple[int, ...], sets: tuple[AttributeSet, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], float]:
+    """Shapes of the sets, their cells, and about how many cells there are in all."""
+    if len(sets) > FEW:
+        shapes = _shapes(sizes, sets)
+        lengths = np.where(shapes == 0, 1, shapes).prod(axis=1)
+        return shapes, lengths, float(np.where(shapes == 0, 1.0, shapes).prod(axis=1).sum())
+    width = max(map(len, sets), default=0)
+    rows = [[sizes[i] for i in s] for s in sets]
+    cells = [prod(row) for row in rows]
+    total = float(sum(cells))
+    lengths = np.array([] if total >= 2.0**62 else cells, np.int64)
+    shapes = np.array([[0] * (width - len(row)) + row for row in rows], np.int64).reshape(len(sets), width)
+    return shapes, lengths, total
 
 
 def _shapes(sizes: tuple[int, ...], sets: tuple[AttributeSet, ...]) -> NDArray[np.int64]:

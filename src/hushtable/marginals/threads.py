@@ -1,14 +1,14 @@
 """Runs a compiled kernel over a range of jobs on a few threads.
 
 Kernels release the interpreter lock and write to disjoint places, so plain threads suffice; unlike the thread pools of
-the compiler they survive ``fork`` and may be entered from several threads at once.
+the compiler they survive ``fork`` (a child starts threads of its own) and may be entered from several threads at once.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any
 
@@ -19,18 +19,43 @@ SMALL = 200_000
 """Below this much work (cells) one thread is faster than two."""
 
 
+THREADS = min(os.cpu_count() or 1, 4)
+
+
+class _Helpers:
+    """The threads beside the calling one, started when first needed and again in a forked child."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    def pool(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(THREADS - 1, thread_name_prefix="hushtable")
+        return self._pool
+
+    def forget(self) -> None:
+        self._pool = None
+
+
+_HELPERS = _Helpers()
+os.register_at_fork(after_in_child=_HELPERS.forget)
+
+
 def in_ranges(kernel: Callable[..., Any], work: NDArray[np.int64], *arguments: Any) -> None:
     """Call ``kernel(first, last, *arguments)`` so that the ranges cover all jobs and share ``work`` evenly."""
-    jobs, threads = len(work), min(os.cpu_count() or 1, 4)
-    total = int(work.sum())
-    if threads == 1 or total < SMALL or jobs < 2:
+    jobs = len(work)
+    total = int(work.sum()) if THREADS > 1 and jobs > 1 else 0
+    if total < SMALL:
         kernel(0, jobs, *arguments)
         return
     ahead = np.cumsum(work)
-    cuts = [0, *(int(np.searchsorted(ahead, total * k // threads)) for k in range(1, threads)), jobs]
-    with ThreadPoolExecutor(threads) as pool:
-        runs = [
-            pool.submit(kernel, first, last, *arguments) for first, last in pairwise(cuts) if last > first
-        ]
-        for run in runs:
-            run.result()
+    cuts = [0, *(int(np.searchsorted(ahead, total * k // THREADS)) for k in range(1, THREADS)), jobs]
+    ranges = [(first, last) for first, last in pairwise(cuts) if last > first]
+    pool = _HELPERS.pool()
+    runs = [pool.submit(kernel, first, last, *arguments) for first, last in ranges[1:]]
+    try:
+        kernel(*ranges[0], *arguments)
+    finally:
+        wait(runs)
+    for run in runs:
+        run.result()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from math import comb, prod
 from os import PathLike
@@ -43,7 +44,7 @@ class ResolvedWorkload:
     sizes: tuple[int, ...]
     names: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def closure(self) -> tuple[AttributeSet, ...]:
         """All subsets of the marginals: the residuals that they are made of."""
         return closure(self.sets)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 
 from hushtable.errors import WorkloadError
@@ -55,7 +56,7 @@ class AdaptivePlan:
     work: int | None = None
     noise = "gaussian"
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """The closure: every marginal that may be measured."""
         return Layout(self.workload.sizes, self.workload.closure)

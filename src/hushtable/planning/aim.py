@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, lcm, pi, sqrt
+from itertools import accumulate
+from math import gcd, lcm, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, centre_all
 from hushtable.planning.claims import Claim, claim_of_selection
-from hushtable.planning.conditional import conditional_plan
 from hushtable.planning.problem import prices
 from hushtable.planning.requests import Measure, Policy, Purse, Select
+from hushtable.planning.round_loops import moved_norm, pool_residuals, round_precisions
 from hushtable.planning.rounding import round_down
 
 Floats = NDArray[np.float64]
@@ -65,17 +66,15 @@ class State:
     def learn(self, request: Measure, reply: Ints) -> tuple[tuple[int, Floats], ...]:
         """Pool new noisy residuals with what is known; gives the change of each."""
         layout = request.layout
-        centred = centre_all(layout, np.asarray(reply, np.int64), layout.lengths.astype(np.float64))
-        changes: list[tuple[int, Floats]] = []
-        for j, (attributes, precision) in enumerate(zip(request.sets, request.precisions, strict=True)):
-            k = self.layout.index[attributes]
-            known = self.values[self.layout.offsets[k] : self.layout.offsets[k + 1]]
-            gain = float(precision) / (self.precisions[k] + float(precision))
-            change = (centred[layout.offsets[j] : layout.offsets[j + 1]] - known) * gain
-            known += change
-            self.precisions[k] += float(precision)
-            changes.append((k, change))
-        return tuple(changes)
+        moves = centre_all(layout, np.asarray(reply, np.int64), layout.lengths.astype(np.float64))
+        numbers = [self.layout.index[s] for s in request.sets]
+        new = np.array([float(p) for p in request.precisions])
+        places = np.array(numbers, np.int64)
+        self.precisions[places] += new
+        gains = new / self.precisions[places]
+        pool_residuals(places, self.layout.offsets, layout.offsets, gains, self.values, moves)
+        cuts = layout.offsets.tolist()
+        return tuple((k, moves[a:b]) for k, a, b in zip(numbers, cuts, cuts[1:], strict=False))
 
 
 def aim_policy(
@@ -95,26 +94,30 @@ def aim_policy(
         return
     epsilon = root_below(Fraction(4, 10) * purse.limit / len(state.layout.sets))
     touched, last = 0, False
+    budget, two = 1 / (2 * variance), _two_rounds(variance, epsilon)
     while not last:
-        last = purse.left <= 2 * (1 / (2 * variance) + epsilon**2 / 8) or (
-            work is not None and touched > work
-        )
+        last = purse.left <= two or (work is not None and touched > work)
         if last:
             epsilon, variance = root_below(purse.left * Fraction(8, 10)), 1 / (Fraction(18, 10) * purse.left)
         select = Select(changes, loop.weights, _EXPECTED * sqrt(variance), epsilon)
         purse.pay(select.rho)
         chosen = int((yield select)[0])
-        budget = purse.left if last else 1 / (2 * variance)
-        measure = loop.plan(chosen, budget, fill=last)
+        measure = loop.plan(chosen, purse.left if last else budget, fill=last)
         purse.pay(measure.rho)
         changes = state.learn(measure, (yield measure))
         loop.record(chosen, measure, variance, select)
         touched += select.work + sum(int(loop.work_above[k]) for k, _ in changes)
         if loop.change_of(chosen, changes) <= _EXPECTED * sqrt(variance) * loop.cells[chosen]:
             epsilon, variance = 2 * epsilon, variance / 4
+            budget, two = 1 / (2 * variance), _two_rounds(variance, epsilon)
         if last:
             claim = claim_of_selection(state.layout, state.precisions, select, chosen, changes)
             state.claims += [claim] if claim is not None else []
+
+
+def _two_rounds(variance: Fraction, epsilon: Fraction) -> Fraction:
+    """What two rounds cost."""
+    return 2 * (1 / (2 * variance) + epsilon**2 / 8)
 
 
 class _Loop:
@@ -152,35 +155,34 @@ class _Loop:
 
         What the skipped residuals leave over stays in the purse, or goes to the others when ``fill`` is set.
         """
-        members = self._members(chosen)
-        spread = self.cells[chosen] / self.cells[members].astype(np.float64)
-        if self.noise == "iid":
-            share = 1.0 / spread
-            kept = np.ones(len(members), bool)
-        else:
-            known = self.state.precisions[members] / (2.0 * float(budget))
-            share = conditional_plan(self.price[members] / spread**2, self.price[members], known)
-            kept = share * self.price[members] >= SKIP
-        if fill:
-            share = share / float((self.price[members] * share)[kept].sum())
-        precisions = share * 2.0 * float(budget)
+        twice = 2.0 * float(budget)
+        kept, precisions = self._precisions(chosen, twice, fill=fill)
+        sets = tuple(self.layout.sets[k] for k in kept.tolist())
         while True:
-            exact = tuple(round_down(float(x)) for x in precisions[kept])
-            measure = Measure(self.layout.sizes, tuple(self.layout.sets[k] for k in members[kept]), exact)
+            exact = tuple(round_down(x) for x in precisions.tolist())
+            measure = Measure(self.layout.sizes, sets, exact)
             if measure.rho <= budget:
                 return measure
             precisions = precisions * (1.0 - 2.0**-40)
 
+    def _precisions(self, chosen: int, twice: float, *, fill: bool) -> tuple[Ints, Floats]:
+        members, cells = self._members(chosen), float(self.cells[chosen])
+        if self.noise == "crp":
+            known = self.state.precisions
+            return round_precisions(members, cells, self.cells, self.price, known, twice, SKIP, fill)
+        share = self.cells[members] / cells
+        return members, share * twice / (float((self.price[members] * share).sum()) if fill else 1.0)
+
     def change_of(self, chosen: int, changes: tuple[tuple[int, Floats], ...]) -> float:
         """L1 distance between the new and the previous estimate of the chosen marginal."""
-        gamma = self.layout.sets[chosen]
-        shape = self.layout.shape(gamma)
-        total = np.zeros(shape)
-        for k, change in changes:
-            tau = self.layout.sets[k]
-            wide = tuple(n if a in tau else 1 for a, n in zip(gamma, shape, strict=True))
-            total += change.reshape(wide) * (self.cells[k] / self.cells[chosen])
-        return float(np.abs(total).sum())
+        first, last = self.below.starts[chosen], self.below.starts[chosen + 1]
+        mask_of = dict(
+            zip(self.below.members[first:last].tolist(), self.below.masks[first:last].tolist(), strict=True)
+        )
+        masks = np.array([mask_of[k] for k, _ in changes], np.int64)
+        starts = np.array([0, *accumulate(len(change) for _, change in changes)], np.int64)
+        flat = np.concatenate([change for _, change in changes])
+        return moved_norm(self.layout.shapes[chosen], masks, starts, flat, int(self.cells[chosen]))
 
     def record(self, chosen: int, measure: Measure, variance: Fraction, select: Select) -> None:
         """Add a round to the history."""
@@ -199,18 +201,19 @@ def improvement_weights(workload: ResolvedWorkload, sets: tuple[AttributeSet, ..
 
     Weights whose common denominator makes them larger than 2^16 are rounded to that many steps of the largest.
     """
-    per_attribute: dict[int, Fraction] = {}
+    common = lcm(*(w.denominator for w in set(workload.weights)))
+    parts: dict[int, int] = {}
     for attributes, weight in zip(workload.sets, workload.weights, strict=True):
+        step = weight.numerator * (common // weight.denominator)
         for axis in attributes:
-            per_attribute[axis] = per_attribute.get(axis, Fraction(0)) + weight
-    exact = [sum((per_attribute.get(i, Fraction(0)) for i in s), Fraction(0)) for s in sets]
-    denominator = lcm(*(w.denominator for w in exact))
-    largest = max(exact)
+            parts[axis] = parts.get(axis, 0) + step
+    whole = [sum(parts.get(i, 0) for i in s) for s in sets]
+    shared, largest = gcd(*whole), max(whole)
     if largest == 0:
         return np.zeros(len(sets), np.int64)
-    if largest * denominator <= LARGEST_WEIGHT:
-        return np.array([int(w * denominator) for w in exact], np.int64)
-    return np.array([ceil(w * LARGEST_WEIGHT / largest) for w in exact], np.int64)
+    if largest // shared <= LARGEST_WEIGHT:
+        return np.array([w // shared for w in whole], np.int64)
+    return np.array([-(-w * LARGEST_WEIGHT // largest) for w in whole], np.int64)
 
 
 def root_below(value: Fraction) -> Fraction:

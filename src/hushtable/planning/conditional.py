@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import WorkloadError
+from hushtable.planning.round_loops import fill_up
 
 
 def conditional_plan(v: ArrayLike, p: ArrayLike, a: ArrayLike) -> NDArray[np.float64]:
@@ -18,24 +19,7 @@ def conditional_plan(v: ArrayLike, p: ArrayLike, a: ArrayLike) -> NDArray[np.flo
     """
     error, price, known = (np.atleast_1d(np.asarray(values, np.float64)) for values in (v, p, a))
     _check(error, price, known)
-    x = np.zeros(error.shape)
-    useful = (error > 0) & np.isfinite(known)
-    if not useful.any():
-        return x
-    rate = np.sqrt(error[useful] / price[useful])
-    prior, cost = known[useful], price[useful]
-    joins = prior / rate
-    order = np.argsort(joins, kind="stable")
-    slope = np.cumsum((cost * rate)[order])
-    paid = np.cumsum((cost * prior)[order])
-    theta = (1.0 + paid) / slope
-    last = int(np.flatnonzero(theta > joins[order])[-1])
-    fill = np.zeros(len(rate))
-    chosen = order[: last + 1]
-    fill[chosen] = np.maximum(theta[last] * rate[chosen] - prior[chosen], 0.0)
-    spent = float(cost @ fill)
-    x[useful] = fill / max(spent, 1.0)
-    return x
+    return np.asarray(fill_up(error, price, known))
 
 
 def _check(error: NDArray[np.float64], price: NDArray[np.float64], known: NDArray[np.float64]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import pi, sqrt
 
 import numpy as np
@@ -100,22 +101,27 @@ class ErrorModel:
         return self._fourth_cumulants(sets, pairs) / self._cell_variances(sets, pairs) ** 2
 
     def _cell_variances(self, sets: Sequence[AttributeSet], pairs: Incidence) -> Floats:
-        layout = self.residuals
-        trivial = (layout.shapes == 1).any(axis=1)
-        share = (
-            np.where(trivial, 0.0, self.variances) * prices(layout) * layout.lengths.astype(np.float64) ** 2
-        )
-        target = Layout(layout.sizes, tuple(sets))
-        variances = pairs.subset_sums(share, len(sets)) / target.lengths.astype(np.float64) ** 2
+        target = Layout(self.residuals.sizes, tuple(sets))
+        variances = pairs.subset_sums(self._shares, len(sets)) / target.lengths.astype(np.float64) ** 2
         variances[self._unknown(target, pairs)] = np.inf
         return variances
 
+    @cached_property
+    def _informative(self) -> NDArray[np.bool_]:
+        """Residuals that are not zero by their sizes."""
+        return (self.residuals.shapes != 1).all(axis=1)
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """What each residual adds to the variance of a cell, times the squared cells of the marginal."""
+        spans = self.residuals.lengths.astype(np.float64)
+        return np.where(self._informative, self.variances, 0.0) * prices(self.residuals) * spans**2
+
     def _unknown(self, target: Layout, pairs: Incidence) -> NDArray[np.bool_]:
         """Marginals with a residual that is neither listed nor zero by its sizes."""
-        informative = (self.residuals.shapes != 1).all(axis=1)
         there = pairs.members >= 0
         listed = np.zeros(len(pairs.members), bool)
-        listed[there] = informative[pairs.members[there]]
+        listed[there] = self._informative[pairs.members[there]]
         have = np.bincount(pairs.owners[listed], minlength=len(target.sets))
         return have < 2 ** (target.shapes > 1).sum(axis=1)
 

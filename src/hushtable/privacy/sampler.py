@@ -147,18 +147,26 @@ def exponential_mechanism(
     if steepness < 0:
         raise BudgetError("noise.factor", "factor must not be negative.", "Negate the scores instead.")
     rate = float(min(steepness, Fraction(_STEEPEST)))
-    stream, cursor = exact.Stream(_source(bits), 64), np.zeros(3, dtype=np.int64)
+    deepest = 62 - gaps.size.bit_length()
+    levels, counts = np.empty(gaps.size, dtype=np.uint8), np.empty(deepest + 1, dtype=np.int64)
+    sampler_loops.selection_levels(gaps, rate, deepest, levels, counts)
+    total = sum(number << (deepest - level) for level, number in enumerate(counts.tolist()))
+    stream, cursor = exact.Stream(_source(bits), 16), np.zeros(3, dtype=np.int64)
     while True:
         cursor[2] = stream.position
-        status = sampler_loops.select(gaps, rate, stream.words, cursor)
+        status = sampler_loops.select(
+            gaps, rate, deepest, levels, counts, np.uint64(total), stream.words, cursor
+        )
         stream.position = int(cursor[2])
         if status == sampler_loops.DONE:
             return int(cursor[0])
         if status == sampler_loops.EMPTY:
-            stream.fetch(min(4 * gaps.size, _CHUNK))
+            stream.fetch(16)
             continue
-        index = exact.uniform_below(stream, gaps.size) if gaps.size > 1 else 0
-        if exact.below_exp(exact.Uniform.draw(stream), int(gaps[index]) * steepness):
+        index = sampler_loops.candidate_at(exact.uniform_below(stream, total), levels, counts, deepest)
+        u = exact.Uniform.draw(stream)
+        u.length += int(levels[index])
+        if exact.below_exp(u, int(gaps[index]) * steepness):
             return index
 
 

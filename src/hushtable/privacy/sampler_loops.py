@@ -9,6 +9,7 @@ before it and reports its cell and its first word.  No fast-math here: the bound
 from __future__ import annotations
 
 from fractions import Fraction
+from math import log
 
 import numpy as np
 from numba import njit
@@ -24,6 +25,9 @@ SLACK = 2.0**-44
 
 CUTOFF = 44.0
 """exp(-x) is taken as zero from here on: below 2^-63, counted in the error bound."""
+
+LEVELS = (1.0 - 2.0**-40) / log(2.0)
+"""A little below one over log(2), by more than the rounding errors of a level."""
 
 HEAD = 2.0**-53
 """Width of the interval that the first 53 bits of a uniform real leave."""
@@ -241,21 +245,75 @@ def fill_uniform(
 
 
 @njit(cache=True, nogil=True)
-def select(gaps: NDArray[np.int64], rate: float, words: NDArray[np.uint64], cursor: NDArray[np.int64]) -> int:
-    """Draw i with P(i) ~ exp(-gaps[i] rate): a uniform i is kept with probability exp(-gaps[i] rate).
+def selection_levels(
+    gaps: NDArray[np.int64], rate: float, deepest: int, levels: NDArray[np.uint8], counts: NDArray[np.int64]
+) -> None:
+    """levels[i] is at most gaps[i] rate / log(2) and at most `deepest`, so exp(-gaps[i] rate) <= 2^-levels[i].
+
+    counts[k] becomes the number of candidates of level k.
+    """
+    most = float(deepest)
+    for i in range(gaps.size):
+        levels[i] = np.uint8(min(float(gaps[i]) * rate * LEVELS, most))
+    several = np.zeros((4, counts.size), np.int64)
+    for i in range(gaps.size):
+        several[i & 3, levels[i]] += 1
+    for k in range(counts.size):
+        counts[k] = several[0, k] + several[1, k] + several[2, k] + several[3, k]
+
+
+@njit(cache=True, nogil=True)
+def candidate_at(place: int, levels: NDArray[np.uint8], counts: NDArray[np.int64], deepest: int) -> int:
+    """The candidate that a place in [0, sum of 2^(deepest - level)) belongs to: levels in order, then candidates."""
+    level = 0
+    while place >= counts[level] << (deepest - level):
+        place -= counts[level] << (deepest - level)
+        level += 1
+    rank, first = place >> (deepest - level), 0
+    while True:
+        found = 0
+        for i in range(first, min(first + 512, levels.size)):
+            found += levels[i] == level
+        if rank < found:
+            break
+        rank -= found
+        first += 512
+    while levels[first] != level or rank > 0:
+        rank -= levels[first] == level
+        first += 1
+    return first
+
+
+@njit(cache=True, nogil=True)
+def select(
+    gaps: NDArray[np.int64],
+    rate: float,
+    deepest: int,
+    levels: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+    total: np.uint64,
+    words: NDArray[np.uint64],
+    cursor: NDArray[np.int64],
+) -> int:
+    """Draw i with P(i) ~ exp(-gaps[i] rate): an i drawn with P(i) ~ 2^-level is kept with exp(-gaps[i] rate) 2^level.
 
     cursor[0] becomes the index when the result is DONE; the words start at cursor[2].
     """
-    bound, position = np.uint64(gaps.size), int(cursor[2])
+    position = int(cursor[2])
     while True:
         begin = position
-        index, position = _residue(words, position, bound)
+        place, position = _residue(words, position, total)
         if position >= words.size:
             cursor[2] = begin
             return EMPTY
         u = _head(words[position])
         position += 1
-        chance = _exp_or_zero(float(gaps[index]) * rate)
+        index = candidate_at(place, levels, counts, deepest)
+        gap = float(gaps[index]) * rate
+        if gap >= CUTOFF:
+            cursor[2] = begin
+            return UNDECIDED
+        chance = _exp_minus(gap) * float(np.int64(1) << np.int64(levels[index]))
         if u + HEAD <= chance - SLACK:
             cursor[0], cursor[2] = index, position
             return DONE

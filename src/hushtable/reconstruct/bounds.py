@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +68,8 @@ def cell_bounds(estimates: ResidualEstimates, attributes: AttributeSet, alpha: f
 def measured_flags(estimates: ResidualEstimates, sets: tuple[AttributeSet, ...]) -> list[str]:
     """ "fully", "partly" or "derived" for each marginal."""
     flags: list[str] = []
-    for attributes in sets:
-        if estimates.measured(attributes):
+    for attributes, variance in zip(sets, estimates.model.cell_variances(sets).tolist(), strict=True):
+        if isfinite(variance):
             flags.append(FULLY)
         else:
             below = combinations(attributes, len(attributes) - 1)

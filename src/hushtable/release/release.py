@@ -186,18 +186,21 @@ class Release:
         layout = Layout(self.schema.sizes, tuple(sets))
         values = self.fitted.estimate_all(layout)
         errors = self.estimates.errors(layout.sets, alpha)
-        if self.reconstruction == "mle" and np.isfinite(errors.std).all():
-            reach = np.repeat(errors.half_width, layout.lengths)
-            flags = [FULLY] * len(sets)
-            return bundle.Columns(values, errors.std.tolist(), values - reach, values + reach, flags)
-        bounds = [cell_bounds(self.estimates, s, alpha) for s in layout.sets]
-        return bundle.Columns(
-            values,
-            [b.std for b in bounds],
-            np.minimum(np.concatenate([b.lower for b in bounds]), values),
-            np.maximum(np.concatenate([b.upper for b in bounds]), values),
-            [b.measured for b in bounds],
-        )
+        known = np.isfinite(errors.std)
+        unbiased = values if self.reconstruction == "mle" else self.estimates.estimate_all(layout)
+        reach = np.repeat(np.where(known, errors.half_width, 0.0), layout.lengths)
+        lower, upper = unbiased - reach, unbiased + reach
+        stds, flags = errors.std.tolist(), [FULLY] * len(sets)
+        for k in np.flatnonzero(~known).tolist():
+            bounds = cell_bounds(self.estimates, layout.sets[k], alpha)
+            cells = slice(layout.offsets[k], layout.offsets[k + 1])
+            lower[cells], upper[cells], stds[k], flags[k] = (
+                bounds.lower,
+                bounds.upper,
+                bounds.std,
+                bounds.measured,
+            )
+        return bundle.Columns(values, stds, np.minimum(lower, values), np.maximum(upper, values), flags)
 
     def _listing(self) -> str:
         shown = ", ".join(" x ".join(names) or "the total" for names in self.marginals[:5])
