@@ -1,9 +1,10 @@
-"""Speed of the batch arithmetic: plan, measure, reconstruct; and in-axis decomposition against explicit matrices.
+"""Speed of the batch arithmetic: plan, measure, reconstruct.
 
     python bench/residuals.py [--data FOLDER] [--order 3] [--repeat 5] [--json]
 
 All three-way marginals of ``adult_full`` at epsilon 1, delta 1e-9.  Times are the best of several runs after a first
 one that compiles; the measurement is the arithmetic and the exact noise, without reading a file or touching a ledger.
+In-axis operations against Kronecker products: ``bench/adaptive.py --parts axes``.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hushtable.marginals import Layout, Workload, decompose, lift_all, project
+from hushtable.marginals import Layout, Workload, lift_all, project
 from hushtable.planning import BatchPlan, Problem, minimax_variances, plan_residuals
 from hushtable.privacy import discrete_gaussian_segments, rho_from
 from hushtable.reconstruct import from_residuals, half_widths
@@ -70,27 +70,6 @@ def measure(counts: np.ndarray, source: Layout, plan: BatchPlan) -> np.ndarray:
     return lifted(counts, source, plan) + discrete_gaussian_segments(variances, layout.lengths.tolist())
 
 
-def explicit_matrix(shape: tuple[int, ...]) -> np.ndarray:
-    return reduce(np.kron, [np.hstack([-np.ones((n - 1, 1)), np.eye(n - 1)]) for n in shape])
-
-
-def against_kronecker(repeat: int) -> dict[str, float]:
-    """The residual of one 12 x 12 x 12 marginal, in-axis and by the explicit 1331 x 1728 Kronecker matrix."""
-    shape = (12, 12, 12)
-    mu = np.random.default_rng(0).integers(0, 1000, shape).astype(np.float64)
-    in_axis, residual = best(lambda: decompose(mu, (0, 1, 2), (0, 1, 2)), repeat)
-    building, matrix = best(lambda: explicit_matrix(shape), 1)
-    applying, product = best(lambda: matrix @ mu.ravel(), repeat)
-    assert np.allclose(residual.ravel(), product)
-    return {
-        "in_axis_s": in_axis,
-        "kronecker_build_s": building,
-        "kronecker_apply_s": applying,
-        "apply_ratio": applying / in_axis,
-        "total_ratio": (building + applying) / in_axis,
-    }
-
-
 def run(folder: Path, order: int, repeat: int) -> dict[str, Any]:
     domain, codes = load(folder)
     workload = Workload.all_marginals(domain, order=order).resolve(domain)
@@ -124,7 +103,6 @@ def run(folder: Path, order: int, repeat: int) -> dict[str, Any]:
         "max_variance_gap": largest.gap,
         "mean_l1_over_n": float(error.sum()) / len(workload.sets) / len(codes),
         "covered_95": covered,
-        "decompose": against_kronecker(repeat),
     }
 
 
@@ -143,11 +121,7 @@ def main() -> None:
         print(json.dumps(result, indent=1))
         return
     for name, value in result.items():
-        if isinstance(value, dict):
-            for inner, number in value.items():
-                print(f"{name}.{inner:24} {number:.6g}")
-        else:
-            print(f"{name:34} {value:.6g}")
+        print(f"{name:34} {value:.6g}")
 
 
 if __name__ == "__main__":
