@@ -269,9 +269,11 @@ def main() -> None:
     sections = [check_page.HEAD]
     if "errors" in options.parts:
         found = pl.DataFrame([row for case in CASES for row in errors(case)], infer_schema_length=None)
-        charts = [options.out.with_name(f"{options.out.stem}-{axis}.svg") for axis in ("tau", "epsilon")]
+        folder = options.out.parent / "images"
+        folder.mkdir(parents=True, exist_ok=True)
+        charts = [folder / f"check-{axis}.svg" for axis in ("tau", "epsilon")]
         check_page.draw_charts(found.filter(pl.col("bound") == "declared"), charts)
-        sections += check_page.error_tables(found, [file.name for file in charts])
+        sections += check_page.error_tables(found, [f"images/{file.name}" for file in charts])
     if "times" in options.parts:
         sections += ["## Time of a decision", *times()]
     page = "\n\n".join(section.strip() for section in sections) + "\n"

@@ -316,5 +316,5 @@ def test_an_error_that_is_too_long_a_sum_is_refused_and_not_tried(name: str) -> 
     supposed = Supposed.of([3, 4, 5, 8], range(13))
     with pytest.raises(QueryError) as caught:
         error_bound(name, supposed, tau=2, epsilon="1e-6")
-    assert caught.value.code == "query.noise-too-large"
+    assert caught.value.code == "query.epsilon-too-small"
     assert 0 <= error_bound(name, supposed, tau=2, epsilon="0.001") <= 1

@@ -10,6 +10,7 @@ from hushtable.deciders.catalog import (
     error_probability,
     possible_values,
     probability_satisfied,
+    suppose,
 )
 from hushtable.deciders.choice import Choice, choose_decider, epsilon_for
 from hushtable.deciders.columns import Column, Columns, columns_of
@@ -75,5 +76,6 @@ __all__ = [
     "resolve",
     "rows_only",
     "satisfied_at",
+    "suppose",
     "tally",
 ]

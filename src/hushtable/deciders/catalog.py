@@ -1,6 +1,6 @@
 """The deciders by name, and the probability of their verdicts as functions of hypothetical data.
 
-``build`` turns public facts into a decider; the values that ``probability_satisfied`` takes are an assumption of
+``build`` turns public facts into a decider; the values that ``suppose`` takes are an assumption of
 the caller's (or synthetic), never a query on private data.
 """
 
@@ -185,7 +185,7 @@ def _median(
 
 
 class Supposition(TypedDict, total=False):
-    """What a caller supposes, by name: see ``probability_satisfied``."""
+    """The arguments of ``suppose``, by name."""
 
     synthetic: Required[Number]
     tau: Required[Number | str]
@@ -201,25 +201,22 @@ class Supposition(TypedDict, total=False):
 def probability_satisfied(decider: str, **supposed: Unpack[Supposition]) -> float:
     """Probability of "satisfied" on data that the caller supposes, over the decider's discrete noise.
 
-    Always ``synthetic``, ``tau`` and ``epsilon``.  COUNT needs ``true``, the supposed count.  SUM needs ``values`` and
-    ``bound``, MEDIAN and AVG ``values`` and ``domain``: the possible values in increasing order, or just
-    (lowest, highest).  Values are whole numbers of grid steps and are clamped to the bounds; tau is absolute, or a
-    percentage of ``synthetic``.
+    Arguments as for ``suppose``.
     """
-    made, found = _suppose(decider, **supposed)
+    made, found = suppose(decider, **supposed)
     return made.probability(found)
 
 
 def error_probability(decider: str, **supposed: Unpack[Supposition]) -> float:
     """Probability of the wrong verdict on supposed data: dp-pqd props. 4.2 and C.1 with discrete noise.
 
-    Arguments as for ``probability_satisfied``.
+    Arguments as for ``suppose``.
     """
-    made, found = _suppose(decider, **supposed)
+    made, found = suppose(decider, **supposed)
     return made.error(found)
 
 
-def _suppose(
+def suppose(
     name: str,
     *,
     synthetic: Number,
@@ -232,6 +229,12 @@ def _suppose(
     quantile: Number | str = Fraction(1, 2),
     beta: float = BETA,
 ) -> tuple[Decider, Tally]:
+    """The decider, and what it would see of data that the caller supposes.
+
+    COUNT needs ``true``, the supposed count.  SUM needs ``values`` and ``bound``, MEDIAN and AVG ``values`` and
+    ``domain``: the possible values in increasing order, or just (lowest, highest).  Values are whole numbers of grid
+    steps and are clamped to the bounds; tau is absolute, or a percentage of ``synthetic``.
+    """
     kind = entry(name).aggregate
     within = interval(synthetic, tau, whole=kind != "avg")
     if kind == "count":

@@ -51,7 +51,7 @@ def support(scale: float | Fraction) -> NDArray[np.int64]:
     """Whole numbers that hold all but 1e-19 of the mass; refused when there are millions of them."""
     if scale > LARGEST_SUMMED:
         raise QueryError(
-            "query.noise-too-large",
+            "query.epsilon-too-small",
             "At so small an epsilon, the error of this decider is too long a sum.",
             'Spend a larger epsilon, or leave the choice to "auto".',
         )
