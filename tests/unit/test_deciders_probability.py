@@ -394,6 +394,7 @@ def test_values_off_the_grid_are_refused() -> None:
         ({"tau": "5%", "synthetic": -40}, "query.tau-not-positive"),
         ({"tau": "five"}, "query.tau-unreadable"),
         ({"tau": float("nan")}, "query.tau-unreadable"),
+        ({"tau": None}, "query.tau-unreadable"),
         ({"tau": 0.2, "synthetic": 10.5}, "query.tau-empty"),
         ({"synthetic": float("inf")}, "query.no-synthetic-answer"),
         ({"decider": "count-best"}, "query.unknown-decider"),

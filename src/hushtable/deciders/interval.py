@@ -25,7 +25,10 @@ def exact(number: Number | str) -> Fraction:
             return Fraction(number)
         except (ValueError, OverflowError, ZeroDivisionError, InvalidOperation):
             raise ValueError("not a finite number") from None
-    as_float = float(number)
+    try:
+        as_float = float(number)
+    except TypeError:
+        raise ValueError("not a number") from None
     if not math.isfinite(as_float):
         raise ValueError("not a finite number")
     return Fraction(repr(as_float))
