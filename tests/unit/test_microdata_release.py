@@ -124,10 +124,15 @@ def test_rows_and_seed_are_respected(pairs):
     [
         ("microdata.rows", {"rows": -1}),
         ("microdata.rows", {"rows": 1.5}),
+        ("microdata.rows", {"rows": float("nan")}),
+        ("microdata.rows", {"rows": 10**12}),
         ("microdata.method", {"fit": "magic"}),
         ("microdata.priorities", {"fit": "sequential", "priorities": [[("sex",)]]}),
         ("microdata.priorities", {"fit": "sequential", "priorities": [[("sex", "age", "rooms")]]}),
         ("microdata.priorities", {"priorities": [[("sex",)]]}),
+        ("microdata.priorities", {"fit": "sequential", "priorities": 5}),
+        ("microdata.priorities", {"fit": "sequential", "priorities": [[]]}),
+        ("microdata.priorities", {"fit": "sequential", "priorities": [[("sex",)], [("sex",)]]}),
         ("schema.unknown-attribute", {"fit": "sequential", "priorities": [[("height",)]]}),
     ],
 )

@@ -24,6 +24,8 @@ from hushtable.microdata.program import cell_labels, stack_labels
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+MOST_ROWS = 100_000_000
+"""Records that are made at once."""
 MOST_SUMS = 400
 """Sums that the random walk keeps at once."""
 _MILP_NODES = 1
@@ -89,10 +91,12 @@ def _scaled(weights: ArrayLike, total: int | None) -> Floats:
 
 
 def whole_rows(rows: object) -> int:
-    """A number of records: whole and not below zero."""
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
+    """A number of records: whole, not below zero, and not more than ``MOST_ROWS``."""
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 0 <= rows <= MOST_ROWS:
         raise WorkloadError(
-            "microdata.rows", "The number of rows must be a whole number of at least 0.", "Give --rows 1000."
+            "microdata.rows",
+            f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}.",
+            "Give --rows 1000.",
         )
     return int(rows)
 

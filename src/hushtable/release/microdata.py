@@ -175,18 +175,31 @@ def _measurements(release: Release) -> tuple[list[Measurement], list[AttributeSe
 
 
 def _levels(schema: Schema, priorities: Priorities, sets: list[AttributeSet]) -> list[list[int]]:
-    levels: list[list[int]] = []
-    for level in priorities:
-        axes = [tuple(sorted(schema.axes(names))) for names in level]
-        missing = [s for s in axes if s not in sets]
-        if missing:
+    """Levels of measurement numbers, when they name every measured marginal once."""
+    fix = "Name each fully measured marginal once, as in [[()], [('age', 'sex'), ('age',)]]."
+    try:
+        axes = [[tuple(sorted(schema.axes(names))) for names in level] for level in priorities]
+    except TypeError:
+        raise WorkloadError(
+            "microdata.priorities", "The priorities are not a list of levels of marginals.", fix
+        ) from None
+    named = [s for level in axes for s in level]
+    for s in named:
+        if s not in sets:
+            label = marginal_label(s, schema.names)
             raise WorkloadError(
-                "microdata.priorities",
-                f"The marginal {marginal_label(missing[0], schema.names)} was not measured in full.",
-                "Name marginals whose tables are fully measured, each once.",
+                "microdata.priorities", f"The marginal {label} was not measured in full.", fix
             )
-        levels.append([sets.index(s) for s in axes])
-    return levels
+        if named.count(s) > 1:
+            label = marginal_label(s, schema.names)
+            raise WorkloadError("microdata.priorities", f"The marginal {label} is named more than once.", fix)
+    left = [s for s in sets if s not in named]
+    if left:
+        many = f"The priorities leave out {len(left)} measured marginals."
+        raise WorkloadError("microdata.priorities", many, fix)
+    if not all(axes):
+        raise WorkloadError("microdata.priorities", "A level of the priorities is empty.", fix)
+    return [[sets.index(s) for s in level] for level in axes]
 
 
 def _generated(
@@ -195,7 +208,7 @@ def _generated(
     """Records of a large domain."""
     sizes = release.schema.sizes
     total = float(release.estimates.marginal(()))
-    count = max(0, round(total)) if rows is None else rows
+    count = whole_rows(max(0, round(total))) if rows is None else rows
     inside = closure(release.workload)
     sets = affordable(inside, sizes, count)
     tables = release.fitted
