@@ -83,3 +83,22 @@ class Clock:
     @property
     def over(self) -> bool:
         return self.elapsed > self.limit
+
+
+class Stopwatch:
+    """Elapsed and processor seconds spent inside ``with``, summed."""
+
+    def __init__(self) -> None:
+        self._elapsed = self._processor = 0.0
+        self._clock = Clock()
+
+    def __enter__(self) -> None:
+        self._clock = Clock()
+
+    def __exit__(self, *_: object) -> None:
+        self._elapsed += self._clock.elapsed
+        self._processor += self._clock.processor
+
+    @property
+    def row(self) -> dict[str, float]:
+        return {"updating": self._elapsed, "updating_processor": self._processor}

@@ -7,12 +7,13 @@ changed residual, whose L1 norm is then taken, as a selection would need it.  No
 
 from __future__ import annotations
 
-import time
 from itertools import chain, combinations
 from math import prod, sqrt
 
 import numpy as np
 import opendp.prelude as dp
+
+from adaptive_figures import Stopwatch
 
 dp.enable_features("contrib")
 
@@ -52,24 +53,19 @@ def filled(v: np.ndarray, p: np.ndarray, known: np.ndarray) -> np.ndarray:
 class PlainLoop:
     """Gaps between true marginals and estimates, for a closure, with residual estimates and their precisions."""
 
-    def __init__(self, sizes: Attributes, columns: list[np.ndarray], closure: list[Attributes], noise: str):
-        self.sizes, self.noise = sizes, noise
-        self.counts: dict[Attributes, np.ndarray] = {}
-        self.above: dict[Attributes, list[Attributes]] = {gamma: [] for gamma in closure}
-        for gamma in closure:
-            shape = tuple(sizes[a] for a in gamma)
-            cells = np.zeros(len(columns[0]), np.int64)
-            for a in gamma:
-                cells = cells * sizes[a] + columns[a]
-            self.counts[gamma] = np.bincount(cells, minlength=prod(shape)).reshape(shape)
+    def __init__(self, sizes: Attributes, counts: dict[Attributes, np.ndarray], noise: str) -> None:
+        """``counts`` has the true marginals of a closure; counting is no part of the comparison."""
+        self.sizes, self.counts, self.noise = sizes, counts, noise
+        self.above: dict[Attributes, list[Attributes]] = {gamma: [] for gamma in counts}
+        for gamma in counts:
             for tau in subsets(gamma):
                 self.above[tau].append(gamma)
         self.gaps = {gamma: count.astype(np.float64) for gamma, count in self.counts.items()}
         self.norms = {gamma: float(count.sum()) for gamma, count in self.counts.items()}
         self.residuals = {gamma: np.zeros(count.shape) for gamma, count in self.counts.items()}
-        self.precisions = dict.fromkeys(closure, 0.0)
+        self.precisions = dict.fromkeys(counts, 0.0)
         self.generator = np.random.default_rng()
-        self.updating = 0.0
+        self.times = Stopwatch()
         self.drawn = 0
 
     def plan(self, gamma: Attributes, rho: float) -> dict[Attributes, float]:
@@ -100,17 +96,16 @@ class PlainLoop:
             self.residuals[tau] += change
             self.precisions[tau] = total
             changes[tau] = change
-        start = time.perf_counter()
-        touched = set()
-        for tau, change in changes.items():
-            for gamma in self.above[tau]:
-                gap = self.gaps[gamma]
-                shape = tuple(self.sizes[a] if a in tau else 1 for a in gamma)
-                gap -= change.reshape(shape) * (change.size / gap.size)
-                touched.add(gamma)
-        for gamma in touched:
-            self.norms[gamma] = float(np.abs(self.gaps[gamma]).sum())
-        self.updating += time.perf_counter() - start
+        with self.times:
+            touched = set()
+            for tau, change in changes.items():
+                for gamma in self.above[tau]:
+                    gap = self.gaps[gamma]
+                    shape = tuple(self.sizes[a] if a in tau else 1 for a in gamma)
+                    gap -= change.reshape(shape) * (change.size / gap.size)
+                    touched.add(gamma)
+            for gamma in touched:
+                self.norms[gamma] = float(np.abs(self.gaps[gamma]).sum())
 
     def start(self, rho: float) -> None:
         """Half of ``rho`` on all one-way marginals."""

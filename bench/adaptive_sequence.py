@@ -6,27 +6,26 @@ too long are stopped after their seconds and extrapolated; the others draw and u
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 from itertools import pairwise
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from adaptive_figures import Clock, Figures
+from adaptive_figures import Clock, Figures, Stopwatch
 from adaptive_plain import PlainLoop
 from adaptive_tables import DELTA, Rows, Table
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.select import Gaps
 from hushtable.kernel.tabulate import tabulate
-from hushtable.marginals import Layout, assemble, subsets
-from hushtable.planning import Measure, State, conditional_plan
+from hushtable.marginals import Incidence, Layout, assemble
+from hushtable.planning import Measure, State
+from hushtable.planning.aim import SKIP
 from hushtable.planning.problem import prices
+from hushtable.planning.round_loops import round_precisions
 from hushtable.planning.rounding import round_down
 from hushtable.privacy import rho_from
 
-SKIP = 1e-3
 PASS = 100_000_000
 """Cells that are assembled or tabulated at a time."""
 WIDE = 100_000_000
@@ -50,9 +49,11 @@ class Sequence:
         self.handle = Confidential(table.source, self.layout, wide=wide, scored=False)
         self.state = State.empty(self.layout)
         self.price = prices(self.layout)
+        self.below = Incidence.between(self.layout.sets, self.layout)
+        self.twice = float(self.rho) / len(table.workload.sets)
         self.counts = narrow_counts(table.source, self.layout, np.int64 if wide else np.int32)
         self.gaps = Gaps(self.layout, self.counts) if updating == "lazy" else None
-        self.seconds = 0.0
+        self.times = Stopwatch()
 
     def first(self) -> Measure:
         """Half the budget on all one-way marginals."""
@@ -62,29 +63,27 @@ class Sequence:
         return Measure(self.layout.sizes, ((), *ones), (total, *(every for _ in ones)))
 
     def plan(self, gamma: tuple[int, ...], noise: str) -> Measure:
-        """Residuals below ``gamma``: by the conditional plan, or as equal noise in its cells."""
-        layout, rho = self.layout, self.rho / 2 / len(self.table.workload.sets)
-        members = np.array([layout.index[s] for s in subsets(gamma)])
-        price = self.price[members]
-        spread = prod(layout.shape(gamma)) / layout.lengths[members]
-        if noise == "iid":
-            share, kept = 1.0 / spread, np.ones(len(members), bool)
+        """Residuals below ``gamma``, as the loop of ``aim`` plans them, or as equal noise in its cells."""
+        layout, k = self.layout, self.layout.index[gamma]
+        members = self.below.members[self.below.starts[k] : self.below.starts[k + 1]]
+        members, cells, twice = members[self.price[members] > 0], float(layout.lengths[k]), self.twice
+        if noise == "crp":
+            known = self.state.precisions
+            found = round_precisions(members, cells, layout.lengths, self.price, known, twice, SKIP, False)
+            members, precisions = found
         else:
-            known = self.state.precisions[members] / float(2 * rho)
-            share = conditional_plan(price / spread**2, price, known)
-            kept = share * price >= SKIP
-        exact = tuple(round_down(x) for x in (share * float(2 * rho))[kept].tolist())
-        return Measure(layout.sizes, tuple(layout.sets[k] for k in members[kept]), exact)
+            precisions = layout.lengths[members] / cells * twice
+        exact = tuple(round_down(x) for x in precisions.tolist())
+        return Measure(layout.sizes, tuple(layout.sets[k] for k in members.tolist()), exact)
 
     def measure(self, request: Measure) -> None:
         """Draw, and bring the estimates or their gaps up to date."""
         changes = self.state.learn(request, self.handle.measure(request))
-        start = time.perf_counter()
-        if self.gaps is not None:
-            self.gaps.update(changes)
-        else:
-            self.distances()
-        self.seconds += time.perf_counter() - start
+        with self.times:
+            if self.gaps is not None:
+                self.gaps.update(changes)
+            else:
+                self.distances()
 
     def distances(self) -> None:
         """L1 norms of all gaps, from all residuals."""
@@ -122,7 +121,7 @@ def ours(table: Table, updating: str, noise: str, limit: float) -> dict[str, Any
             break
         sequence.measure(sequence.plan(gamma, noise))
         done += 1
-    found = {"elapsed": clock.elapsed, "processor": clock.processor, "updating": sequence.seconds}
+    found = {"elapsed": clock.elapsed, "processor": clock.processor, **sequence.times.row}
     if done == len(sets) and updating == "lazy":
         found |= table.errors(assemble(sequence.layout, sequence.state.values, table.answered))
     return found | {"measurements": done}
@@ -130,7 +129,8 @@ def ours(table: Table, updating: str, noise: str, limit: float) -> dict[str, Any
 
 def plain(table: Table, noise: str, limit: float) -> dict[str, Any]:
     """The same with the plain loop."""
-    loop = PlainLoop(table.sizes, table.source.columns, list(table.layout.sets), noise)
+    flat = tabulate(table.source.batches(), table.layout)
+    loop = PlainLoop(table.sizes, {s: table.layout.view(flat, s) for s in table.layout.sets}, noise)
     sets = table.workload.sets
     rho = rho_from(epsilon=1, delta=DELTA)
     clock, done = Clock(limit), 0
@@ -140,10 +140,10 @@ def plain(table: Table, noise: str, limit: float) -> dict[str, Any]:
             break
         loop.measure(loop.plan(gamma, float(rho) / 2 / len(sets)))
         done += 1
-    found = {"elapsed": clock.elapsed, "processor": clock.processor, "updating": loop.updating}
+    found = {"elapsed": clock.elapsed, "processor": clock.processor, **loop.times.row}
     if done == len(sets):
-        flat = [(loop.counts[s] - loop.gaps[s]).ravel() for s in table.answered.sets]
-        found |= table.errors(np.concatenate(flat))
+        read = [(loop.counts[s] - loop.gaps[s]).ravel() for s in table.answered.sets]
+        found |= table.errors(np.concatenate(read))
     return found | {"measurements": done, "drawn": loop.drawn}
 
 
