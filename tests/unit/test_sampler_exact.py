@@ -257,6 +257,25 @@ def test_bernoulli_ties_are_decided_by_later_bits() -> None:
     ]
 
 
+def test_a_long_draw_is_shared_by_threads_without_overlap_or_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each half is what its own bits give, whichever segments the cut falls into."""
+    variances, lengths = [Fraction(9), Fraction(10**8), Fraction(5, 2)], [3_000, 6_001, 1_000]
+    given: list[FixedBits] = []
+
+    def fresh(bits: object) -> FixedBits:
+        given.append(FixedBits(seed=len(given)))
+        return given[-1]
+
+    monkeypatch.setattr(sampler, "_source", lambda bits: fresh(bits) if bits is None else bits)
+    drawn = sampler.discrete_gaussian_segments(variances, lengths)
+    half = sum(lengths) // 2
+    ends = [lengths[0], half - lengths[0]], [0, sum(lengths[:2]) - half, lengths[2]]
+    second = sampler.discrete_gaussian_segments(variances, ends[1], bits=FixedBits(seed=0))
+    first = sampler.discrete_gaussian_segments(variances[:2], ends[0], bits=FixedBits(seed=1))
+    assert len(given) == 2
+    assert (drawn == np.concatenate([first, second])).all()
+
+
 def word_of(place: int, bound: int) -> int:
     """A word that is taken as a given uniform integer below a bound."""
     first = -(-(place << 64) // bound)

@@ -6,6 +6,7 @@ and scores never leave; nothing here charges: the loop in ``rounds`` does, befor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +27,9 @@ Ints = NDArray[np.int64]
 PASS_CELLS = 150_000_000
 """Cells tabulated in one pass when counts are kept narrow."""
 
+CODES = 2**28
+"""Bytes of codes that are kept for tables that are counted again and again."""
+
 
 class Confidential:
     """Exact counts of a closure.
@@ -43,7 +47,8 @@ class Confidential:
         scored: bool = True,
         bits: BitSource | None = None,
     ) -> None:
-        self._source, self._layout, self._bits, self._wide = source, layout, bits, wide
+        self._source = source if wide else _Remembered(source)
+        self._layout, self._bits, self._wide = layout, bits, wide
         kept = layout if wide else Layout(layout.sizes, tuple(s for s in layout.sets if len(s) <= 2))
         self._kept = kept
         self._counts = tabulate(source.batches(), kept)
@@ -114,6 +119,31 @@ class Confidential:
             counts = tabulate(self._source.batches(), part)
             cells[layout.offsets[first] : layout.offsets[last]] = np.minimum(counts, np.iinfo(np.int32).max)
         return cells
+
+
+class _Remembered:
+    """A source that is read many times: its codes stay in memory after the first reading if they are few."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._codes: list[list[NDArray[Any]]] | None = None
+
+    def batches(self) -> Iterator[list[NDArray[Any]]]:
+        """All rows as codes."""
+        if self._codes is not None:
+            yield from self._codes
+            return
+        codes: list[list[NDArray[Any]]] = []
+        left = CODES
+        for batch in self._source.batches():
+            left -= sum(column.nbytes for column in batch)
+            if left >= 0:
+                codes.append([column.copy() for column in batch])
+            else:
+                codes.clear()
+            yield batch
+        if left >= 0:
+            self._codes = codes
 
 
 def _passes(layout: Layout) -> list[tuple[int, int]]:

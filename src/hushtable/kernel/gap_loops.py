@@ -120,13 +120,6 @@ def fill_gaps(
 
 
 @njit(cache=True, nogil=True)
-def selection_scores(candidates: Ints, weights: Ints, penalties: Ints, norms: Ints, scores: Ints) -> None:
-    """scores = weight (norm - penalty) of every candidate."""
-    for c in range(candidates.size):
-        scores[c] = weights[c] * (norms[candidates[c]] - penalties[c])
-
-
-@njit(cache=True, nogil=True)
 def distances(first: int, last: int, offsets: Ints, counts: Any, tables: Any, grid: int, out: Ints) -> None:
     """L1 distance of each set's counts from a table of floats that is rounded to the grid."""
     for s in range(first, last):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,11 +73,12 @@ def run_rounds(
         cost=spend.cost, kind=spend.kind, request=spend.request, spender=spend.spender, detail=spend.detail
     )
     account = _Account(ledger, reservation, rows, replay.charged, replay.groups, replay.used)
+    limit = float(purse.limit)
     try:
         for number, step in enumerate(_live(policy, request, handle, account), done + 1):
             if isinstance(step.request, Measure):
                 measured.append(step)
-            progress(f"step {number:,}", int(1000 * account.used / purse.limit), 1000)
+            progress(f"step {number:,}", int(1000.0 * float(account.used) / limit), 1000)
     finally:
         account.store()
     ledger.settle(reservation)
@@ -153,11 +153,12 @@ class _Account:
         self._charged, self._groups = charged, groups
         self._charge: Charge | None = None
         self._replies: list[Reply] = []
-        self.used = used
+        self.used = self._after = used
 
     def afford(self, request: Request) -> bool:
         """Make sure that the request is charged; False when the reservation cannot pay for it."""
-        need = self._units(self.used + request.rho)
+        self._after = self.used + request.rho
+        need = self._units(self._after)
         if need > self._limit:
             return False
         if need > self._charged or self._charge is None:
@@ -171,7 +172,7 @@ class _Account:
 
     def keep(self, request: Request, values: Ints) -> None:
         """Count a draw as used and hold its reply until it is stored."""
-        self.used += request.rho
+        self.used = self._after
         self._replies.append(Reply.to(request, values))
 
     def store(self) -> None:
@@ -193,4 +194,4 @@ class _Account:
         return min(self._units(self.used + request.rho * requests), share)
 
     def _units(self, rho: Fraction) -> int:
-        return ceil(rho * self._rows**2 * UNIT)
+        return -(-rho.numerator * self._rows**2 * UNIT // rho.denominator)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from hushtable.kernel.gap_loops import (
     LARGEST_GAP,
     fill_gaps,
-    selection_scores,
     subtract_changes,
     supersets_of,
 )
@@ -84,8 +83,8 @@ class Gaps:
         rating = self._rating
         if rating is None or rating.weights is not request.weights or rating.penalty != request.penalty:
             rating = self._rating = _Rating.of(request, self._layout)
-        scores = np.empty(len(rating.candidates), np.int64)
-        selection_scores(rating.candidates, rating.rated, rating.penalties, self._norms, scores)
+        scores = self._norms[rating.places] - rating.penalties
+        scores *= rating.rated
         factor = selection_factor(request.epsilon, rating.sensitivity)
         return int(rating.candidates[exponential_mechanism(scores, factor, bits=bits)])
 
@@ -97,6 +96,8 @@ class _Rating:
     weights: Ints
     penalty: float
     candidates: Ints
+    places: slice | Ints
+    """The candidates again; a slice where they follow each other."""
     rated: Ints
     """Weights of the candidates."""
     penalties: Ints
@@ -110,7 +111,9 @@ class _Rating:
         largest = int(request.weights.max())
         rated = request.weights[candidates]
         whole = np.rint(penalties).astype(np.int64)
-        return cls(request.weights, request.penalty, candidates, rated, whole, GRID * largest)
+        first, last = int(candidates[0]), int(candidates[-1]) + 1
+        places = slice(first, last) if last - first == len(candidates) else candidates
+        return cls(request.weights, request.penalty, candidates, places, rated, whole, GRID * largest)
 
 
 def selection_factor(epsilon: Fraction, sensitivity: int) -> Fraction:

@@ -7,7 +7,9 @@ refused.  Nothing here knows budgets or data.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from fractions import Fraction
 from typing import Any, overload
 
@@ -54,6 +56,9 @@ LARGEST_SCALE = 2.0**53
 
 _CHUNK = 1 << 15
 """Words fetched at once: 256 KB, which stay in the cache."""
+
+_SHARED = 1 << 13
+"""Draws of at least this many integers are shared by two threads, unless the caller gives the bits."""
 
 _STEEPEST = 2.0**60
 """Rates above this are as good as infinite: every term but the middle one is below the loops' cutoff."""
@@ -245,13 +250,56 @@ def _draw(
             "noise.lengths", "Every segment needs a length of 0 or more.", "Give one length per scale."
         )
     out = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.int64)
-    stream, cursor = exact.Stream(_source(bits), _request(out.size)), np.zeros(3, dtype=np.int64)
+    if bits is not None or out.size < _SHARED:
+        _draw_from(fill, attempt, 0, out, ends, tables, _source(bits))
+        return out
+    half = out.size // 2
+    other = _HELPER.submit(_draw_from, fill, attempt, half, out, ends, tables, _source(None))
+    try:
+        _draw_from(fill, attempt, 0, out[:half], ends, tables, _source(None))
+    finally:
+        wait([other])
+    other.result()
+    return out
+
+
+class _Helper:
+    """A second thread for long draws, with a cipher stream of its own; a forked child starts another."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    def submit(self, *call: Any) -> Future[None]:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="hushtable-noise")
+        return self._pool.submit(*call)
+
+    def forget(self) -> None:
+        self._pool = None
+
+
+_HELPER = _Helper()
+os.register_at_fork(after_in_child=_HELPER.forget)
+
+
+def _draw_from(
+    fill: _Fill,
+    attempt: _Attempt,
+    first: int,
+    out: Integers,
+    ends: Integers,
+    tables: tuple[NDArray[Any], ...],
+    bits: BitSource,
+) -> None:
+    """Draw the cells of ``out`` from number ``first`` on."""
+    stream, cursor = exact.Stream(bits, _request(out.size - first)), np.zeros(3, dtype=np.int64)
+    cursor[0] = first
     while True:
         cursor[2] = stream.position
         status = fill(out, ends, *tables, stream.words, cursor)
         stream.position = int(cursor[2])
         if status == sampler_loops.DONE:
-            return out
+            return
         if status == sampler_loops.EMPTY:
             stream.fetch(_request(out.size - int(cursor[0])))
             continue
@@ -276,7 +324,7 @@ def _gaps(scores: NDArray[Any]) -> Integers:
         raise BudgetError(
             "noise.too-large", "A score is beyond 62 bits.", "Use a coarser grid for the scores."
         )
-    return high - scores.astype(np.int64)
+    return high - scores.astype(np.int64, copy=False)
 
 
 def _source(bits: BitSource | None) -> BitSource:

@@ -143,8 +143,8 @@ def fill_gaussian(
         while cell >= ends[segment]:
             segment += 1
         rate, cap, bound = rates[segment], caps[segment], moduli[segment]
-        modulus = np.int64(bound)
-        while cell < ends[segment]:
+        modulus, last = np.int64(bound), min(ends[segment], out.size)
+        while cell < last:
             begin = position
             x, position = _residue(words, position, bound)
             if position >= words.size:
@@ -193,9 +193,9 @@ def fill_laplace(
         while cell >= ends[segment]:
             segment += 1
         rate, cap, bound = rates[segment], caps[segment], moduli[segment]
-        modulus = np.int64(bound)
+        modulus, last = np.int64(bound), min(ends[segment], out.size)
         ratio = _exp_or_zero(float(bound) * rate)
-        while cell < ends[segment]:
+        while cell < last:
             begin = position
             x, position = _residue(words, position, bound)
             if position >= words.size:
@@ -308,7 +308,7 @@ def select(
             return EMPTY
         u = _head(words[position])
         position += 1
-        index = candidate_at(place, levels, counts, deepest)
+        index = candidate_at(int(place), levels, counts, deepest)
         gap = float(gaps[index]) * rate
         if gap >= CUTOFF:
             cursor[2] = begin
