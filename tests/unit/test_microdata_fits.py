@@ -148,15 +148,20 @@ def sequential_twin(given, shape):
     return values
 
 
+CASES = [6, pytest.param(60, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("cases", CASES)
 @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 2), (5, 5)])
-def test_sequential_fitting_agrees_with_a_generic_solver(shape):
+def test_sequential_fitting_agrees_with_a_generic_solver(shape, cases):
     rng = np.random.default_rng(30 + len(shape))
-    for _ in range(6):
+    for _ in range(cases):
         given = random_case(rng, shape)
-        rows, _, _ = stacked(given, shape)
+        rows, answers, _ = stacked(given, shape)
         found = fit(given, shape, "sequential")
+        scale = max(np.abs(a).max() for a in answers)
         for r, want in zip(rows, sequential_twin(given, shape), strict=True):
-            np.testing.assert_allclose(r @ found.weights.ravel(), want, rtol=1e-5, atol=2e-4)
+            np.testing.assert_allclose(r @ found.weights.ravel(), want, rtol=0, atol=1e-6 * scale)
         assert found.certificate < 1e-9
         assert found.weights.min() >= 0
 
@@ -172,27 +177,34 @@ def test_sequential_fitting_of_marginals_that_form_a_cycle_agrees_with_a_generic
             np.testing.assert_allclose(r @ found, want, rtol=1e-4, atol=1e-3)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:cvxpy")
+def max_twin(given, shape):
+    """The smallest largest deviation and then least squares, both by a generic solver."""
+    rows, answers, stds = stacked(given, shape)
+    tight = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
+    x, t = cp.Variable(prod(shape)), cp.Variable()
+    gaps = [(r @ x - a) / s for r, a, s in zip(rows, answers, stds, strict=True)]
+    cp.Problem(cp.Minimize(t), [x >= 0, *(cp.abs(g) <= t for g in gaps)]).solve(solver=cp.CLARABEL, **tight)
+    reach = float(t.value)
+    within = [cp.abs(g) <= reach * (1 + 1e-9) + 1e-9 for g in gaps]
+    squares = sum(cp.sum_squares(g) for g in gaps)
+    cp.Problem(cp.Minimize(squares), [x >= 0, *within]).solve(solver=cp.CLARABEL, **tight)
+    return x.value, reach
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate", "ignore::RuntimeWarning:cvxpy")
+@pytest.mark.parametrize("cases", CASES)
 @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 2), (5, 5)])
-def test_max_fitting_agrees_with_a_generic_solver(shape):
+def test_max_fitting_agrees_with_a_generic_solver(shape, cases):
     rng = np.random.default_rng(40 + len(shape))
-    for _ in range(6):
+    for _ in range(cases):
         given = random_case(rng, shape)
         rows, answers, stds = stacked(given, shape)
         found = fit(given, shape, "max").weights.ravel()
-        x, t = cp.Variable(prod(shape)), cp.Variable()
-        gaps = [(r @ x - a) / s for r, a, s in zip(rows, answers, stds, strict=True)]
-        cp.Problem(cp.Minimize(t), [x >= 0, *(cp.abs(g) <= t for g in gaps)]).solve(solver=cp.CLARABEL)
-        reach = t.value
+        want, reach = max_twin(given, shape)
         worst = max(np.abs((r @ found - a) / s).max() for r, a, s in zip(rows, answers, stds, strict=True))
-        assert worst == pytest.approx(float(reach), rel=1e-6, abs=1e-6)
-        problem = cp.Problem(
-            cp.Minimize(sum(cp.sum_squares(g) for g in gaps)),
-            [x >= 0, *(cp.abs(g) <= reach * (1 + 1e-9) + 1e-9 for g in gaps)],
-        )
-        problem.solve(solver=cp.CLARABEL)
-        weights = [1 / s**2 for s in stds]
-        assert objective(rows, answers, weights, found) <= problem.value * (1 + 1e-5) + 1e-6
+        assert worst == pytest.approx(reach, rel=1e-6, abs=1e-6)
+        scale = max(np.abs(a).max() for a in answers)
+        np.testing.assert_allclose(found, want, rtol=0, atol=1e-6 * scale)
 
 
 def test_a_query_matrix_gives_the_same_fit_as_the_marginals_it_spells_out():
@@ -299,9 +311,10 @@ def test_balanced_fitting_keeps_the_least_squares_total_and_is_optimal():
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_fits_all_succeed():
-    rng = np.random.default_rng(11)
-    for k in range(100_000):
+@pytest.mark.parametrize("quarter", range(4))
+def test_a_hundred_thousand_fits_all_succeed(quarter):
+    rng = np.random.default_rng([11, quarter])
+    for k in range(25_000):
         given = random_case(rng, SMALL[k % len(SMALL)])
         method = ("nnls", "sequential", "reweighted")[k % 3] if k % 50 else "max"
         assert fit(given, SMALL[k % len(SMALL)], method).certificate < 1e-6
