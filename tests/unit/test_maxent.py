@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
-from math import prod
 
 import cvxpy as cp
 import numpy as np
@@ -23,7 +22,6 @@ from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.bounds import cell_bounds
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
 from hushtable.reconstruct.maxent import fit_maxent, to_simplex
-from hushtable.reconstruct.nonneg import fit_nonneg
 from hushtable.reconstruct.residuals import Residuals
 
 SIZES = (3, 4, 2, 5)
@@ -67,6 +65,14 @@ def test_the_pair_fit_solves_its_convex_problem() -> None:
     problem.solve(solver=cp.CLARABEL)
     assert np.abs(found - q.value).max() < 1e-2 * prior.max()
     assert np.allclose(found.sum(axis=0), columns, rtol=1e-9)
+
+
+@pytest.mark.parametrize("s", [1e-4, 0.3, 50.0, 1e5])
+@pytest.mark.parametrize("start", [-5000.0, -3.0, 700.0])
+def test_a_cell_is_solved_from_any_start(s: float, start: float) -> None:
+    for rhs in (-1e4, -3.0, 0.0, 0.5, 40.0, 1e7):
+        u = loops.solve_cell(rhs, s, start)
+        assert np.exp(u) + s * u == pytest.approx(rhs, rel=1e-5, abs=1e-5 * (1.0 + s))
 
 
 def test_proportional_fitting_gives_the_most_random_table_with_its_faces() -> None:
@@ -142,49 +148,6 @@ def test_a_chain_tells_something_of_a_pair_that_nobody_measured() -> None:
     fitted = fit_maxent(measured(counts, 1.0, known, seed=4), sets)
     truth = counts.sum(axis=1)
     assert np.abs(fitted.table((0, 2)) - truth).sum() < 0.1 * np.abs(fitted.products[(0, 2)] - truth).sum()
-
-
-def test_nonnegative_tables_agree_exactly_and_are_near_the_optimum() -> None:
-    counts = table(300)
-    sets = closure(combinations(range(4), 3))
-    residuals = measured(counts, 0.02, sets, seed=6)
-    fitted = fit_nonneg(residuals, sets)
-    tables = {
-        s: fitted.estimate_all(Layout(SIZES, (s,))).reshape([SIZES[i] for i in s])
-        for s in combinations(range(4), 3)
-    }
-    for s, found in tables.items():
-        assert found.min() >= 0.0
-        for pair in combinations(s, 2):
-            for t, other in tables.items():
-                if set(pair) <= set(t):
-                    ours = found.sum(axis=tuple(k for k, a in enumerate(s) if a not in pair))
-                    theirs = other.sum(axis=tuple(k for k, a in enumerate(t) if a not in pair))
-                    assert np.abs(ours - theirs).max() < 1e-6
-    x = cp.Variable(prod(SIZES))
-    total, cost = float(residuals.value(())), 0.0
-    for s in sets[1:]:
-        matrix = np.ones((1, 1))
-        for axis, n in enumerate(SIZES):
-            matrix = np.kron(matrix, np.eye(n) - 1.0 / n if axis in s else np.ones((1, n)))
-        cost += cp.sum_squares(matrix @ x - residuals.value(s).reshape(-1)) * residuals.precision(s)
-    positive = []
-    for s in combinations(range(4), 3):
-        matrix = np.ones((1, 1))
-        for axis, n in enumerate(SIZES):
-            matrix = np.kron(matrix, np.eye(n) if axis in s else np.ones((1, n)))
-        positive.append(matrix @ x >= 0)
-    best = cp.Problem(cp.Minimize(cost), [*positive, cp.sum(x) == total]).solve(solver=cp.CLARABEL)
-    ours = sum(
-        residuals.precision(s) * np.sum((centre(_summed(tables, s)) - residuals.value(s)) ** 2)
-        for s in sets[1:]
-    )
-    assert best * 0.999 <= ours <= best * 1.1
-
-
-def _summed(tables: dict[tuple[int, ...], np.ndarray], s: tuple[int, ...]) -> np.ndarray:
-    above = next(t for t in tables if set(s) <= set(t))
-    return tables[above].sum(axis=tuple(k for k, a in enumerate(above) if a not in s))
 
 
 def test_water_filling_beats_every_exchange_of_budget() -> None:

@@ -43,7 +43,7 @@ def fit_tables(
         return estimates
     residuals = Residuals(estimates.layout, estimates.values, estimates.precisions)
     if method == "nonneg":
-        return fit_nonneg(residuals, sets)
+        return fit_nonneg(residuals, sets, zeros)
     if method == "maxent":
         return fit_maxent(residuals, sets, zeros)
     raise unknown_reconstruction()

@@ -27,7 +27,10 @@ def bin_of(count: float) -> int:
 
 @njit(cache=True, nogil=True)
 def solve_cell(rhs: float, s: float, u: float) -> float:
-    """The u with exp(u) + s u = rhs, by safeguarded Newton steps from a start."""
+    """The u with exp(u) + s u = rhs, by safeguarded Newton steps from a start, or from above when that is far off."""
+    most = min(rhs / s, math.log(max(rhs, 1.0)))
+    if u > most or u < most - 40.0:
+        u = most
     for _ in range(80):
         e = math.exp(u)
         step = (e + s * u - rhs) / (e + s)

@@ -1,8 +1,9 @@
-"""Nonnegative tables that agree wherever they overlap (the local polytope), nearest to the noisy residuals.
+"""Nonnegative tables that agree wherever they overlap (the local polytope), near the tables of maximum entropy.
 
-Tables are assembled from one array of residuals, so shared sub-tables are equal by construction.  Residuals minimise
-the likelihood's weighted squares subject to nonnegative cells; a dual method finds them, and a final step towards a
-strictly positive consistent table removes what negativity is left.  All of it is post-processing.
+Tables of maximum entropy nearly agree.  Multiplicative steps, one shared sub-table at a time, bring the tables above it
+to the mean of what they say of it; they converge, because the tables of independent attributes agree.  What
+difference is left is taken out in residuals, with a step towards a strictly positive table if that needs one; where a
+schema declares cells impossible it is left, below 1e-9 of the total.  All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -13,118 +14,177 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all
-from hushtable.reconstruct.maxent import start_tables
+from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, closure, subsets
+from hushtable.marginals.threads import in_ranges
+from hushtable.reconstruct.maxent import fit_maxent
+from hushtable.reconstruct.nonneg_loops import bring_together
 from hushtable.reconstruct.residuals import Residuals
+from hushtable.reconstruct.zeros import Zeros
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-STEPS = 200
-UNMEASURED = 1e-3
-"""Precision of a residual that was never measured, relative to the least precise one that was: nearly free."""
+MOST_CYCLES = 400
+STEP = 1.8
+"""Over-relaxation of the multiplicative steps; below 2."""
+
+SMALLEST = 1e-6
+"""Cells start above this, so that steps can raise them."""
+
+CLOSE = 1e-7
+"""Differences below this part of the total are left to the last step."""
+
+CLOSER = 1e-9
+"""The same where no last step follows."""
 
 
 @dataclass(frozen=True)
 class ConsistentTables:
-    """Residuals whose tables are nonnegative."""
+    """The largest tables of a closure, flat; every other marginal is a sum over one of them."""
 
     layout: Layout
-    values: Floats
+    tables: Floats
 
     def estimate_all(self, layout: Layout) -> Floats:
-        """All marginals of ``layout``, flat; rounding below zero is cut."""
-        return np.maximum(assemble(self.layout, self.values, layout), 0.0)
+        """All marginals of ``layout``, flat."""
+        if layout.sets == self.layout.sets:
+            return self.tables.copy()
+        above = {below: s for s in reversed(self.layout.sets) for below in subsets(s)}
+        flat = np.empty(layout.cells)
+        for s in layout.sets:
+            whole = above[s]
+            rest = tuple(k for k, axis in enumerate(whole) if axis not in s)
+            layout.view(flat, s)[...] = self.layout.view(self.tables, whole).sum(axis=rest)
+        return flat
 
 
-def fit_nonneg(residuals: Residuals, sets: Sequence[AttributeSet]) -> ConsistentTables:
+def fit_nonneg(
+    residuals: Residuals, sets: Sequence[AttributeSet], zeros: Zeros | None = None
+) -> ConsistentTables:
     """Fit the tables of a closure ``sets`` (every subset listed)."""
-    layout = Layout(residuals.layout.sizes, tuple(sets))
-    start = start_tables(residuals, sets)
-    target, weight = _targets(residuals, layout)
-    target[0] = start.total
-    largest = tuple(s for s in sets if not any(set(s) < set(other) for other in _above(s, layout)))
-    tables = Layout(layout.sizes, largest)
-    values = _dual(layout, tables, target, weight)
-    anchor = _anchor(layout, start.ones, start.total)
-    return ConsistentTables(layout, _made_positive(layout, tables, values, anchor))
+    fitted = fit_maxent(residuals, sets, zeros)
+    tables = Layout(residuals.layout.sizes, _largest(sets))
+    flat = np.maximum(fitted.estimate_all(tables), SMALLEST)
+    for s in tables.sets if zeros else ():
+        fitted.zeros.clear(s, tables.view(flat, s))
+    bring_to_agreement(tables, flat, fitted.total, CLOSER if zeros else CLOSE)
+    if zeros:
+        return ConsistentTables(tables, flat)
+    inside = Layout(tables.sizes, closure(tables.sets))
+    above = accumulate(tables, np.ones(tables.cells), 1.0 / tables.lengths, inside)
+    values = centre_all(inside, accumulate(tables, flat, np.ones(len(tables.sets)), inside))
+    values /= np.repeat(np.rint(np.add.reduceat(above, inside.offsets[:-1])), inside.lengths)
+    values[0] = fitted.total
+    cells = assemble(inside, values, tables)
+    anchor = _anchor(tables, fitted.ones, fitted.total)
+    return ConsistentTables(tables, np.maximum(_made_positive(cells, anchor), 0.0))
 
 
-def _dual(layout: Layout, tables: Layout, target: Floats, weight: Floats) -> Floats:
-    """Minimise ``sum weight |r - target|^2 / 2`` with nonnegative tables: accelerated gradient on the multipliers.
-
-    A multiplier per cell; residuals respond by the transpose of the assembly, divided by their weights.
-    """
-    spread = np.repeat(1.0 / weight, layout.lengths)
-    step = 1.0 / _curvature(layout, tables, 1.0 / weight)
-    multiplier = np.zeros(tables.cells)
-    ahead, momentum = multiplier.copy(), 1.0
-    values = target
-    for _ in range(STEPS):
-        values = target + spread * _transpose(layout, tables, ahead)
-        cells = assemble(layout, values, tables)
-        fresh = np.maximum(ahead - step * cells, 0.0)
-        following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
-        if float((fresh - multiplier) @ (fresh - ahead)) < 0.0:
-            following = 1.0
-        ahead = fresh + (momentum - 1.0) / following * (fresh - multiplier)
-        multiplier, momentum = fresh, following
-    return target + spread * _transpose(layout, tables, multiplier)
+def bring_to_agreement(tables: Layout, flat: Floats, total: float, close: float) -> int:
+    """Bring positive tables of one total to agreement, in place; gives the number of cycles that took."""
+    shared = _Shared(tables)
+    step, best = STEP, np.inf
+    for cycle in range(1, MOST_CYCLES + 1):
+        worst = shared.cycle(flat, total, step)
+        if worst <= close * total:
+            return cycle
+        step = 1.0 if worst > 4.0 * best else step
+        best = min(best, worst)
+    return MOST_CYCLES
 
 
-def _transpose(layout: Layout, tables: Layout, multiplier: Floats) -> Floats:
-    """The pull of the multipliers on every residual but the total, which stays."""
-    summed = accumulate(tables, multiplier, 1.0 / tables.lengths.astype(np.float64), layout)
-    pull = centre_all(layout, summed, 1.0 / layout.lengths.astype(np.float64))
-    pull[0] = 0.0
-    return pull
+class _Shared:
+    """Sub-tables that several tables share, in groups whose members touch different tables."""
+
+    def __init__(self, tables: Layout) -> None:
+        owners: dict[AttributeSet, list[int]] = {}
+        for t, s in enumerate(tables.sets):
+            for below in subsets(s):
+                owners.setdefault(below, []).append(t)
+        kept = [s for s, above in owners.items() if len(above) > 1 and not _connected(s, owners)]
+        self._tables = tables
+        self._cells = Layout(tables.sizes, tuple(kept)).lengths
+        self._starts = np.cumsum([0, *(len(owners[s]) for s in kept)])
+        self._owners = np.array([t for s in kept for t in owners[s]], np.int64)
+        width = tables.shapes.shape[1]
+        masks = [_mask(s, tables.sets[t], width) for s in kept for t in owners[s]]
+        self._masks = np.array(masks, np.int64)
+        self._groups = _disjoint([owners[s] for s in kept], len(tables.sets))
+        work = np.add.reduceat(tables.lengths[self._owners], self._starts[:-1]) if kept else self._cells
+        self._work = 4 * work
+
+    def cycle(self, flat: Floats, total: float, step: float) -> float:
+        """One step for every shared sub-table; gives the largest difference that was met."""
+        tables, worst = self._tables, np.zeros(len(self._cells))
+        where = (self._starts, self._owners, self._masks, self._cells, tables.shapes, tables.offsets)
+        for group in self._groups:
+            in_ranges(bring_together, self._work[group], group, *where, total, step, flat, worst)
+        return float(worst.max(initial=0.0))
 
 
-def _curvature(layout: Layout, tables: Layout, response: Floats) -> float:
-    """The dual's largest curvature by power iteration, with room."""
-    spread = np.repeat(response, layout.lengths)
-    vector = np.cos(np.arange(tables.cells, dtype=np.float64))
-    size = 1.0
-    for _ in range(20):
-        vector /= np.sqrt(vector @ vector)
-        vector = assemble(layout, spread * _transpose(layout, tables, vector), tables)
-        size = float(np.sqrt(vector @ vector))
-    return max(1.1 * size, 1e-300)
+def _connected(attributes: AttributeSet, owners: dict[AttributeSet, list[int]]) -> bool:
+    """Whether agreement on larger shared sub-tables already makes the tables above ``attributes`` agree."""
+    above = owners[attributes]
+    group = {t: t for t in above}
+
+    def root(t: int) -> int:
+        while group[t] != t:
+            group[t] = group[group[t]]
+            t = group[t]
+        return t
+
+    axes = {axis for s in owners if len(s) == 1 for axis in s}.difference(attributes)
+    for axis in axes:
+        larger = owners.get(tuple(sorted((*attributes, axis))), [])
+        for t in larger[1:]:
+            group[root(t)] = root(larger[0])
+    return len({root(t) for t in above}) == 1
 
 
-def _targets(residuals: Residuals, layout: Layout) -> tuple[Floats, Floats]:
-    """Noisy residuals and their weights in the layout of the closure; unmeasured ones are zero and nearly free."""
-    values, weight = np.zeros(layout.cells), np.zeros(len(layout.sets))
-    for k, attributes in enumerate(layout.sets):
-        if residuals.known(attributes):
-            values[layout.offsets[k] : layout.offsets[k + 1]] = residuals.value(attributes).reshape(-1)
-            weight[k] = residuals.precision(attributes)
-    weight[weight == 0.0] = UNMEASURED * weight[weight > 0].min()
-    return values, weight
+def _mask(attributes: AttributeSet, above: AttributeSet, width: int) -> int:
+    """Bits of the right-aligned axes of ``above`` that belong to ``attributes``."""
+    shift = width - len(above)
+    return sum(1 << (k + shift) for k, axis in enumerate(above) if axis in attributes)
 
 
-def _anchor(layout: Layout, ones: dict[int, Floats], total: float) -> Floats:
-    """Residuals of a strictly positive table: half the product of the one-way tables, half uniform."""
+def _disjoint(owners: list[list[int]], tables: int) -> list[Ints]:
+    """Groups of numbers whose lists have nothing in common, greedily."""
+    used, groups = [0] * tables, list[list[int]]()
+    for k, above in enumerate(owners):
+        taken = 0
+        for t in above:
+            taken |= used[t]
+        free = (~taken & (taken + 1)).bit_length() - 1
+        for t in above:
+            used[t] |= 1 << free
+        if free == len(groups):
+            groups.append([])
+        groups[free].append(k)
+    return [np.array(group, np.int64) for group in groups]
+
+
+def _largest(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
+    """Sets that lie in no other."""
+    inside = {s[:k] + s[k + 1 :] for s in sets for k in range(len(s))}
+    return tuple(s for s in sets if s not in inside)
+
+
+def _anchor(tables: Layout, ones: dict[int, Floats], total: float) -> Floats:
+    """Strictly positive tables that agree: half the product of the one-way tables, half uniform."""
     parts: list[Floats] = []
-    for attributes in layout.sets:
+    for attributes in tables.sets:
         product, even = np.ones(()), total
         for axis in attributes:
             product = np.multiply.outer(product, ones[axis] / total)
-            even /= layout.sizes[axis]
+            even /= tables.sizes[axis]
         parts.append((0.5 * total * product + 0.5 * even).reshape(-1))
-    return centre_all(layout, np.concatenate(parts))
+    return np.concatenate(parts)
 
 
-def _made_positive(layout: Layout, tables: Layout, values: Floats, anchor: Floats) -> Floats:
+def _made_positive(cells: Floats, anchor: Floats) -> Floats:
     """The shortest step towards the anchor after which no cell is negative."""
-    cells, positive = assemble(layout, values, tables), assemble(layout, anchor, tables)
     negative = cells < 0.0
     if not negative.any():
-        return values
-    step = float((-cells[negative] / (positive[negative] - cells[negative])).max())
-    return values + step * (anchor - values)
-
-
-def _above(attributes: AttributeSet, layout: Layout) -> list[AttributeSet]:
-    """Sets with one attribute more."""
-    found = (tuple(sorted((*attributes, a))) for a in range(len(layout.sizes)) if a not in attributes)
-    return [s for s in found if s in layout.index]
+        return cells
+    step = float((-cells[negative] / (anchor[negative] - cells[negative])).max())
+    return cells + step * (anchor - cells)
