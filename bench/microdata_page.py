@@ -234,7 +234,7 @@ def _speed(kept: dict[str, Any]) -> list[str]:
             five = entry["five"]
             lines.append(
                 f"- {budget}: 31 tables x 5 fits x {five['runs']:,} runs in {five['seconds'] / 60:.1f} minutes, "
-                f"{five['jobs']} processes."
+                f"{five['jobs']} processes; processor time {five['processor'] / 60:.1f} minutes."
             )
     every = [f for e in budgets.values() for r in e["results"].values() for f in r.values()]
     if every:
@@ -315,7 +315,8 @@ def _appendix(kept: dict[str, Any], paper: Paper) -> list[str]:
                 figures = paper.get((query, kind, law, float(amount)), {})
                 number = next((f.table for row in figures.values() for f in row.values()), None)
                 label = f" (Table {number})" if number else ""
-                runs = sorted({r["runs"] for n in names for r in entry["results"][n].values()})
-                lines += [f"## {words.capitalize()}, {kind}, {budget}{label}", "", f"{runs[-1]:,} runs.", ""]
+                counts = sorted({r["runs"] for n in names for r in entry["results"][n].values()})
+                runs = " to ".join(f"{c:,}" for c in dict.fromkeys((counts[0], counts[-1])))
+                lines += [f"## {words.capitalize()}, {kind}, {budget}{label}", "", f"{runs} runs.", ""]
                 lines += _table(entry["results"], names, query, figures, largest=query != "sum")
     return lines

@@ -36,7 +36,7 @@ class Setting:
     seeds: int
 
 
-SETTINGS = {"adult_full": Setting(1, 3, 3, 3), "acs": Setting(1, 3, 2, 1)}
+SETTINGS = {"adult_full": Setting(1, 3, 3, 3), "acs": Setting(1, 2, 2, 1)}
 
 
 def records_of(name: str) -> dict[str, Any]:
