@@ -29,7 +29,7 @@ TABLES = ("adult", "titanic", "adult_wide", "acs", "loans")
 STANDINS = ("acs", "loans")
 ERROR_LIMITS = {"adult": 300, "titanic": 60, "adult_wide": 420, "acs": 420, "loans": 420}
 SEQUENCES = {"adult_full": 30, "acs": 60, "loans": 60}
-MODELS = ("titanic", "adult")
+MODELS = ("adult", "titanic")
 
 
 def errors(figures: Figures, options: argparse.Namespace) -> None:

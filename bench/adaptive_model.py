@@ -1,7 +1,7 @@
 """The graphical-model AIM of ``smartnoise-synth`` on the same marginals, in a virtual environment of its own.
 
-The environment is made under the system's temporary directory when it is missing.  A run has a limit of seconds; the
-model of its last complete round then answers.  Whatever prevents a run becomes the reason in its row.
+The environment is made under the system's temporary directory when it is missing.  A run has a limit of processor
+seconds; the model of its last complete round then answers.  Whatever prevents a run becomes the reason in its row.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ NEEDED = (
 )
 MODEL_MB = 50
 """Largest model, as in aim-grem's experiments."""
-GRACE = 240.0
-"""Seconds for starting and for reading marginals off the model."""
+PATIENCE = 6.0
+"""Elapsed seconds after which a run is ended, per second of its limit."""
 
 
 class Unavailable(Exception):
@@ -96,7 +96,7 @@ def one_run(table: Table, epsilon: float, limit: float) -> dict[str, Any]:
             command = [str(python), "-u", "-c", CHILD, str(folder / "job.json")]
             child = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
             try:
-                child.wait(limit + GRACE)
+                child.wait(limit * PATIENCE)
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
@@ -105,12 +105,16 @@ def one_run(table: Table, epsilon: float, limit: float) -> dict[str, Any]:
         spent = float(used[-1]) if used else 0.0
         if not (folder / "result.json").exists():
             if child.returncode < 0:
-                raise Unavailable(f"stopped after {limit + GRACE:.0f} s, spent {spent:.0%} of its budget")
+                raise Unavailable(f"ended after {limit * PATIENCE:.0f} s, spent {spent:.0%} of its budget")
             raise Unavailable(f"it failed: {text.strip().splitlines()[-1][:200]}")
         found = json.loads((folder / "result.json").read_text())
         estimates = np.load(folder / "estimates.npy")
     errors = table.errors(estimates)
-    note = "" if found["finished"] else f"stopped after {found['elapsed']:.0f} s, spent {spent:.0%}"
+    note = (
+        ""
+        if found["finished"]
+        else f"stopped after {found['processor']:.0f} s of processor time, spent {spent:.0%}"
+    )
     return found | errors | {"spent": spent, "note": note, "versions": versions(python)}
 
 

@@ -2,9 +2,8 @@
 
     python -c "import adaptive_model_child; adaptive_model_child.main()" JOB.json
 
-The job names the codes, the sizes, the privacy and a limit of seconds.  When time is up, the model of the last complete
-round answers.  Estimates of all three-way marginals go to a ``.npy`` file, the rest to a JSON file.  Not private for
-our purposes: the program only serves to compare errors and times.
+The job names the codes, the sizes, the privacy and a limit of processor seconds.  When time is up, the model of the
+last complete round answers.  Estimates of all three-way marginals go to a ``.npy`` file, the rest to a JSON file.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from snsynth.utils import cdp_rho
 
 
 class TimeUp(BaseException):
-    """Raised by the alarm."""
+    """Raised when the processor time is used up."""
 
 
 def stop(*_: object) -> None:
@@ -52,15 +51,15 @@ def main() -> None:
     )
     mechanism.rho = cdp_rho(job["epsilon"], job["delta"])
     workload = list(itertools.combinations(names, 3))
-    signal.signal(signal.SIGALRM, stop)
+    signal.signal(signal.SIGPROF, stop)
     start, processor = time.perf_counter(), time.process_time()
-    signal.alarm(int(job["limit"]))
+    signal.setitimer(signal.ITIMER_PROF, job["limit"])
     finished = True
     try:
         mechanism.AIM(data, workload)
     except TimeUp:
         finished = False
-    signal.alarm(0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     times = {"elapsed": time.perf_counter() - start, "processor": time.process_time() - processor}
     sys.stdout.flush()
     if "model" in kept:

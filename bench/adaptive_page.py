@@ -146,7 +146,7 @@ def model(figures: Figures, images: Path, folder: Path) -> list[str]:
         "",
         *prose(
             "The same marginals, epsilon and delta; a model of at most 50 MB (`max_model_size`), as "
-            "in aim-grem. It has a limit of "
+            "in aim-grem. It has a limit of processor "
             "seconds; when it is stopped, the model of its last complete round answers. `auto` is the "
             "mean of the first section. "
         ),
