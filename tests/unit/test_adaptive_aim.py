@@ -129,6 +129,42 @@ def test_gaps_and_norms_follow_a_plain_loop_over_all_marginals() -> None:
     assert norms.max() < LARGEST_NORM
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+@pytest.mark.parametrize("sizes", [(9, 2, 17, 3), (2, 30, 3, 12), (1, 600, 2, 5)])
+def test_changes_of_one_or_many_residuals_move_gaps_of_every_shape(
+    sizes: tuple[int, ...], dtype: type[np.generic]
+) -> None:
+    """Long and short axes, inside and outside, in doubles and in 32 bits, also where gaps saturate."""
+    layout = Layout(sizes, workload_of(sizes).closure)
+    generator = np.random.default_rng(5)
+    counts = generator.integers(0, 1000, layout.cells).astype(dtype)
+    slow = {s: GRID * layout.view(counts, s).astype(np.int64) for s in layout.sets}
+    gaps = Gaps(layout, counts.copy())
+    most = 2**44 if dtype is np.int64 else 2**31 - 1
+    for k, several in enumerate([1, 1, 1, 4, 1, 2] * 6):
+        numbers = generator.choice(len(layout.sets), several, replace=False)
+        scale = 2.0**60 if k == 20 else 1e3
+        changes = tuple((int(n), generator.normal(scale=scale, size=layout.lengths[n])) for n in numbers)
+        gaps.update(changes)
+        for gamma in layout.sets:
+            delta = np.zeros(layout.shape(gamma))
+            for n, change in changes:
+                tau = layout.sets[n]
+                if set(tau) <= set(gamma):
+                    wide = [sizes[a] if a in tau else 1 for a in gamma]
+                    delta = delta + change.reshape(wide) * (
+                        GRID / prod(sizes[a] for a in gamma if a not in tau)
+                    )
+            moved = slow[gamma] - np.rint(np.clip(delta, -2.0 * most, 2.0 * most)).astype(np.int64)
+            slow[gamma] = np.clip(moved, -most, most)
+    found = gaps._cells.astype(np.int64)
+    expected = np.concatenate([slow[s].ravel() for s in layout.sets])
+    assert np.abs(found - expected).max() <= 2  # ties
+    norms = [min(int(np.abs(layout.view(found, s)).sum()), LARGEST_NORM) for s in layout.sets]
+    touched = gaps._norms.tolist()
+    assert all(a == b for a, b in zip(touched, norms, strict=True))
+
+
 def test_scores_select_as_the_exponential_mechanism_over_the_published_score() -> None:
     workload = workload_of((3, 2, 4), 2)
     layout = Layout(workload.sizes, workload.closure)

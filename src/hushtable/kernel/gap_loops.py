@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hushtable.marginals.kernels import add_repeated
+from hushtable.marginals.kernels import SHORT, add_repeated, grouped, next_place
 
 Ints = NDArray[np.int64]
 
@@ -25,25 +25,75 @@ LARGEST_GAP = 2**44
 BLOCK = 512
 """Cells whose saturated sizes add up to at most 2^53: every partial sum is a whole number that a double holds."""
 
+WHOLE = {"reassoc", "nnan", "nsz"}
+"""What the compiler may assume: whole numbers that doubles hold add up alike in any order; none is missing."""
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
-def subtract_rounded(delta: Any, limit: float, gaps: Any) -> int:
-    """gaps -= round(delta), saturated at the limit; gives the saturated L1 norm.
+
+@njit(cache=True, nogil=True, fastmath=WHOLE)
+def subtract_rounded(z: Any, factor: float, limit: float, gaps: Any) -> int:
+    """gaps -= round(factor z), saturated at the limit; gives the saturated L1 norm.
 
     All numbers after the rounding are whole and at most 3 * 2^44, so doubles hold them and their sums exactly, in any
     order of adding.
     """
     reach = 2.0 * limit
     norm = np.int64(0)
-    for first in range(0, delta.size, BLOCK):
-        last = min(first + BLOCK, delta.size)
-        part = 0.0
-        for cell in range(first, last):
-            gap = float(gaps[cell]) - np.rint(min(max(delta[cell], -reach), reach))
+    for first in range(0, gaps.size, BLOCK):
+        part, some, moves = 0.0, gaps[first : first + BLOCK], z[first : first + BLOCK]
+        for cell in range(some.size):
+            gap = float(some[cell]) - np.rint(min(max(moves[cell] * factor, -reach), reach))
             gap = min(max(gap, -limit), limit)
-            gaps[cell] = gap
+            some[cell] = gap
             part += abs(gap)
         norm = min(norm + np.int64(part), LARGEST_NORM)
+    return int(norm)
+
+
+@njit(cache=True, nogil=True, fastmath=WHOLE)
+def subtract_one(value: float, limit: float, gaps: Any) -> int:
+    """The same with one number for all gaps."""
+    move = np.rint(min(max(value, -2.0 * limit), 2.0 * limit))
+    norm = np.int64(0)
+    for first in range(0, gaps.size, BLOCK):
+        part, some = 0.0, gaps[first : first + BLOCK]
+        for cell in range(some.size):
+            gap = min(max(float(some[cell]) - move, -limit), limit)
+            some[cell] = gap
+            part += abs(gap)
+        norm = min(norm + np.int64(part), LARGEST_NORM)
+    return int(norm)
+
+
+@njit(cache=True, nogil=True)
+def subtract_repeated(
+    gaps: Any, shape: Ints, mask: int, scale: float, z: Any, limit: float, groups: Ints
+) -> int:
+    """gaps -= round of one residual's change, repeated along the axes it lacks; gives the saturated L1 norm."""
+    count, missing = grouped(shape, mask, groups)
+    factor = scale / missing
+    inner, along, outer = groups[0, 0], groups[0, 1], groups[1, 0]
+    rows = inner >= SHORT or outer == 1
+    at, norm = np.int64(0), np.int64(0)
+    for start in range(0, gaps.size, outer * inner):
+        block = gaps[start : start + outer * inner]
+        part = np.int64(0)
+        if rows and along:
+            for o in range(outer):
+                row = block[o * inner : (o + 1) * inner]
+                part = min(part + subtract_rounded(z[at : at + inner], factor, limit, row), LARGEST_NORM)
+        elif rows:
+            for o in range(outer):
+                row = block[o * inner : (o + 1) * inner]
+                part = min(part + subtract_one(z[at + o] * factor, limit, row), LARGEST_NORM)
+        elif along:
+            for i in range(inner):
+                part = min(part + subtract_one(z[at + i] * factor, limit, block[i::inner]), LARGEST_NORM)
+        else:
+            for i in range(inner):
+                column = block[i::inner]
+                part = min(part + subtract_rounded(z[at : at + outer], factor, limit, column), LARGEST_NORM)
+        norm = min(norm + part, LARGEST_NORM)
+        at = next_place(groups, count, at)
     return int(norm)
 
 
@@ -70,21 +120,30 @@ def subtract_changes(
     The change of a set is the sum over the residuals below it with ``slots[residual] >= 0`` of their centred change,
     repeated along the axes they lack and divided by those axes' lengths.
     """
-    groups = np.empty((shapes.shape[1] + 1, 3), np.int64)
+    groups = np.empty((shapes.shape[1] + 2, 3), np.int64)
     longest = 0
     for c in range(first, last):
         longest = max(longest, offsets[chosen[c] + 1] - offsets[chosen[c]])
     space = np.empty(longest)
     for c in range(first, last):
         s = chosen[c]
-        delta = space[: offsets[s + 1] - offsets[s]]
+        active, only = 0, starts[s]
+        for member in range(starts[s], starts[s + 1]):
+            if members[member] >= 0 and slots[members[member]] >= 0:
+                active, only = active + 1, member
+        cells = gaps[offsets[s] : offsets[s + 1]]
+        if active == 1:
+            at = change_offsets[slots[members[only]]]
+            norms[s] = subtract_repeated(cells, shapes[s], masks[only], grid, changes[at:], limit, groups)
+            continue
+        delta = space[: cells.size]
         delta[:] = 0.0
         for member in range(starts[s], starts[s + 1]):
             residual = members[member]
             if residual >= 0 and slots[residual] >= 0:
                 at = change_offsets[slots[residual]]
                 add_repeated(delta, shapes[s], masks[member], grid, changes[at:], groups)
-        norms[s] = subtract_rounded(delta, limit, gaps[offsets[s] : offsets[s + 1]])
+        norms[s] = subtract_rounded(delta, 1.0, limit, cells)
 
 
 @njit(cache=True, nogil=True)

@@ -83,11 +83,11 @@ def centre_sets(
 
 
 @njit(cache=True, nogil=True)
-def add_repeated(flat: Any, shape: Ints, mask: int, scale: float, z: Any, groups: Ints) -> None:
-    """flat += scale z, repeated along the axes of ``shape`` that are not in ``mask``, over their lengths.
+def grouped(shape: Ints, mask: int, groups: Ints) -> tuple[int, float]:
+    """Neighbouring axes that a residual has (bits of ``mask``), or lacks, joined, the last ones first.
 
-    Neighbouring axes that z has, or lacks, are one axis of a group: (length, step in z, position).  The last two groups
-    are two plain loops, the longer one inside.  ``groups`` is working space with a row more than there are axes.
+    Rows of ``groups`` become (length, step in the residual, 0); gives their number, at least two, and the cells of axes
+    that are lacking.
     """
     count, step, missing, before = 0, np.int64(1), 1.0, np.int64(-1)
     for axis in range(shape.size - 1, -1, -1):
@@ -103,9 +103,35 @@ def add_repeated(flat: Any, shape: Ints, mask: int, scale: float, z: Any, groups
             step *= n
         else:
             missing *= n
+    while count < 2:
+        groups[count, 0], groups[count, 1], groups[count, 2] = 1, 0, 0
+        count += 1
+    return count, missing
+
+
+@njit(cache=True, nogil=True)
+def next_place(groups: Ints, count: int, at: int) -> int:
+    """Where in the residual the next block of the two last groups begins."""
+    for g in range(2, count):
+        groups[g, 2] += 1
+        at += groups[g, 1]
+        if groups[g, 2] < groups[g, 0]:
+            break
+        at -= groups[g, 1] * groups[g, 0]
+        groups[g, 2] = 0
+    return at
+
+
+@njit(cache=True, nogil=True)
+def add_repeated(flat: Any, shape: Ints, mask: int, scale: float, z: Any, groups: Ints) -> None:
+    """flat += scale z, repeated along the axes of ``shape`` that are not in ``mask``, over their lengths.
+
+    The last two groups of axes are two plain loops, the longer one inside.  ``groups`` is working space with two rows
+    more than there are axes.
+    """
+    count, missing = grouped(shape, mask, groups)
     factor = scale / missing
-    inner, along = (groups[0, 0], groups[0, 1]) if count > 0 else (np.int64(1), np.int64(0))
-    outer, jump = (groups[1, 0], groups[1, 1]) if count > 1 else (np.int64(1), np.int64(0))
+    inner, along, outer, jump = groups[0, 0], groups[0, 1], groups[1, 0], groups[1, 1]
     at, start = np.int64(0), np.int64(0)
     while start < flat.size:
         if along == 0:
@@ -121,13 +147,7 @@ def add_repeated(flat: Any, shape: Ints, mask: int, scale: float, z: Any, groups
                 for o in range(outer):
                     flat[start + o * inner + i] += value
         start += outer * inner
-        for g in range(2, count):
-            groups[g, 2] += 1
-            at += groups[g, 1]
-            if groups[g, 2] < groups[g, 0]:
-                break
-            at -= groups[g, 1] * groups[g, 0]
-            groups[g, 2] = 0
+        at = next_place(groups, count, at)
 
 
 @njit(cache=True, nogil=True)
@@ -163,7 +183,7 @@ def assemble_sets(
     ``members[starts[s]:starts[s+1]]`` are residual numbers (-1: not there), ``masks`` the axes that each one has, as
     bits, where bit j is column j of ``shapes`` (columns are right-aligned, unused ones hold 0).
     """
-    groups = np.empty((shapes.shape[1] + 1, 3), np.int64)
+    groups = np.empty((shapes.shape[1] + 2, 3), np.int64)
     for s in range(first, last):
         begin, end = offsets[s], offsets[s + 1]
         for c in range(begin, end):

@@ -186,7 +186,7 @@ class _Loop:
 
     def record(self, chosen: int, measure: Measure, variance: Fraction, select: Select) -> None:
         """Add a round to the history."""
-        share = float((measure.rho + select.rho) / self.purse.limit)
+        share = (float(measure.rho) + float(select.rho)) / float(self.purse.limit)
         gamma, epsilon = self.layout.sets[chosen], float(select.epsilon)
         self.state.rounds.append(Round("select", gamma, len(measure.sets), sqrt(variance), epsilon, share))
 

@@ -89,7 +89,7 @@ def pool_residuals(
 @njit(cache=True, nogil=True)
 def moved_norm(shape: Ints, masks: Ints, starts: Ints, changes: Any, cells: int) -> float:
     """L1 norm of what the changes of residuals below a marginal add to it."""
-    groups = np.empty((shape.size + 1, 3), np.int64)
+    groups = np.empty((shape.size + 2, 3), np.int64)
     delta = np.zeros(cells)
     for j in range(masks.size):
         add_repeated(delta, shape, masks[j], 1.0, changes[starts[j] :], groups)
