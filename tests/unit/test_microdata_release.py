@@ -204,6 +204,27 @@ def test_records_reach_consistent_targets_almost_exactly():
     assert np.abs(count_records(start, layout) - want).sum() > 3 * gap.sum()
 
 
+def ruled(impossible):
+    fields = {f"x{k}": {"type": "categorical", "values": [0, 1, 2, 3]} for k in range(6)}
+    return ht.Schema.from_dict({"attributes": fields, "impossible": impossible})
+
+
+def test_many_rules_are_obeyed_and_leave_other_attributes_alone():
+    """x1 must equal x0; targets of the other attributes say that they are always 2."""
+    rules = [{"x0": a, "x1": b} for a in range(4) for b in range(4) if a != b]
+    layout = Layout((4,) * 6, tuple((k,) for k in range(6)))
+    wanted = np.concatenate([np.full(8, 250.0), np.tile([0.0, 0.0, 1000.0, 0.0], 4)])
+    records = generate(Targets(layout, wanted), ruled(rules), 1000).records
+    assert (records[:, 0] == records[:, 1]).all() and (records[:, 2:] == 2).all()
+
+
+def test_rules_that_leave_nothing_possible_are_refused():
+    layout = Layout((4,) * 6, ((0,),))
+    with pytest.raises(HushtableError) as caught:
+        generate(Targets(layout, np.full(4, 25.0)), ruled([{"x0": [0, 1, 2, 3]}]), 100)
+    assert caught.value.code == "microdata.unsolved"
+
+
 def test_counts_of_records_agree_with_numpy():
     rng = np.random.default_rng(2)
     records = rng.integers(0, 3, (500, 4)).astype(np.int32)

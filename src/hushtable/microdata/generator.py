@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.errors import RefusedError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.microdata import draws, generator_loops
 from hushtable.schema import Schema
@@ -79,7 +80,12 @@ def generate(
     records = _start(targets, rows, state)
     if len(rules[0]) > 1:
         sizes = np.array(targets.layout.sizes, np.int64)
-        generator_loops.repair(records, rules, sizes, state)
+        if generator_loops.repair(records, rules, sizes, state) > 0:
+            raise RefusedError(
+                "microdata.unsolved",
+                "No records were found that obey every rule under impossible.",
+                "Remove rules that leave almost nothing possible.",
+            )
     done = 0
     if rows > 0:
         report = progress or (lambda step, done, total: None)

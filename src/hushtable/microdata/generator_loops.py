@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from hushtable.microdata.draws import uniform
 
+MOST_REDRAWS = 1000
+
 
 class Addresses(NamedTuple):
     """Where the cells of each marginal lie: its first cell, its order, and per attribute the axis and the stride."""
@@ -69,18 +71,19 @@ def draw_conditionally(parents, order, joint, joint_start, sizes, count, state):
 
 
 @njit(cache=True, nogil=True)
-def _forbidden(record, rule_start, rule_axis, rule_first, allowed, axis, value):
-    """Whether the record with ``value`` at ``axis`` is an impossible combination."""
-    for q in range(rule_start.size - 1):
+def _broken(record, rules, axis, value):
+    """The number of a rule that the record with ``value`` at ``axis`` breaks, -1 if there is none."""
+    start, axes, first, completes = rules
+    for q in range(start.size - 1):
         hit = True
-        for p in range(rule_start[q], rule_start[q + 1]):
-            code = value if rule_axis[p] == axis else record[rule_axis[p]]
-            if not allowed[rule_first[p] + code]:
+        for p in range(start[q], start[q + 1]):
+            code = value if axes[p] == axis else record[axes[p]]
+            if not completes[first[p] + code]:
                 hit = False
                 break
         if hit:
-            return True
-    return False
+            return q
+    return -1
 
 
 @njit(cache=True, nogil=True)
@@ -89,7 +92,6 @@ def improve(records, price, weight, addresses, members, sizes, rules, state):
 
     A value that its cells can spare is changed to the one of least energy when that lowers the energy.
     """
-    rule_start, rule_axis, rule_first, allowed = rules
     offsets, axes, strides, orders = addresses
     member_tables, member_start, stride_of = members
     count, width = records.shape
@@ -100,7 +102,7 @@ def improve(records, price, weight, addresses, members, sizes, rules, state):
         largest = max(largest, n)
     score = np.empty(largest)
     start = np.empty(offsets.size, np.int64)
-    ruled = rule_start.size > 1
+    ruled = rules[0].size > 1
     step = _coprime(count, state)
     r = int(uniform(state) * count)
     for _ in range(count):
@@ -137,13 +139,7 @@ def improve(records, price, weight, addresses, members, sizes, rules, state):
                         score[v] += price[base + v * own]
             best, least = old, -leave - 1e-9 * abs(leave)
             for v in range(n):
-                if (
-                    v != old
-                    and score[v] < least
-                    and not (
-                        ruled and _forbidden(records[r], rule_start, rule_axis, rule_first, allowed, i, v)
-                    )
-                ):
+                if v != old and score[v] < least and not (ruled and _broken(records[r], rules, i, v) >= 0):
                     best, least = v, score[v]
             if best == old:
                 continue
@@ -170,15 +166,15 @@ def _coprime(count, state):
 
 @njit(cache=True, nogil=True)
 def repair(records, rules, sizes, state):
-    """Redraw values of impossible records until they are possible; returns how many could not be repaired."""
-    rule_start, rule_axis, rule_first, allowed = rules
+    """Redraw values that make a record impossible until it is possible; returns how many records still are not."""
+    start, axes, _, _ = rules
     failed = 0
     for r in range(records.shape[0]):
-        for attempt in range(1000):
-            if not _forbidden(records[r], rule_start, rule_axis, rule_first, allowed, -1, 0):
+        for _ in range(MOST_REDRAWS):
+            q = _broken(records[r], rules, -1, 0)
+            if q < 0:
                 break
-            i = rule_axis[int(uniform(state) * rule_axis.size)]
+            i = axes[start[q] + int(uniform(state) * (start[q + 1] - start[q]))]
             records[r, i] = int(uniform(state) * sizes[i])
-            if attempt == 999:
-                failed += 1
+        failed += _broken(records[r], rules, -1, 0) >= 0
     return failed
