@@ -242,7 +242,7 @@ def sequence(figures: Figures, images: Path, folder: Path) -> list[str]:
                 "table": r["table"],
                 "loop": f"{r['loop']} {r['noise']}",
                 "seconds": times[0],
-                "extrapolated": not done,
+                "extrapolated": "no" if done else "yes",
             }
         )
     image = images / "adaptive-sequence.svg"
