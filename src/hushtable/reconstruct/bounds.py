@@ -7,6 +7,7 @@ is bounded by its measured sub-tables: a cell is at most each of them, and at le
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isfinite
@@ -14,7 +15,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.marginals import AttributeSet, Layout, subsets
+from hushtable.marginals import AttributeSet, Layout, closure, subsets
 from hushtable.reconstruct.mle import ResidualEstimates
 
 Floats = NDArray[np.float64]
@@ -43,52 +44,69 @@ class CellBounds:
 
 def cell_bounds(estimates: ResidualEstimates, attributes: AttributeSet, alpha: float = 0.05) -> CellBounds:
     """Bounds that hold for each cell with probability at least ``1 - alpha``."""
-    if estimates.measured(attributes):
-        centre = estimates.marginal(attributes).ravel()
-        errors = estimates.errors([attributes], alpha)
-        reach = float(errors.half_width[0])
-        return CellBounds(centre - reach, centre + reach, float(errors.std[0]), FULLY)
-    known = _largest_measured(estimates, attributes)
-    flag = PARTLY if any(len(s) == len(attributes) - 1 for s in known) else DERIVED
-    shape = estimates.layout.shape(attributes)
-    lower, upper = np.zeros(shape), np.full(shape, np.inf)
-    forcing = [(a, b) for a, b in combinations(known, 2) if set(a) | set(b) == set(attributes)]
-    common = {tuple(sorted(set(a) & set(b))) for a, b in forcing}
-    used = {*known, *common}
-    ends = {s: _ends(estimates, s, attributes, alpha / len(used)) for s in used}
-    for s in known:
-        upper = np.minimum(upper, np.maximum(ends[s][1], 0.0))
-    for a, b in forcing:
-        shared = tuple(sorted(set(a) & set(b)))
-        lower = np.maximum(lower, ends[a][0] + ends[b][0] - ends[shared][1])
-    lower = np.minimum(lower, upper)
-    return CellBounds(np.ascontiguousarray(lower).ravel(), np.ascontiguousarray(upper).ravel(), np.nan, flag)
+    return Bounder(estimates, (attributes,), alpha).bounds(attributes)
+
+
+class Bounder:
+    """Bounds of many marginals: what they share is computed once."""
+
+    def __init__(self, estimates: ResidualEstimates, sets: Sequence[AttributeSet], alpha: float) -> None:
+        self._estimates, self._alpha = estimates, alpha
+        inside = closure(sets)
+        known = np.isfinite(estimates.model.cell_variances(inside))
+        self._layout = Layout(estimates.layout.sizes, tuple(inside[k] for k in np.flatnonzero(known)))
+        self._flat = estimates.estimate_all(self._layout)
+        self._std = estimates.errors(self._layout.sets, alpha).std
+        self._reach: dict[int, Floats] = {}
+
+    def bounds(self, attributes: AttributeSet) -> CellBounds:
+        """Bounds that hold for each cell with probability at least ``1 - alpha``."""
+        index = self._layout.index
+        if attributes in index:
+            lower, upper = self._ends(attributes, attributes, 1)
+            return CellBounds(lower.ravel(), upper.ravel(), float(self._std[index[attributes]]), FULLY)
+        known = self._largest_measured(attributes)
+        flag = PARTLY if any(len(s) == len(attributes) - 1 for s in known) else DERIVED
+        whole = set(attributes)
+        forcing = [(a, b) for a, b in combinations(known, 2) if whole == {*a, *b}]
+        common = {(a, b): tuple(sorted({*a} & {*b})) for a, b in forcing}
+        used = {*known, *common.values()}
+        ends = {s: self._ends(s, attributes, len(used)) for s in used}
+        shape = self._estimates.layout.shape(attributes)
+        lower, upper = np.zeros(shape), np.full(shape, np.inf)
+        for s in known:
+            np.minimum(upper, np.maximum(ends[s][1], 0.0), out=upper)
+        for a, b in forcing:
+            np.maximum(lower, ends[a][0] + ends[b][0] - ends[common[a, b]][1], out=lower)
+        np.minimum(lower, upper, out=lower)
+        return CellBounds(lower.ravel(), upper.ravel(), np.nan, flag)
+
+    def _largest_measured(self, attributes: AttributeSet) -> list[AttributeSet]:
+        """Sub-tables that are fully measured and lie in no other such."""
+        found = [s for s in subsets(attributes) if s in self._layout.index]
+        return [s for s in found if not any(set(s) < set(other) for other in found)]
+
+    def _ends(self, attributes: AttributeSet, above: AttributeSet, shared: int) -> tuple[Floats, Floats]:
+        """Interval of a sub-table's cells at level ``1 - alpha / shared``, shaped to be repeated over ``above``."""
+        if shared not in self._reach:
+            sets, alpha = self._layout.sets, self._alpha / shared
+            self._reach[shared] = self._estimates.model.half_widths(sets, alpha)
+        reach = float(self._reach[shared][self._layout.index[attributes]])
+        shape = tuple(self._layout.sizes[a] if a in attributes else 1 for a in above)
+        centre = self._layout.view(self._flat, attributes).reshape(shape)
+        return centre - reach, centre + reach
 
 
 def measured_flags(estimates: ResidualEstimates, sets: tuple[AttributeSet, ...]) -> list[str]:
     """ "fully", "partly" or "derived" for each marginal."""
     flags: list[str] = []
-    for attributes, variance in zip(sets, estimates.model.cell_variances(sets).tolist(), strict=True):
-        if isfinite(variance):
+    inside = closure(sets)
+    variances = estimates.model.cell_variances(inside).tolist()
+    known = {s for s, variance in zip(inside, variances, strict=True) if isfinite(variance)}
+    for attributes in sets:
+        if attributes in known:
             flags.append(FULLY)
         else:
             below = combinations(attributes, len(attributes) - 1)
-            flags.append(PARTLY if any(estimates.measured(s) for s in below) else DERIVED)
+            flags.append(PARTLY if any(s in known for s in below) else DERIVED)
     return flags
-
-
-def _largest_measured(estimates: ResidualEstimates, attributes: AttributeSet) -> list[AttributeSet]:
-    """Sub-tables that are fully measured and lie in no other such."""
-    found = [s for s in subsets(attributes) if s in estimates.layout.index and estimates.measured(s)]
-    return [s for s in found if not any(set(s) < set(other) for other in found)]
-
-
-def _ends(
-    estimates: ResidualEstimates, attributes: AttributeSet, above: AttributeSet, alpha: float
-) -> tuple[Floats, Floats]:
-    """Interval of a sub-table's cells, shaped to be repeated over the marginal above it."""
-    layout = Layout(estimates.layout.sizes, (attributes,))
-    reach = float(estimates.model.half_widths(layout.sets, alpha)[0])
-    shape = tuple(estimates.layout.sizes[a] if a in attributes else 1 for a in above)
-    centre = estimates.marginal(attributes).reshape(shape)
-    return centre - reach, centre + reach

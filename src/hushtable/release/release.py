@@ -22,7 +22,7 @@ from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.reconstruct import ResidualEstimates, from_answers
 from hushtable.reconstruct.answers import Answers
-from hushtable.reconstruct.bounds import FULLY, cell_bounds, measured_flags
+from hushtable.reconstruct.bounds import FULLY, Bounder, cell_bounds, measured_flags
 from hushtable.reconstruct.fits import Fitted, fit_tables
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.release import bundle
@@ -191,8 +191,9 @@ class Release:
         reach = np.repeat(np.where(known, errors.half_width, 0.0), layout.lengths)
         lower, upper = unbiased - reach, unbiased + reach
         stds, flags = errors.std.tolist(), [FULLY] * len(sets)
+        bounder = Bounder(self.estimates, [layout.sets[k] for k in np.flatnonzero(~known)], alpha)
         for k in np.flatnonzero(~known).tolist():
-            bounds = cell_bounds(self.estimates, layout.sets[k], alpha)
+            bounds = bounder.bounds(layout.sets[k])
             cells = slice(layout.offsets[k], layout.offsets[k + 1])
             lower[cells], upper[cells], stds[k], flags[k] = (
                 bounds.lower,
