@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 BETA = 0.05
 """All bounds of a claim hold together with probability 1 - BETA."""
 
+PART = 2**24
+"""Cells of the tables that are looked at together."""
+
 
 @dataclass(frozen=True, eq=False)
 class Claim:
@@ -68,10 +71,18 @@ def claim_of_selection(
 
 
 def _moved(layout: Layout, changes: tuple[tuple[int, Floats], ...]) -> Floats:
-    """L1 norm of what the changes add to every marginal."""
-    part = Layout(layout.sizes, tuple(layout.sets[k] for k, _ in changes))
-    flat = assemble(part, np.concatenate([change.reshape(-1) for _, change in changes]), layout)
-    return np.add.reduceat(np.abs(flat), layout.offsets[:-1])
+    """L1 norm of what the changes add to every marginal; only those above a change are looked at, a part at a time."""
+    changed = Layout(layout.sizes, tuple(layout.sets[k] for k, _ in changes))
+    values = np.concatenate([change.reshape(-1) for _, change in changes])
+    norms = np.zeros(len(layout.sets))
+    smallest = [set(s) for s in changed.sets]
+    above = np.array([k for k, s in enumerate(layout.sets) if any(tau.issubset(s) for tau in smallest)])
+    cuts = np.flatnonzero(np.diff(np.cumsum(layout.lengths[above]) // PART)) + 1
+    for numbers in np.split(above, cuts):
+        part = Layout(layout.sizes, tuple(layout.sets[k] for k in numbers.tolist()))
+        flat = assemble(changed, values, part)
+        norms[numbers] = np.add.reduceat(np.abs(flat, out=flat), part.offsets[:-1])
+    return norms
 
 
 def _noise_of(layout: Layout, precisions: Floats, chosen: int) -> float | None:
