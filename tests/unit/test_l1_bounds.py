@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import hushtable as ht
+from hushtable.marginals import Layout, closure
+from hushtable.planning import claims
 
 WIDE = {
     "attributes": {
@@ -46,3 +48,24 @@ def test_bounds_on_whole_tables_hold(
     assert bounded > 0 and broken <= 12
     loaded = release.accuracy()["l1_bound"].to_list() if "l1_bound" in release.accuracy().columns else []
     assert all(b is None or b > 0 for b in loaded)
+
+
+@pytest.mark.parametrize("part", [1, 7, 2**24])
+def test_what_a_round_moved_is_the_same_in_parts_of_any_size(
+    part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = (3, 2, 4, 1)
+    layout = Layout(sizes, closure([(0, 1, 2), (1, 2, 3)]))
+    generator = np.random.default_rng(3)
+    numbers = [layout.index[s] for s in ((0, 1), (2,))]
+    changes = tuple((k, generator.normal(size=layout.lengths[k])) for k in numbers)
+    monkeypatch.setattr(claims, "PART", part)
+    moved = claims._moved(layout, changes)
+    for gamma, norm in zip(layout.sets, moved, strict=True):
+        table = np.zeros(layout.shape(gamma))
+        for k, change in changes:
+            tau = layout.sets[k]
+            if set(tau) <= set(gamma):
+                shape = [sizes[a] if a in tau else 1 for a in gamma]
+                table = table + change.reshape(shape) * change.size / table.size
+        assert norm == pytest.approx(np.abs(table).sum(), abs=1e-12)
