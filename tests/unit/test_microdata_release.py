@@ -222,7 +222,7 @@ def test_rules_that_leave_nothing_possible_are_refused():
     layout = Layout((4,) * 6, ((0,),))
     with pytest.raises(HushtableError) as caught:
         generate(Targets(layout, np.full(4, 25.0)), ruled([{"x0": [0, 1, 2, 3]}]), 100)
-    assert caught.value.code == "microdata.unsolved"
+    assert caught.value.code == "microdata.impossible"
 
 
 def test_counts_of_records_agree_with_numpy():

@@ -82,7 +82,7 @@ def generate(
         sizes = np.array(targets.layout.sizes, np.int64)
         if generator_loops.repair(records, rules, sizes, state) > 0:
             raise RefusedError(
-                "microdata.unsolved",
+                "microdata.impossible",
                 "No records were found that obey every rule under impossible.",
                 "Remove rules that leave almost nothing possible.",
             )
