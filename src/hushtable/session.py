@@ -61,7 +61,7 @@ from hushtable.planning import (
 from hushtable.privacy import UNIT, Budget, Cost, PureDP, charge
 from hushtable.privacy.budget import Kind
 from hushtable.reconstruct.answers import Answers
-from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_for, unknown_reconstruction
+from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_for, refit_for, unknown_reconstruction
 from hushtable.reconstruct.transcript import pooled_answers
 from hushtable.release import Plan, Release, history_frame, privacy_card
 from hushtable.release.account import Account
@@ -238,16 +238,18 @@ class Session:
         progress: Any,
     ) -> Release:
         """Run the rounds of an adaptive strategy, or those that are still missing."""
-        keeping = rounds.keeping(memory_limit(memory))
+        keeping = rounds.keeping(memory_limit(memory), method)
         name = request or uuid.uuid4().hex
-        spend = Spend(plan.cost, "release", _detail(self.schema, plan), name, self.spender)
+        detail = {**_detail(self.schema, plan), **({"scored": "tables"} if keeping.tables else {})}
+        spend = Spend(plan.cost, "release", detail, name, self.spender)
         if self.ledger.find(name, kind=spend.kind, detail=spend.detail) is None:
             self.ledger.require_room(plan.cost, self.spender)
         state, purse = State.empty(rounds.layout), Purse(rounds.rho)
-        policy = rounds.policy(state, purse, fit_for(self.schema, rounds.layout.sets), keeping)
-        scored = rounds.strategy == "aim"
+        refit = refit_for(self.schema, rounds.layout) if keeping.tables else None
+        policy = rounds.policy(state, purse, fit_for(self.schema, rounds.layout.sets), keeping, refit)
 
         def open_handle() -> Confidential:
+            scored = rounds.strategy == "aim" and refit is None
             return Confidential(self._source, rounds.layout, wide=keeping.wide, scored=scored)
 
         steps = run_rounds(policy, purse, open_handle, self.ledger, spend, rounds.rows, progress)

@@ -45,9 +45,20 @@ def selecting(people: int, bits: SeededBits) -> Confidential:
     return handle
 
 
-def selection_batch(runs: int, bits: SeededBits) -> Callable[[], float]:
+def selecting_by_tables(people: int, bits: SeededBits) -> Confidential:
+    """The same with tables in place of residuals: they expect what the residuals of ``selecting`` add up to."""
+    handle = Confidential(People(people), LAYOUT, scored=False, bits=bits)
+    tables = np.zeros(LAYOUT.cells)
+    LAYOUT.view(tables, LAYOUT.sets[2])[...] = (1.0, 0.0)
+    handle.update(Select((), WEIGHTS, 0.0, EPSILON, np.arange(len(LAYOUT.sets)), tables))
+    return handle
+
+
+def selection_batch(
+    runs: int, bits: SeededBits, made: Callable[[int, SeededBits], Confidential] = selecting
+) -> Callable[[], float]:
     """How far the certified range of log ratios lies above the charged epsilon."""
-    handles = [selecting(people, bits) for people in (0, 1)]
+    handles = [made(people, bits) for people in (0, 1)]
     request = Select((), WEIGHTS, 0.0, EPSILON)
 
     def batch() -> float:
@@ -73,6 +84,7 @@ def comparison_batch(variance: Fraction, runs: int, bits: SeededBits) -> Callabl
 
 def test_a_selection_loses_no_more_than_its_epsilon() -> None:
     assert not always_exceeds(selection_batch(4_000, SeededBits(1)))
+    assert not always_exceeds(selection_batch(4_000, SeededBits(5), selecting_by_tables))
 
 
 def test_a_selection_at_twice_its_epsilon_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +93,7 @@ def test_a_selection_at_twice_its_epsilon_is_caught(monkeypatch: pytest.MonkeyPa
         select, "selection_factor", lambda epsilon, sensitivity: 2 * honest(epsilon, sensitivity)
     )
     assert always_exceeds(selection_batch(4_000, SeededBits(2)), 1)
+    assert always_exceeds(selection_batch(4_000, SeededBits(6), selecting_by_tables), 1)
 
 
 def test_distances_lose_no_more_than_their_rho() -> None:

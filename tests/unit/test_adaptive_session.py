@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from hushtable.errors import BudgetError, LedgerError, WorkloadError
 from hushtable.kernel import rounds
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.rounds import run_rounds
-from hushtable.planning import AdaptivePlan, Compare, Measure, Purse, Select, State
-from hushtable.reconstruct.fits import fit_state
+from hushtable.planning import AdaptivePlan, Compare, Measure, Policy, Purse, Select, State
+from hushtable.reconstruct.fits import fit_state, refit_for
 
 
 @pytest.fixture
@@ -30,9 +31,16 @@ def workload(session: ht.Session, order: int = 3) -> ht.Workload:
     return ht.Workload.all_marginals(session.schema, order=order)
 
 
-@pytest.mark.parametrize("strategy", ["aim", "auto"])
+WAYS: dict[str, dict[str, Any]] = {
+    "aim": {"strategy": "aim"},
+    "aim scored against tables": {"strategy": "aim", "reconstruct": "maxent"},
+    "auto": {"strategy": "auto"},
+}
+
+
+@pytest.mark.parametrize("way", sorted(WAYS))
 def test_the_ledger_is_charged_the_exact_sum_of_the_rounds(
-    session: ht.Session, strategy: str, monkeypatch: pytest.MonkeyPatch
+    session: ht.Session, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     costs: list[Fraction] = []
     answer = Confidential.answer
@@ -42,7 +50,7 @@ def test_the_ledger_is_charged_the_exact_sum_of_the_rounds(
         return answer(self, request)
 
     monkeypatch.setattr(Confidential, "answer", counted)
-    release = session.release(workload(session), budget=ht.ZCDP("0.3"), strategy=strategy)
+    release = session.release(workload(session), budget=ht.ZCDP("0.3"), **WAYS[way])
     units = sum(costs, Fraction(0)) * 10**12
     assert session.ledger.spent().rho == -(-units.numerator // units.denominator) <= 3 * 10**11
     assert session.ledger.held().rho == 0
@@ -88,13 +96,13 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, draws: int) -> Callable[[], None
     return lambda: monkeypatch.setattr(Confidential, "answer", answer)
 
 
-@pytest.mark.parametrize("strategy", ["aim", "auto"])
-@pytest.mark.parametrize("draws", [0, 1, 2])
+@pytest.mark.parametrize("way", sorted(WAYS))
+@pytest.mark.parametrize("draws", [0, 1, 2, 4])
 def test_an_interrupted_release_goes_on_after_its_last_round(
-    session: ht.Session, strategy: str, draws: int, monkeypatch: pytest.MonkeyPatch
+    session: ht.Session, way: str, draws: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lift = stop_after(monkeypatch, draws)
-    options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "strategy": strategy, "request": "again"}
+    options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "request": "again", **WAYS[way]}
     with pytest.raises(Stop):
         session.release(workload(session), **options)
     before = session.ledger.find("again")
@@ -176,16 +184,28 @@ def reachable(start: list[Any]) -> Iterator[Any]:
         queue.extend(gc.get_referents(item))
 
 
-@pytest.mark.parametrize("strategy", ["aim", "auto"])
-def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(
-    session: ht.Session, strategy: str
-) -> None:
+def test_rounds_scored_against_tables_are_another_request(session: ht.Session) -> None:
+    options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "strategy": "aim", "request": "same"}
+    session.release(workload(session), reconstruct="maxent", **options)
+    with pytest.raises(LedgerError) as refused:
+        session.release(workload(session), reconstruct="mle", **options)
+    assert refused.value.code == "ledger.request-differs"
+
+
+@pytest.mark.parametrize("way", sorted(WAYS))
+def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(session: ht.Session, way: str) -> None:
     """Fails if anything computed from exact counts, other than the charged replies, gets to the policy."""
+    strategy, tables = WAYS[way]["strategy"], "reconstruct" in WAYS[way]
     whole = session.plan(workload(session), budget=ht.ZCDP("0.3"), strategy=strategy)
     plan = whole.noise
     assert isinstance(plan, AdaptivePlan)
+
+    def policy_over(state: State, purse: Purse) -> Policy:
+        refit = refit_for(session.schema, plan.layout) if tables else None
+        return plan.policy(state, purse, fit_state, plan.keeping(2**30), refit)
+
     state, purse = State.empty(plan.layout), Purse(plan.rho)
-    inner = plan.policy(state, purse, fit_state, plan.keeping(2**30))
+    inner = policy_over(state, purse)
     sent: list[Any] = []
     made: list[Confidential] = []
 
@@ -196,7 +216,10 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(
             assert type(reply) is np.ndarray and reply.dtype == np.int64 and reply.ndim == 1
             length = request.layout.cells if isinstance(request, Measure) else 1
             assert len(reply) == (len(request.sets) if isinstance(request, Compare) else length)
-            sent.append((request, reply))
+            kept = request
+            if isinstance(request, Select) and request.tables is not None:
+                kept = replace(request, tables=request.tables.copy())
+            sent.append((kept, reply))
             assert not any(isinstance(item, Confidential) for item in reachable([inner, state, purse]))
             try:
                 request = inner.send(reply)
@@ -204,7 +227,7 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(
                 return
 
     def opened() -> Confidential:
-        made.append(Confidential(session._source, plan.layout, scored=strategy == "aim"))
+        made.append(Confidential(session._source, plan.layout, scored=way == "aim"))
         return made[-1]
 
     spend = rounds.Spend(
@@ -212,13 +235,16 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(
     )
     run_rounds(spied(), purse, opened, session.ledger, spend, 1, lambda *_: None)
     twin_state, twin_purse = State.empty(plan.layout), Purse(plan.rho)
-    twin = plan.policy(twin_state, twin_purse, fit_state, plan.keeping(2**30))
+    twin = policy_over(twin_state, twin_purse)
     request = next(twin)
     for asked, reply in sent:
         assert request.words() == asked.words()
         if isinstance(asked, Select):
             assert request.penalty == asked.penalty
             assert all((a[1] == b[1]).all() for a, b in zip(request.changes, asked.changes, strict=True))
+            assert (asked.tables is not None) == tables
+            if tables:
+                assert (request.tables == asked.tables).all() and (request.numbers == asked.numbers).all()
         if isinstance(asked, Compare):
             assert (request.tables == asked.tables).all()
         try:

@@ -15,6 +15,7 @@ import typer
 
 import hushtable as ht
 from hushtable.cli.app import app, run
+from hushtable.kernel.adaptive import Confidential
 
 SCHEMA = """\
 attributes:
@@ -277,6 +278,32 @@ def test_a_refused_release_leaves_no_note_and_an_interrupted_one_is_found_again(
 
 def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("changed", [{}, {"strategy": "aim"}, {"strategy": "aim", "reconstruct": "maxent"}])
+def test_an_interrupted_loop_says_how_to_resume_it_and_is_resumed_so(
+    changed: dict[str, str], desk: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, asked = Confidential.answer, []
+
+    def stopping(self: Confidential, request: Any) -> Any:
+        asked.append(request)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return answer(self, request)
+
+    changed = {"strategy": "auto", **changed}
+    with monkeypatch.context() as patch:
+        patch.setattr(Confidential, "answer", stopping)
+        assert run(release(**changed)) == 130
+    shown = capfd.readouterr().err
+    assert "--resume out" in shown and not Path("out").exists()
+    before = ht.Ledger.open("people.ledger").spent().rho
+    assert before > 0
+    assert run(release(out=None, resume="out", **changed)) == 0
+    assert Path("out/release.json").exists()
+    ledger = ht.Ledger.open("people.ledger")
+    assert ledger.held().rho == 0 and ledger.spent().rho >= before and ledger.verify().ok
 
 
 def test_an_unforeseen_error_shows_its_place_and_not_its_text(

@@ -26,7 +26,7 @@ from hushtable.cli.options import (
     Strategy,
     WorkloadFile,
 )
-from hushtable.cli.output import counted, emit, grid, progress, say
+from hushtable.cli.output import counted, emit, grid, note, progress, say
 from hushtable.cli.report import draw_report
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import BundleError, HushtableError, UsageError
@@ -175,9 +175,12 @@ class _Pending:
 
     @contextmanager
     def dropped_if_refused(self, ledger: Ledger) -> Iterator[None]:
-        """Forget a new id when the release inside is refused before the ledger has heard of it."""
+        """Forget a new id when the release inside is refused before the ledger has heard of it; say how to resume."""
         try:
             yield
+        except KeyboardInterrupt:
+            note(f"To go on, repeat the command with --resume {self._out} instead of --out.")
+            raise
         except HushtableError as error:
             if self._resumed and error.code == "ledger.request-differs":
                 raise BundleError(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.kernel.gap_loops import distances
-from hushtable.kernel.select import Gaps
+from hushtable.kernel.select import Distances, Gaps
 from hushtable.kernel.sources import Source
 from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import AttributeSet, Layout, lift_all
@@ -52,13 +52,19 @@ class Confidential:
         kept = layout if wide else Layout(layout.sizes, tuple(s for s in layout.sets if len(s) <= 2))
         self._kept = kept
         self._counts = tabulate(source.batches(), kept)
-        self._gaps: Gaps | None = None
+        self._gaps: Gaps | Distances | None = None
         if scored:
             self._gaps = Gaps(layout, self._counts.copy() if wide else self._narrow_counts())
 
     def update(self, request: Request) -> None:
         """Take over the public part of a request: the changes of the estimates that a selection is scored against."""
-        if isinstance(request, Select) and self._gaps is not None:
+        if not isinstance(request, Select):
+            return
+        if request.tables is not None and request.numbers is not None:
+            if not isinstance(self._gaps, Distances):
+                self._gaps = Distances(self._layout, self._counts)
+            self._gaps.update(request.numbers, request.tables)
+        elif isinstance(self._gaps, Gaps):
             self._gaps.update(request.changes)
 
     def answer(self, request: Request) -> Ints:

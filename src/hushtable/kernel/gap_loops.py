@@ -147,6 +147,16 @@ def subtract_changes(
 
 
 @njit(cache=True, nogil=True)
+def table_distances(
+    first: int, last: int, numbers: Ints, offsets: Ints, counts: Any, tables: Any, grid: int, norms: Ints
+) -> None:
+    """For each numbered set the L1 distance of its counts from a table of floats that is rounded to the grid."""
+    for j in range(first, last):
+        s = numbers[j]
+        distances(s, s + 1, offsets, counts, tables, grid, norms)
+
+
+@njit(cache=True, nogil=True)
 def supersets_of(numbers: Ints, starts: Ints, owners: Ints, marks: Any, found: Ints) -> int:
     """The distinct owners of some numbers, written to ``found``; ``marks`` is all False before and after."""
     count = 0

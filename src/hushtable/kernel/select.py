@@ -18,6 +18,7 @@ from hushtable.kernel.gap_loops import (
     fill_gaps,
     subtract_changes,
     supersets_of,
+    table_distances,
 )
 from hushtable.marginals import Incidence, Layout
 from hushtable.marginals.threads import in_ranges
@@ -80,13 +81,28 @@ class Gaps:
 
     def select(self, request: Select, bits: BitSource | None = None) -> int:
         """The number of a marginal, by the exponential mechanism with the request's epsilon."""
-        rating = self._rating
-        if rating is None or rating.weights is not request.weights or rating.penalty != request.penalty:
-            rating = self._rating = _Rating.of(request, self._layout)
-        scores = self._norms[rating.places] - rating.penalties
-        scores *= rating.rated
-        factor = selection_factor(request.epsilon, rating.sensitivity)
-        return int(rating.candidates[exponential_mechanism(scores, factor, bits=bits)])
+        self._rating = _Rating.kept(self._rating, request, self._layout)
+        return self._rating.draw(self._norms, request.epsilon, bits)
+
+
+class Distances:
+    """L1 distances, on the grid, of exact counts from the public tables of selection requests."""
+
+    def __init__(self, layout: Layout, counts: Ints) -> None:
+        self._layout, self._counts = layout, counts
+        self._norms = np.zeros(len(layout.sets), np.int64)
+        self._rating: _Rating | None = None
+
+    def update(self, numbers: Ints, tables: NDArray[np.float64]) -> None:
+        """Compare the numbered marginals with their tables."""
+        layout = self._layout
+        where = (layout.offsets, self._counts, tables, GRID, self._norms)
+        in_ranges(table_distances, layout.lengths[numbers], numbers, *where)
+
+    def select(self, request: Select, bits: BitSource | None = None) -> int:
+        """The number of a marginal, by the exponential mechanism with the request's epsilon."""
+        self._rating = _Rating.kept(self._rating, request, self._layout)
+        return self._rating.draw(self._norms, request.epsilon, bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +119,20 @@ class _Rating:
     penalties: Ints
     """round(penalty cells) of the candidates, on the grid."""
     sensitivity: int
+
+    @staticmethod
+    def kept(last: _Rating | None, request: Select, layout: Layout) -> _Rating:
+        """The last one if it still holds, or a new one."""
+        if last is None or last.weights is not request.weights or last.penalty != request.penalty:
+            return _Rating.of(request, layout)
+        return last
+
+    def draw(self, norms: Ints, epsilon: Fraction, bits: BitSource | None) -> int:
+        """The number of a candidate, by the exponential mechanism."""
+        scores = norms[self.places] - self.penalties
+        scores *= self.rated
+        factor = selection_factor(epsilon, self.sensitivity)
+        return int(self.candidates[exponential_mechanism(scores, factor, bits=bits)])
 
     @classmethod
     def of(cls, request: Select, layout: Layout) -> _Rating:

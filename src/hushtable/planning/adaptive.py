@@ -14,6 +14,7 @@ from math import prod
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.planning.aim import State, aim_policy
+from hushtable.planning.aim_tables import Refit, aim_tables_policy
 from hushtable.planning.auto import Fit, auto_policy
 from hushtable.planning.limits import check_arithmetic, too_large
 from hushtable.planning.requests import Policy, Purse, check_round_fits
@@ -30,10 +31,14 @@ _PASS = 3 * 2**30
 
 @dataclass(frozen=True)
 class Keeping:
-    """How counts are kept: ``wide`` keeps all of them; ``large`` lets tables of more than two attributes take part."""
+    """How counts are kept: ``wide`` keeps all of them; ``large`` lets tables of more than two attributes take part.
+
+    With ``tables``, candidates are scored against tables of maximum entropy, which are kept as well.
+    """
 
     wide: bool
     large: bool
+    tables: bool = False
 
     def __str__(self) -> str:
         if self.wide:
@@ -65,19 +70,28 @@ class AdaptivePlan:
         """The whole budget."""
         return Price(None, self.rho * rows**2)
 
-    def policy(self, state: State, purse: Purse, fit: Fit, keeping: Keeping) -> Policy:
-        """The rounds over a public state; ``fit`` makes tables of it."""
+    def policy(
+        self, state: State, purse: Purse, fit: Fit, keeping: Keeping, refit: Refit | None = None
+    ) -> Policy:
+        """The rounds over a public state; ``fit`` makes tables of it.
+
+        With ``refit``, the rounds of "aim" are scored against the tables that it makes.
+        """
         if self.strategy == "aim":
+            if refit is not None:
+                return aim_tables_policy(self.workload, state, purse, refit, work=self.work)
             return aim_policy(self.workload, state, purse, work=self.work)
         cells = self.work if keeping.large else 0
         return auto_policy(self.workload, state, purse, fit, largest=cells)
 
-    def keeping(self, memory: int) -> Keeping:
+    def keeping(self, memory: int, method: str = "mle") -> Keeping:
         """What fits into ``memory`` bytes, from public sizes; refuses what cannot run at all."""
         layout = self.layout
         cells, small = layout.cells, int(layout.lengths[(layout.shapes > 0).sum(axis=1) <= 2].sum())
         if self.strategy == "aim":
             options = {Keeping(True, True): 24 * cells, Keeping(False, True): 4 * cells + _PASS + 24 * small}
+            if method == "maxent":
+                options = {Keeping(True, True, tables=True): 56 * cells} | options
         else:
             options = {Keeping(True, True): 40 * cells, Keeping(False, False): 80 * small}
         for keeping, needed in options.items():

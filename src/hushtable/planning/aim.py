@@ -84,7 +84,7 @@ def aim_policy(
 
     ``work`` limits the cells touched; the round that reaches it spends what is left.
     """
-    loop = _Loop(workload, state, purse, noise)
+    loop = RoundPlanner(workload, state, purse, noise)
     variance = Fraction(len(state.layout.sets)) / (Fraction(9, 10) * purse.limit)
     start = loop.start(variance)
     changes = state.learn(start, (yield start))
@@ -120,7 +120,7 @@ def _two_rounds(variance: Fraction, epsilon: Fraction) -> Fraction:
     return 2 * (1 / (2 * variance) + epsilon**2 / 8)
 
 
-class _Loop:
+class RoundPlanner:
     """The public constants of a loop and the arithmetic of one round."""
 
     def __init__(self, workload: ResolvedWorkload, state: State, purse: Purse, noise: str) -> None:

@@ -70,6 +70,29 @@ def claim_of_selection(
     return Claim(layout.sets, None, limits + cells / GRID)
 
 
+def claim_of_tables(
+    layout: Layout, precisions: Floats, select: Select, chosen: int, unbiased: Floats
+) -> Claim | None:
+    """The same for a selection that was scored against tables, which the claim is then about.
+
+    ``unbiased`` is the estimate of the chosen marginal from its residuals, after the measurement.
+    """
+    noise = _noise_of(layout, precisions, chosen)
+    if noise is None or select.tables is None:
+        return None
+    cells = layout.lengths.astype(np.float64)
+    weights = select.weights.astype(np.float64)
+    rated = np.flatnonzero(weights)
+    tables = select.tables.copy()
+    away = float(np.abs(tables[layout.offsets[chosen] : layout.offsets[chosen + 1]] - unbiased).sum())
+    slack = 2.0 * weights.max() / float(select.epsilon) * log(2.0 * len(rated) / BETA)
+    worst = weights[chosen] * (away + noise - select.penalty * cells[chosen]) + slack
+    limits = np.full(len(cells), np.inf)
+    limits[rated] = np.maximum(worst / weights[rated] + select.penalty * cells[rated], 0.0)
+    limits[chosen] = away + noise
+    return Claim(layout.sets, tables, limits + cells / GRID)
+
+
 def _moved(layout: Layout, changes: tuple[tuple[int, Floats], ...]) -> Floats:
     """L1 norm of what the changes add to every marginal; only those above a change are looked at, a part at a time."""
     changed = Layout(layout.sizes, tuple(layout.sets[k] for k, _ in changes))

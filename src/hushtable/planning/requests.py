@@ -72,13 +72,16 @@ class Select:
 
     The score of marginal k with n cells is ``weights[k] (|count - estimate|_1 - penalty n)`` on the grid, its
     sensitivity the largest weight.  ``changes`` are the centred residuals that were added to the estimates since the
-    last selection.
+    last selection; or else ``tables`` are the estimates themselves, flat, of which the marginals ``numbers`` changed.
+    The tables are the policy's own array, read when the request is answered, and are rounded to the grid there.
     """
 
     changes: tuple[tuple[int, Floats], ...]
     weights: Ints = field(repr=False)
     penalty: float
     epsilon: Fraction
+    numbers: Ints | None = field(default=None, repr=False)
+    tables: Floats | None = field(default=None, repr=False)
     kind = "select"
 
     @cached_property

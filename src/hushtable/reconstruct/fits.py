@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.planning import State
+from hushtable.planning.aim_tables import Refit
+from hushtable.reconstruct.local import LocalTables
 from hushtable.reconstruct.maxent import MaxentTables, fit_maxent, start_tables
 from hushtable.reconstruct.mle import ResidualEstimates
 from hushtable.reconstruct.nonneg import fit_nonneg
@@ -60,6 +62,11 @@ def fit_state(state: State, small: bool, zeros: Zeros | None = None) -> MaxentTa
 def fit_for(schema: Schema, sets: Sequence[AttributeSet]) -> Callable[[State, bool], MaxentTables]:
     """:func:`fit_state` that knows what a schema declares impossible."""
     return partial(fit_state, zeros=Zeros.of(schema, sets))
+
+
+def refit_for(schema: Schema, layout: Layout) -> Refit:
+    """Tables of maximum entropy that follow a loop."""
+    return LocalTables(layout, Zeros.of(schema, layout.sets)).refit
 
 
 def unknown_reconstruction() -> WorkloadError:

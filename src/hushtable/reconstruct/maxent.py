@@ -40,7 +40,7 @@ def fit_maxent(
     fitted = start_tables(residuals, sets, zeros)
     fit_pairs(fitted, [s for s in sets if len(s) == 2])
     three = [s for s in sets if len(s) == 3]
-    _disperse_three(fitted, [s for s in three if residuals.known(s)])
+    disperse_three(fitted, [s for s in three if residuals.known(s)])
     if agree and three and _cells(residuals, three) <= MOST_AGREED:
         fitted.agree(three)
     for order in range(4, max(map(len, sets), default=0) + 1):
@@ -120,7 +120,7 @@ def _cells(residuals: Residuals, sets: Sequence[AttributeSet]) -> int:
     return Layout(residuals.layout.sizes, tuple(sets)).cells
 
 
-def _disperse_three(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
+def disperse_three(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
     """The dispersions of measured three-way tables around the most random ones."""
     if not measured:
         return

@@ -105,7 +105,7 @@ class MaxentTables:
 
     def made_of_pairs(self, sets: Sequence[AttributeSet], sweeps: int = SWEEPS) -> Triples:
         """The most random three-way tables with the fitted pairs."""
-        return Triples.spread(self._small, sets, self.zeros, sweeps)
+        return Triples.spread(self.small, sets, self.zeros, sweeps)
 
     def _made(self, sets: Sequence[AttributeSet]) -> Triples:
         made = self.made_of_pairs(sets)
@@ -113,7 +113,7 @@ class MaxentTables:
         return made
 
     @cached_property
-    def _small(self) -> Small:
+    def small(self) -> Small:
         """The fitted tables of up to two attributes, once they no longer change."""
         pairs = {s: self.pairs.get(s, product) for s, product in self.products.items()}
         return Small.of(self.residuals.layout.sizes, self.total, self.ones, pairs)

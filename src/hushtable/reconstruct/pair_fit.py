@@ -39,6 +39,12 @@ def fit_pairs(fitted: MaxentTables, pairs: Sequence[AttributeSet]) -> None:
     _shrink(fitted, noisy)
 
 
+def shrink_to_products(fitted: MaxentTables, pairs: Sequence[AttributeSet]) -> None:
+    """Fit some two-way tables, drawn to independence."""
+    fitted.prior = {s: fitted.products[s] for s in pairs}
+    _shrink(fitted, {s: _noisy_pair(fitted, s) for s in pairs if fitted.residuals.known(s)})
+
+
 def neighbours(table: Floats, axis: int) -> Floats:
     """The two values on either side along an axis, the farther ones halved, the value itself left out."""
     along = np.moveaxis(table, axis, 0)

@@ -63,15 +63,21 @@ class Triples:
     tables: Floats
 
     @staticmethod
-    def spread(small: Small, sets: Sequence[AttributeSet], zeros: Zeros, sweeps: int) -> Triples:
-        """The most random tables with the given pairs."""
+    def of(small: Small, sets: Sequence[AttributeSet], zeros: Zeros, tables: Floats | None = None) -> Triples:
+        """Given tables (flat, taken over), or tables to be filled."""
         layout = Layout(small.layout.sizes, tuple(sets))
         index = small.layout.index
         axes = np.array(layout.sets, np.int64).reshape(-1, 3)
         faces = np.array([(index[a, b], index[a, c], index[b, c]) for a, b, c in layout.sets], np.int64)
-        tables = np.empty(layout.cells)
-        result = Triples(layout, small, zeros, axes, faces.reshape(-1, 3), tables)
-        start = (axes, small.ones, small.starts, small.total, layout.offsets, tables)
+        flat = np.empty(layout.cells) if tables is None else tables
+        return Triples(layout, small, zeros, axes, faces.reshape(-1, 3), flat)
+
+    @staticmethod
+    def spread(small: Small, sets: Sequence[AttributeSet], zeros: Zeros, sweeps: int) -> Triples:
+        """The most random tables with the given pairs."""
+        result = Triples.of(small, sets, zeros)
+        layout, tables = result.layout, result.tables
+        start = (result.axes, small.ones, small.starts, small.total, layout.offsets, tables)
         in_ranges(loops.multiply_ones, layout.lengths, *start)
         for s in zeros.masks:
             if s in layout.index:

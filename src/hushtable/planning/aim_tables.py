@@ -1,0 +1,71 @@
+"""AIM's rounds, scored against tables of maximum entropy instead of sums of residuals.
+
+Selection, measurement and annealing are those of ``aim``; the estimates that candidates are compared with are tables
+that the caller fits, after each measurement only where something changed.  Rounds are as large as AIM's: at first the
+budget would last for sixteen rounds per attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.marginals import Layout, ResolvedWorkload, assemble
+from hushtable.planning.aim import Round, RoundPlanner, State, root_below
+from hushtable.planning.claims import claim_of_tables
+from hushtable.planning.requests import Policy, Purse, Select
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+Refit = Callable[[State, Sequence[int]], tuple[Ints, Floats]]
+"""From a state and the numbers of the residuals that changed: the marginals fitted again, and all tables, flat."""
+
+ROUNDS_PER_ATTRIBUTE = 16
+_EXPECTED = sqrt(2.0 / pi)
+
+
+def aim_tables_policy(
+    workload: ResolvedWorkload, state: State, purse: Purse, refit: Refit, *, work: int | None = None
+) -> Policy:
+    """The loop; ``work`` limits the cells touched, and the round that reaches it spends what is left."""
+    loop = RoundPlanner(workload, state, purse, "crp")
+    layout, limit = state.layout, purse.limit
+    planned = ROUNDS_PER_ATTRIBUTE * max(1, sum(len(s) == 1 for s in layout.sets))
+    variance = Fraction(planned) / (Fraction(18, 10) * limit)
+    epsilon = root_below(Fraction(8, 10) * limit / planned)
+    start = loop.start(variance)
+    changes = state.learn(start, (yield start))
+    state.rounds.append(Round("start", None, len(start.sets), sqrt(variance), 0.0, float(start.rho / limit)))
+    if len(layout.sets) == 1:
+        return
+    numbers, tables = refit(state, [k for k, _ in changes])
+    touched, last = 0, False
+    while not last:
+        last = purse.left <= 2 * (1 / (2 * variance) + epsilon**2 / 8)
+        last = last or (work is not None and touched > work)
+        if last:
+            epsilon, variance = root_below(purse.left * Fraction(8, 10)), 1 / (Fraction(18, 10) * purse.left)
+        select = Select((), loop.weights, _EXPECTED * sqrt(variance), epsilon, numbers, tables)
+        purse.pay(select.rho)
+        chosen = int((yield select)[0])
+        measure = loop.plan(chosen, purse.left if last else 1 / (2 * variance), fill=last)
+        purse.pay(measure.rho)
+        changes = state.learn(measure, (yield measure))
+        loop.record(chosen, measure, variance, select)
+        if last:
+            gamma = Layout(layout.sizes, (layout.sets[chosen],))
+            unbiased = assemble(layout, state.values, gamma)
+            claim = claim_of_tables(layout, state.precisions, select, chosen, unbiased)
+            state.claims += [claim] if claim is not None else []
+            return
+        where = slice(layout.offsets[chosen], layout.offsets[chosen + 1])
+        before = tables[where].copy()
+        numbers, tables = refit(state, [k for k, _ in changes])
+        touched += int(layout.lengths[numbers].sum())
+        if np.abs(tables[where] - before).sum() <= _EXPECTED * sqrt(variance) * loop.cells[chosen]:
+            epsilon, variance = 2 * epsilon, variance / 4
