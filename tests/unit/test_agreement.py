@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
+import hushtable as ht
 from hushtable.marginals import AttributeSet, Layout, centre, closure
 from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.residuals import Residuals
@@ -138,3 +141,40 @@ def test_impossible_cells_help_the_others() -> None:
     noisy = noisy_residuals(1e-4, 4, sets, zeros)
     errors = [np.abs(fit_maxent(noisy, sets, z).table((1, 3)) - truth).sum() for z in (zeros, Zeros())]
     assert errors[0] < 0.8 * errors[1]
+
+
+STRICT = {
+    "attributes": {
+        "age": {"type": "integer", "bounds": [0, 79], "width": 10},
+        "sex": {"type": "categorical", "values": ["F", "M"]},
+        "member": {"type": "boolean"},
+    },
+    "impossible": [
+        {"age": "0-9", "member": True},
+        {"age": "20-29", "sex": "M", "member": False},
+    ],
+}
+
+
+@pytest.mark.parametrize("strategy", ["auto", "aim", "residual-planner"])
+@pytest.mark.parametrize("reconstruct", ["maxent", "nonneg"])
+def test_released_tables_are_zero_where_the_schema_says_impossible(
+    strategy: str, reconstruct: str, tmp_path: Path
+) -> None:
+    generator = np.random.default_rng(9)
+    age, member = generator.integers(0, 80, 4000), generator.random(4000) < 0.5
+    member &= age >= 10
+    sex = np.where((age >= 20) & (age < 30) & ~member, "F", generator.choice(["F", "M"], 4000))
+    frame = pl.DataFrame({"age": age, "sex": sex, "member": member})
+    session = ht.Session.open(frame, schema=STRICT, ledger=tmp_path / "a.ledger", budget=ht.ZCDP(1))
+    workload = ht.Workload.all_marginals(session.schema, order=3)
+    release = session.release(workload, budget=ht.ZCDP("0.001"), strategy=strategy, reconstruct=reconstruct)
+    total = float(release.table()["estimate"][0])
+    pair, whole = release.table("age", "member"), release.table("age", "sex", "member")
+    child = (pl.col("age") == "0-9") & pl.col("member")
+    young = (pl.col("age") == "20-29") & (pl.col("sex") == "M") & ~pl.col("member")
+    assert pair.filter(child)["estimate"].to_list() == [0.0]
+    assert whole.filter(child | young)["estimate"].to_list() == [0.0] * 3
+    for table in (pair, whole):
+        assert (table["estimate"] >= 0.0).all()
+        assert table["estimate"].sum() == pytest.approx(total, rel=1e-6)
