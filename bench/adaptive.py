@@ -46,7 +46,7 @@ def sequence(figures: Figures, options: argparse.Namespace) -> None:
 
 def axes(figures: Figures, options: argparse.Namespace) -> None:
     """In a process of its own, so that matrix products use one thread."""
-    code = "import adaptive_axes as a, sys; a.run(a.Figures('axes', a.Path(sys.argv[1])))"
+    code = "import adaptive_axes as a, pathlib, sys; a.run(a.Figures('axes', pathlib.Path(sys.argv[1])))"
     command = [sys.executable, "-c", code, str(options.out)]
     one = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run(command, check=True, env={**os.environ, **one})

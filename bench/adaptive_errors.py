@@ -5,6 +5,9 @@ One measurement serves all its reconstructions.  What does not fit or takes too 
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,11 +33,30 @@ METHODS = {
 SMALL_CELLS, LARGE_CELLS = 10_000_000, 30_000_000
 """Closures with more cells get ``nonneg`` tables only for the first seed at epsilon 1, with yet more none."""
 
+MOST_FITTING = 60.0
+"""Seconds that a nonnegative fit may take."""
+
 Measured = list[tuple[Measure, np.ndarray]]
 
 
 class OutOfTime(Exception):
     """A loop that was stopped; says how much of its budget it had spent."""
+
+
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[None]:
+    """Raise ``OutOfTime`` inside when it takes longer."""
+
+    def stop(*_: object) -> None:
+        raise OutOfTime(f"stopped after {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def adaptive_rounds(plan: AdaptivePlan, table: Table, clock: Clock) -> Measured:
@@ -149,7 +171,12 @@ def one_measurement(
                 key, **same, reconstruction=reconstruction, left_out="no time was left for this table"
             )
             continue
-        found = fit(table, measured, reconstruction)
+        try:
+            with stopped_after(MOST_FITTING if reconstruction == "nonneg" else 3600.0):
+                found = fit(table, measured, reconstruction)
+        except OutOfTime as reason:
+            figures.put(key, **same, reconstruction=reconstruction, left_out=str(reason))
+            continue
         found["elapsed"] = times["elapsed"] + found.pop("fit_elapsed")
         found["processor"] = times["processor"] + found.pop("fit_processor")
         note = {"note": f"{len(table.answered.sets)} tables, drawn"} if table.sampled else {}
