@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from hushtable.errors import BudgetError, LedgerError, WorkloadError
 from hushtable.kernel import rounds
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.rounds import run_rounds
-from hushtable.planning import AdaptivePlan, Compare, Measure, Policy, Purse, Select, State
+from hushtable.marginals import Layout, ResolvedWorkload
+from hushtable.planning import AdaptivePlan, Compare, Measure, Policy, Purse, Select, State, plan_adaptive
 from hushtable.reconstruct.fits import fit_state, refit_for
 
 
@@ -182,6 +184,21 @@ def reachable(start: list[Any]) -> Iterator[Any]:
         seen.add(id(item))
         yield item
         queue.extend(gc.get_referents(item))
+
+
+def test_memory_decides_beforehand_how_counts_and_tables_are_kept() -> None:
+    sizes = (50,) * 6
+    sets = tuple(combinations(range(6), 3))
+    resolved = ResolvedWorkload(sets, (Fraction(1),) * len(sets), sizes)
+    cells = Layout(sizes, resolved.closure).cells
+    aim, auto = (plan_adaptive(resolved, strategy=s, rho=Fraction(1)) for s in ("aim", "auto"))
+    assert aim.keeping(100 * cells, "maxent").tables and not aim.keeping(100 * cells, "mle").tables
+    assert not aim.keeping(50 * cells, "maxent").tables and aim.keeping(50 * cells, "maxent").wide
+    assert not auto.keeping(30 * cells, "maxent").large
+    for plan in (aim, auto):
+        with pytest.raises(WorkloadError) as refused:
+            plan.keeping(50 * cells, "nonneg")
+        assert refused.value.code == "workload.too-large"
 
 
 def test_rounds_scored_against_tables_are_another_request(session: ht.Session) -> None:

@@ -85,7 +85,7 @@ class AdaptivePlan:
         return auto_policy(self.workload, state, purse, fit, largest=cells)
 
     def keeping(self, memory: int, method: str = "mle") -> Keeping:
-        """What fits into ``memory`` bytes, from public sizes; refuses what cannot run at all."""
+        """What fits into ``memory`` bytes, from public sizes; refuses what cannot run, or not be read by ``method``."""
         layout = self.layout
         cells, small = layout.cells, int(layout.lengths[(layout.shapes > 0).sum(axis=1) <= 2].sum())
         if self.strategy == "aim":
@@ -94,10 +94,11 @@ class AdaptivePlan:
                 options = {Keeping(True, True, tables=True): 56 * cells} | options
         else:
             options = {Keeping(True, True): 40 * cells, Keeping(False, False): 80 * small}
+        afterwards = 64 * cells if method == "nonneg" else 0
         for keeping, needed in options.items():
-            if needed <= memory:
+            if max(needed, afterwards) <= memory:
                 return keeping
-        raise too_large(self.workload, min(options.values()), memory)
+        raise too_large(self.workload, max(afterwards, min(options.values())), memory)
 
 
 def plan_adaptive(
