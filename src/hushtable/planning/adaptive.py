@@ -14,7 +14,7 @@ from math import prod
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.planning.aim import State, aim_policy
-from hushtable.planning.aim_tables import Refit, aim_tables_policy
+from hushtable.planning.aim_tables import MOST_PER_ATTRIBUTE, Refit, aim_tables_policy
 from hushtable.planning.auto import Fit, auto_policy
 from hushtable.planning.limits import check_arithmetic, too_large
 from hushtable.planning.requests import Policy, Purse, check_round_fits
@@ -90,7 +90,7 @@ class AdaptivePlan:
         cells, small = layout.cells, int(layout.lengths[(layout.shapes > 0).sum(axis=1) <= 2].sum())
         if self.strategy == "aim":
             options = {Keeping(True, True): 24 * cells, Keeping(False, True): 4 * cells + _PASS + 24 * small}
-            if method == "maxent":
+            if method == "maxent" and len(layout.sets) <= MOST_PER_ATTRIBUTE * len(layout.sizes):
                 options = {Keeping(True, True, tables=True): 56 * cells} | options
         else:
             options = {Keeping(True, True): 40 * cells, Keeping(False, False): 80 * small}

@@ -1,8 +1,8 @@
 """AIM's rounds, scored against tables of maximum entropy instead of sums of residuals.
 
 Selection, measurement and annealing are those of ``aim``; the estimates that candidates are compared with are tables
-that the caller fits, after each measurement only where something changed.  Rounds are as large as AIM's: at first the
-budget would last for sixteen rounds per attribute.
+that the caller fits, after each measurement only where something changed.  Rounds are as large as AIM's, or smaller: at
+first the budget would last for sixteen rounds per attribute and for one per marginal.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ Refit = Callable[[State, Sequence[int]], tuple[Ints, Floats]]
 """From a state and the numbers of the residuals that changed: the marginals fitted again, and all tables, flat."""
 
 ROUNDS_PER_ATTRIBUTE = 16
+MOST_PER_ATTRIBUTE = 128
+"""Where a closure has more marginals than this for each attribute, fitting tables every round would take too long."""
+
 _EXPECTED = sqrt(2.0 / pi)
 
 
@@ -35,7 +38,8 @@ def aim_tables_policy(
     """The loop; ``work`` limits the cells touched, and the round that reaches it spends what is left."""
     loop = RoundPlanner(workload, state, purse, "crp")
     layout, limit = state.layout, purse.limit
-    planned = ROUNDS_PER_ATTRIBUTE * max(1, sum(len(s) == 1 for s in layout.sets))
+    attributes = max(1, sum(len(s) == 1 for s in layout.sets))
+    planned = max(ROUNDS_PER_ATTRIBUTE * attributes, len(layout.sets))
     variance = Fraction(planned) / (Fraction(18, 10) * limit)
     epsilon = root_below(Fraction(8, 10) * limit / planned)
     start = loop.start(variance)
