@@ -46,8 +46,8 @@ def sequence(figures: Figures, options: argparse.Namespace) -> None:
 
 def axes(figures: Figures, options: argparse.Namespace) -> None:
     """In a process of its own, so that matrix products use one thread."""
-    code = "import adaptive_axes as a, pathlib, sys; a.run(a.Figures('axes', pathlib.Path(sys.argv[1])))"
-    command = [sys.executable, "-c", code, str(options.out)]
+    code = "import adaptive_axes, sys; adaptive_axes.alone(*sys.argv[1:])"
+    command = [sys.executable, "-c", code, str(options.out), command_line()]
     one = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run(command, check=True, env={**os.environ, **one})
 
@@ -60,6 +60,11 @@ def model(figures: Figures, options: argparse.Namespace) -> None:
 
 def scale(figures: Figures, options: argparse.Namespace) -> None:
     adaptive_scale.run(figures, [*options.tables, "adult_full"])
+
+
+def command_line() -> str:
+    """What was typed, without what only forgets."""
+    return " ".join(["python bench/adaptive.py", *(a for a in sys.argv[1:] if a != "--fresh")])
 
 
 def main() -> None:
@@ -78,10 +83,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--page", action="store_true", help="only write the page")
     options = parser.parse_args()
-    words = " ".join(a for a in sys.argv[1:] if a != "--fresh")
     for part in () if options.page else options.parts:
         figures = Figures(part, options.out, fresh=options.fresh)
-        figures.begin(f"python bench/adaptive.py {words}".strip())
+        figures.begin(command_line())
         {"errors": errors, "sequence": sequence, "axes": axes, "model": model, "scale": scale}[part](
             figures, options
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,10 @@ def run(figures: Figures) -> None:
         key = f"{setting}/{n}/{degree}"
         if key not in figures:
             figures.put(key, setting=setting, **compare(n, degree))
+
+
+def alone(folder: str, options: str) -> None:
+    """``run`` in a process of its own."""
+    figures = Figures("axes", Path(folder))
+    figures.begin(options)
+    run(figures)

@@ -23,14 +23,16 @@ class Figures:
     def __init__(self, part: str, folder: Path = OUT, *, fresh: bool = False) -> None:
         self._path = folder / f"adaptive-{part}.json"
         self.part = part
-        known = json.loads(self._path.read_text()) if self._path.exists() and not fresh else {}
+        if fresh:
+            self._path.unlink(missing_ok=True)
+        known = json.loads(self._path.read_text()) if self._path.exists() else {}
         self.rows: dict[str, dict[str, Any]] = known.get("rows", {})
         self.runs: list[dict[str, Any]] = known.get("runs", [])
+        self._begun: dict[str, Any] | None = None
 
     def begin(self, options: str) -> None:
-        """Note that figures are measured now; figures of earlier runs stay."""
-        self.runs.append(surroundings() | {"options": options})
-        self._write()
+        """Note how the figures that follow are measured; figures of earlier runs stay."""
+        self._begun = surroundings() | {"options": options}
 
     def __contains__(self, key: str) -> bool:
         return key in self.rows
@@ -38,6 +40,9 @@ class Figures:
     def put(self, key: str, **row: Any) -> None:
         """Keep a row and print it."""
         self.rows[key] = row
+        if self._begun is not None:
+            self.runs.append(self._begun)
+            self._begun = None
         self._write()
         shown = {name: f"{x:.5g}" if isinstance(x, float) else x for name, x in row.items()}
         print(key, *(f"{name}={x}" for name, x in shown.items()), flush=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import adaptive_charts as charts
 from adaptive_figures import ROOT, Figures
-from adaptive_page import averaged, header
+from adaptive_page import averaged, header, in_order
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- adaptive: written by bench/adaptive.py -->", "<!-- end of adaptive -->"
@@ -27,7 +27,7 @@ def write(folder: Path, page: Path = PAGE) -> None:
 def errors(figures: Figures) -> list[str]:
     """Mean L1 of every method at three epsilons."""
     lines = ["", *header("table", "epsilon", *(f"{s}, {r}" for s, r in charts.LABELS))]
-    for name in dict.fromkeys(r["table"] for r in figures.rows.values()):
+    for name in in_order(list({r["table"] for r in figures.rows.values()})):
         for epsilon in EPSILONS:
             rows = [
                 figures.where(table=name, epsilon=epsilon, strategy=s, reconstruction=r)
