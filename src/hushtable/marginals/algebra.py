@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import WorkloadError
+from hushtable.marginals.axis_loops import centre_padded, subtract_first
 
 
 def decompose(mu: ArrayLike, gamma: Sequence[int], tau: Sequence[int]) -> NDArray[Any]:
@@ -31,13 +32,12 @@ def decompose(mu: ArrayLike, gamma: Sequence[int], tau: Sequence[int]) -> NDArra
         raise _axes_error(f"The marginal has {array.ndim} axes and gamma names {len(order)}.")
     if 0 in array.shape:
         raise _axes_error("The marginal has an axis of length 0.")
+    if order == wanted:
+        return _less_first(array)
     summed = tuple(k for k, axis in enumerate(order) if axis not in wanted)
     kept = [axis for axis in order if axis in wanted]
     residual = np.asarray(array.sum(axis=summed)) if summed else array
-    residual = residual.transpose([kept.index(axis) for axis in wanted])
-    for k in range(residual.ndim):
-        residual = _sub(residual, k)
-    return np.array(residual)
+    return _less_first(residual.transpose([kept.index(axis) for axis in wanted]))
 
 
 def reconstruct(
@@ -59,14 +59,14 @@ def reconstruct(
     expected = tuple(length[axis] - 1 for axis in wanted)
     if array.shape != expected:
         raise _axes_error(f"The residual has shape {array.shape}, its attributes need {expected}.")
-    part = array
-    for k in range(part.ndim):
-        part = _center(part, k)
+    part = _centred_with_zeros(array)
+    if order == wanted:
+        return part
     part = part.transpose([wanted.index(axis) for axis in order if axis in wanted])
     for k, axis in enumerate(order):
         if axis not in wanted:
             part = _smear(part, k, length[axis])
-    return np.array(part) if part.dtype.kind in "fcO" else part.astype(np.float64)
+    return np.ascontiguousarray(part)
 
 
 def lift(mu: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -92,16 +92,30 @@ def centre(mu: ArrayLike) -> NDArray[np.float64]:
     return centred
 
 
-def _sub(array: NDArray[Any], axis: int) -> NDArray[Any]:
-    first = np.take(array, [0], axis=axis)
-    rest = np.take(array, np.arange(1, array.shape[axis]), axis=axis)
-    return rest - first
+def _less_first(array: NDArray[Any]) -> NDArray[Any]:
+    """Every axis less its first slice, which is dropped; a new array."""
+    if array.ndim >= 2 and array.dtype != object:
+        less = np.empty([n - 1 for n in array.shape], array.dtype)
+        if less.size:
+            subtract_first(array.ravel(), np.array(array.shape), less.ravel())
+        return less
+    for k in range(array.ndim):
+        array = np.take(array, np.arange(1, array.shape[k]), axis=k) - np.take(array, [0], axis=k)
+    return np.array(array)
 
 
-def _center(array: NDArray[Any], axis: int) -> NDArray[Any]:
-    zero = np.zeros_like(array, shape=(*array.shape[:axis], 1, *array.shape[axis + 1 :]))
-    padded = np.concatenate([zero, array], axis=axis)
-    return padded - padded.sum(axis=axis, keepdims=True) / padded.shape[axis]
+def _centred_with_zeros(array: NDArray[Any]) -> NDArray[Any]:
+    """Every axis with a zero in front, less its mean; a new array of floats, or of objects."""
+    if array.ndim >= 2 and array.dtype != object:
+        centred = np.empty([n + 1 for n in array.shape])
+        flat = array.ravel().astype(np.float64, copy=False)
+        centre_padded(flat, np.array(array.shape), centred.ravel())
+        return centred
+    for k in range(array.ndim):
+        zero = np.zeros_like(array, shape=(*array.shape[:k], 1, *array.shape[k + 1 :]))
+        padded = np.concatenate([zero, array], axis=k)
+        array = padded - padded.sum(axis=k, keepdims=True) / padded.shape[k]
+    return np.array(array) if array.dtype == object else np.array(array, np.float64)
 
 
 def _smear(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
@@ -111,22 +125,21 @@ def _smear(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
 def _numeric(values: ArrayLike) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind in "bui":
-        return array.astype(np.int64)
+        return array.astype(np.int64, copy=False)
     if array.dtype.kind == "f":
-        return array.astype(np.float64)
+        return array.astype(np.float64, copy=False)
     if array.dtype.kind == "O":
         return array
     raise _axes_error("The array does not hold numbers.")
 
 
 def _axes(name: str, axes: Sequence[int]) -> tuple[int, ...]:
-    if not all(
-        isinstance(axis, int | np.integer) and not isinstance(axis, bool) and axis >= 0 for axis in axes
-    ):
-        raise _axes_error(f"{name} must hold axis numbers.")
+    for axis in axes:
+        if not isinstance(axis, int | np.integer) or isinstance(axis, bool) or axis < 0:
+            raise _axes_error(f"{name} must hold axis numbers.")
     if len(set(axes)) != len(axes):
         raise _axes_error(f"{name} names an axis twice.")
-    return tuple(int(axis) for axis in axes)
+    return tuple(map(int, axes))
 
 
 def _length(size: int) -> int:
@@ -136,6 +149,8 @@ def _length(size: int) -> int:
 
 
 def _require_subset(tau: tuple[int, ...], gamma: tuple[int, ...]) -> None:
+    if tau == gamma:
+        return
     missing = sorted(set(tau) - set(gamma))
     if missing:
         raise _axes_error(f"Axis {missing[0]} is in tau and not in gamma.")
