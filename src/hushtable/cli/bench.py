@@ -17,7 +17,7 @@ from hushtable.cli.options import Json
 from hushtable.cli.output import emit, say
 from hushtable.errors import UsageError
 
-EXAMPLE = "Example: hush bench sampler    (from a checkout; options after -- go to the program)"
+EXAMPLE = "Example: hush bench sampler"
 
 
 def bench(
