@@ -1,6 +1,7 @@
 """Errors and times of every strategy and reconstruction, by epsilon, with exact noise and no ledger.
 
-One measurement serves all its reconstructions.  What does not fit or takes too long is left out with a reason.
+One measurement serves several reconstructions where they do not decide what is measured.  What does not fit or takes
+too long is left out with a reason.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ from hushtable.planning import AdaptivePlan, Measure, Purse, State, plan_adaptiv
 from hushtable.privacy import rho_from
 from hushtable.reconstruct import from_answers
 from hushtable.reconstruct.fits import fit_state, fit_tables
+from hushtable.reconstruct.local import LocalTables
 from hushtable.reconstruct.transcript import pooled_answers
 
-METHODS = {
-    "auto": ("maxent",),
-    "aim": ("mle", "maxent"),
-    "residual-planner": ("mle", "maxent", "nonneg"),
-}
+METHODS = (
+    ("auto", ("maxent",)),
+    ("aim", ("mle",)),
+    ("aim", ("maxent",)),
+    ("residual-planner", ("mle", "maxent", "nonneg")),
+)
+"""Strategies, each with the ways in which the same measurements are read."""
+
 SMALL_CELLS, LARGE_CELLS = 10_000_000, 30_000_000
 """Closures with more cells get ``nonneg`` tables only for the first seed at epsilon 1, with yet more none."""
 
@@ -59,12 +64,14 @@ def stopped_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def adaptive_rounds(plan: AdaptivePlan, table: Table, clock: Clock) -> Measured:
-    """Run an adaptive plan and give back its measurements."""
-    keeping = plan.keeping(MEMORY)
-    handle = Confidential(table.source, plan.layout, wide=keeping.wide, scored=plan.strategy == "aim")
+def adaptive_rounds(plan: AdaptivePlan, reconstruction: str, table: Table, clock: Clock) -> Measured:
+    """Run an adaptive plan whose tables will be read in some way, and give back its measurements."""
+    keeping = plan.keeping(MEMORY, reconstruction)
+    refit = LocalTables(plan.layout).refit if keeping.tables else None
+    scored = plan.strategy == "aim" and refit is None
+    handle = Confidential(table.source, plan.layout, wide=keeping.wide, scored=scored)
     purse = Purse(plan.rho)
-    policy = plan.policy(State.empty(plan.layout), purse, fit_state, keeping)
+    policy = plan.policy(State.empty(plan.layout), purse, fit_state, keeping, refit)
     measured, request = [], next(policy)
     while not clock.over:
         handle.update(request)
@@ -79,10 +86,11 @@ def adaptive_rounds(plan: AdaptivePlan, table: Table, clock: Clock) -> Measured:
     raise OutOfTime(f"stopped after {clock.elapsed:.0f} s, with {spent:.0%} of the budget spent")
 
 
-def measure(table: Table, strategy: str, rho: Fraction, clock: Clock) -> Measured:
+def measure(table: Table, strategy: str, reconstruction: str, rho: Fraction, clock: Clock) -> Measured:
     """Noisy residuals by a strategy."""
     if strategy != "residual-planner":
-        return adaptive_rounds(plan_adaptive(table.workload, strategy=strategy, rho=rho), table, clock)
+        plan = plan_adaptive(table.workload, strategy=strategy, rho=rho)
+        return adaptive_rounds(plan, reconstruction, table, clock)
     plan = plan_residuals(table.workload, rho=rho)
     request = Measure(table.sizes, plan.residuals, plan.precisions)
     return [(request, Confidential(table.source, plan.layout, scored=False).measure(request))]
@@ -133,7 +141,13 @@ def fit(table: Table, measured: Measured, reconstruction: str) -> dict[str, Any]
 
 
 def one_measurement(
-    figures: Figures, table: Table, epsilon: float, strategy: str, seed: int, whole: Clock
+    figures: Figures,
+    table: Table,
+    epsilon: float,
+    strategy: str,
+    reconstructions: tuple[str, ...],
+    seed: int,
+    whole: Clock,
 ) -> None:
     """Measure once and read the tables in every way that is not yet there.
 
@@ -141,7 +155,7 @@ def one_measurement(
     """
     rho = Fraction(rho_from(epsilon=epsilon, delta=DELTA))
     small = table.layout.cells <= SMALL_CELLS
-    ways = [r for r in METHODS[strategy] if r != "nonneg" or seed == 0 or small]
+    ways = [r for r in reconstructions if r != "nonneg" or seed == 0 or small]
     keys = {r: f"{table.name}/{epsilon:g}/{strategy}/{r}/{seed}" for r in ways}
     missing = {r: key for r, key in keys.items() if key not in figures}
     if not missing:
@@ -159,7 +173,7 @@ def one_measurement(
         return
     clock = Clock(max(60.0, whole.limit / 3))
     try:
-        measured = measure(table, strategy, rho, clock)
+        measured = measure(table, strategy, reconstructions[0], rho, clock)
     except OutOfTime as reason:
         for reconstruction, key in missing.items():
             figures.put(key, **same, reconstruction=reconstruction, left_out=str(reason))
@@ -190,14 +204,14 @@ def run(
 ) -> None:
     """All tables; each has a limit of seconds, after which no further seed is begun."""
     with TemporaryDirectory() as folder:
-        for strategy in METHODS:
+        for strategy, ways in METHODS:
             first = Figures("compiling", Path(folder))
-            one_measurement(first, Table.load("titanic"), 1.0, strategy, 1, Clock(300.0))
+            one_measurement(first, Table.load("titanic"), 1.0, strategy, ways, 1, Clock(300.0))
     for name in names:
         table, clock = Table.load(name), Clock(limits[name])
         for seed in range(seeds[name]):
             if seed and clock.over:
                 break
             for epsilon in epsilons:
-                for strategy in METHODS:
-                    one_measurement(figures, table, epsilon, strategy, seed, clock)
+                for strategy, ways in METHODS:
+                    one_measurement(figures, table, epsilon, strategy, ways, seed, clock)
