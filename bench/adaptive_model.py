@@ -19,6 +19,7 @@ import numpy as np
 
 from adaptive_figures import Clock, Figures
 from adaptive_tables import DELTA, Table
+from hushtable.privacy import rho_from
 
 BENCH = Path(__file__).resolve().parent
 CHILD = (
@@ -74,6 +75,16 @@ def versions(python: Path) -> str:
     return ", ".join(sorted(kept))
 
 
+def share_spent(log: str, attributes: int, epsilon: float) -> float:
+    """The share of the budget that a log speaks of; before the first choice, that of the one-way tables."""
+    used = re.findall(r"Budget Used ([0-9.e+-]+)", log)
+    if used:
+        return float(used[-1])
+    first = re.findall(r"Initial Sigma ([0-9.e+-]+)", log)
+    rho = float(rho_from(epsilon=epsilon, delta=DELTA))
+    return attributes / (2.0 * float(first[0]) ** 2 * rho) if first else 0.0
+
+
 def one_run(table: Table, epsilon: float, limit: float) -> dict[str, Any]:
     """Errors and times of one run."""
     python = environment()
@@ -101,8 +112,7 @@ def one_run(table: Table, epsilon: float, limit: float) -> dict[str, Any]:
                 child.kill()
                 child.wait()
         text = log.read_text()
-        used = re.findall(r"Budget Used ([0-9.e+-]+)", text)
-        spent = float(used[-1]) if used else 0.0
+        spent = share_spent(text, len(table.sizes), epsilon)
         if not (folder / "result.json").exists():
             if child.returncode < 0:
                 raise Unavailable(f"ended after {limit * PATIENCE:.0f} s, spent {spent:.0%} of its budget")

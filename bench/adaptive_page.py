@@ -219,6 +219,8 @@ def sequence(figures: Figures, images: Path, folder: Path) -> list[str]:
             "and drawing. Our loop uses two "
             "threads and draws exact noise. Loops stopped early are extrapolated by the number of "
             "measurements (OpenDP's: of cells drawn). "
+            "Early measurements of the conditional plan touch more tables than later ones, so its "
+            "extrapolated times are too long."
         ),
         "",
         *header(
