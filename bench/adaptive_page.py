@@ -192,14 +192,14 @@ def model(figures: Figures, images: Path, folder: Path) -> list[str]:
 
 
 def whole(r: Row, figures: Figures, field: str) -> float:
-    """A time of the whole sequence: exact noise in plain Python by cells drawn, all else by measurements."""
+    """A time of the whole sequence: OpenDP's noise by cells drawn, all else by measurements, the first included."""
     if r["measurements"] >= r["total"]:
         return float(r[field])
     if r["noise"] == "opendp":
         other = figures.where(table=r["table"], loop="plain", noise="floats")
         if other and other[0]["measurements"] == other[0]["total"]:
             return float(r[field]) * other[0]["drawn"] / r["drawn"]
-    return float(r[field]) * r["total"] / r["measurements"]
+    return float(r[field]) * (r["total"] + 1) / (r["measurements"] + 1)
 
 
 def sequence(figures: Figures, images: Path, folder: Path) -> list[str]:
@@ -243,7 +243,7 @@ def sequence(figures: Figures, images: Path, folder: Path) -> list[str]:
             continue
         times = [whole(r, figures, field) for field in TIMES]
         done = r["measurements"] >= r["total"]
-        note = "no" if done else f"from {r['measurements']:,} of {r['total']:,}"
+        note = "no" if done else f"from {r['measurements'] + 1:,} of {r['total'] + 1:,}"
         error = f"{r['l1']:.3f}" if "l1" in r else ""
         lines.append(f"{head}| " + " | ".join(f"{t:.2f}" for t in times) + f" | {note} | {error} |")
         bars.append(
