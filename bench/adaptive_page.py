@@ -26,7 +26,7 @@ def write(folder: Path, page: Path = PAGE) -> None:
         "",
         *prose(
             "Written by `make bench-adaptive`, which measures again only what is missing in "
-            "`bench/out`; `--fresh` measures all, "
+            "its kept figures; `--fresh` measures all, "
             "`--parts errors sequence axes model scale` chooses, `--page` only writes this page. All "
             "three-way marginals, "
             "delta 1e-9, exact noise. Errors are divided by the number of records. Elapsed times "
