@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from hushtable.marginals import AttributeSet, Layout, centre, closure
+from hushtable.marginals.kernels import add_sums
 from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.nonneg import ConsistentTables, fit_nonneg
-from hushtable.reconstruct.nonneg_loops import bring_together, walk
+from hushtable.reconstruct.nonneg_loops import bring_together, multiply_repeated
 from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 from shared_data import data_file
@@ -102,17 +103,18 @@ def test_impossible_cells_are_zero_and_the_others_agree() -> None:
             assert (found[full.all(axis=tuple(k for k in range(4) if k not in s))] == 0.0).all()
 
 
-def test_walking_a_table_sums_and_scales_it() -> None:
+def test_a_table_is_summed_to_some_of_its_axes_and_multiplied_by_such_sums() -> None:
+    groups = np.empty((6, 3), np.int64)
     generator = np.random.default_rng(6)
     table = generator.random((2, 3, 4))
     for axes in [(), (0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)]:
         rest = tuple(k for k in range(3) if k not in axes)
         shape, mask = np.array([0, 2, 3, 4]), sum(1 << (axis + 1) for axis in axes)
         sums = np.zeros(int(np.prod([table.shape[a] for a in axes])))
-        walk(table.reshape(-1), shape, mask, sums, False)
+        add_sums(table.reshape(-1), shape, mask, 1.0, sums, groups)
         assert np.allclose(sums, table.sum(axis=rest).reshape(-1))
         scaled = table.copy()
-        walk(scaled.reshape(-1), shape, mask, sums, True)
+        multiply_repeated(scaled.reshape(-1), shape, mask, sums, groups)
         assert np.allclose(scaled, table * table.sum(axis=rest, keepdims=True))
 
 

@@ -165,6 +165,24 @@ def _add_runs(flat: Any, z: Any, factor: float, inner: Any) -> None:
                 flat[o * inner + i] += z[o] * factor
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def add_sums(table: Any, shape: Ints, mask: int, weight: float, below: Any, groups: Ints) -> None:
+    """below += weight times the table summed to the axes of ``mask``: the transpose of ``add_repeated``."""
+    count, _ = grouped(shape, mask, groups)
+    inner, along, outer, jump = groups[0, 0], groups[0, 1], groups[1, 0], groups[1, 1]
+    at, start = np.int64(0), np.int64(0)
+    while start < table.size:
+        for o in range(outer):
+            row = table[start + o * inner : start + (o + 1) * inner]
+            if along == 0:
+                below[at + o * jump] += row.sum() * weight
+            else:
+                for i in range(inner):
+                    below[at + i] += row[i] * weight
+        start += outer * inner
+        at = next_place(groups, count, at)
+
+
 @njit(cache=True, nogil=True)
 def assemble_sets(
     first: int,
@@ -213,43 +231,11 @@ def accumulate_sets(
     The transpose of ``assemble_sets``: ``owners[starts[t]:starts[t + 1]]`` are the marginals above target ``t``, with
     ``masks`` the axes that both have.
     """
-    width = shapes.shape[1]
-    position = np.zeros(width + 1, np.int64)
-    stride = np.zeros(width + 1, np.int64)
+    groups = np.empty((shapes.shape[1] + 2, 3), np.int64)
     for t in range(first, last):
-        for c in range(offsets[t], offsets[t + 1]):
-            flat[c] = 0.0
+        target = flat[offsets[t] : offsets[t + 1]]
+        target[:] = 0.0
         for owner in range(starts[t], starts[t + 1]):
-            s, mask = owners[owner], masks[owner]
-            step = np.int64(1)
-            for axis in range(width - 1, -1, -1):
-                n = shapes[s, axis]
-                position[axis] = 0
-                stride[axis] = 0
-                if n > 0 and mask >> axis & 1:
-                    stride[axis] = step
-                    step *= n
-            inner = shapes[s, width - 1] if width > 0 and shapes[s, width - 1] > 0 else 1
-            along = width > 0 and stride[width - 1] == 1
-            at = offsets[t]
-            c = source_offsets[s]
-            while c < source_offsets[s + 1]:
-                if along:
-                    for i in range(inner):
-                        flat[at + i] += source[c + i] * weights[s]
-                else:
-                    total = 0.0
-                    for i in range(inner):
-                        total += source[c + i]
-                    flat[at] += total * weights[s]
-                c += inner
-                for axis in range(width - 2, -1, -1):
-                    n = shapes[s, axis]
-                    if n == 0:
-                        break
-                    position[axis] += 1
-                    at += stride[axis]
-                    if position[axis] < n:
-                        break
-                    at -= stride[axis] * n
-                    position[axis] = 0
+            s = owners[owner]
+            table = source[source_offsets[s] : source_offsets[s + 1]]
+            add_sums(table, shapes[s], masks[owner], weights[s], target, groups)
