@@ -135,15 +135,7 @@ def cell_means(found: pl.DataFrame) -> str:
             pl.col("error").mean(), pl.col("error_published").mean()
         )
         gaps = means.with_columns(gap=pl.col("error") - pl.col("error_published"))
-        worse = gaps.filter(pl.col("gap") > ROUNDING).sort("gap")
-        line = f"{start} {ratio(both, 'error')} | {len(worse)} of {len(gaps)} |"
-        if len(worse):
-            top = worse.tail(1).to_dicts()[0]
-            place = f"tau {top['tau']}, epsilon {top['epsilon']:g}"
-            line += f" {top['gap']:.4f} ({top['error']:.4f} / {top['error_published']:.4f}) | {place} |"
-        else:
-            line += " 0 | |"
-        lines.append(line)
+        lines.append(f"{start} {ratio(both, 'error')} | {excess(gaps, 'error')}")
     return "\n".join(lines)
 
 
@@ -152,16 +144,20 @@ def worse_cells(every: pl.DataFrame, column: str) -> str:
     lines = ["| variant | published | mean | cells worse | by at most | where |", "|---|---|---|---|---|---|"]
     for start, both in joined(every.filter(pl.col(column).is_not_null())):
         gaps = both.with_columns(gap=pl.col(column) - pl.col(f"{column}_published"))
-        worse = gaps.filter(pl.col("gap") > ROUNDING).sort("gap")
-        line = f"{start} {ratio(both, column)} | {len(worse)} of {len(gaps):,} |"
-        if len(worse):
-            top = worse.tail(1).to_dicts()[0]
-            place = f"{top['table']} {top['question']}, tau {top['tau']}, epsilon {top['epsilon']:g}"
-            line += f" {top['gap']:.4f} ({top[column]:.4f} / {top[f'{column}_published']:.4f}) | {place} |"
-        else:
-            line += " 0 | |"
-        lines.append(line)
+        lines.append(f"{start} {ratio(both, column)} | {excess(gaps, column)}")
     return "\n".join(lines)
+
+
+def excess(gaps: pl.DataFrame, column: str) -> str:
+    """The end of a row: how many gaps are positive, the largest of them, and where it is."""
+    worse = gaps.filter(pl.col("gap") > ROUNDING).sort("gap")
+    count = f"{len(worse)} of {len(gaps):,} |"
+    if worse.is_empty():
+        return f"{count} 0 | |"
+    top = worse.tail(1).to_dicts()[0]
+    question = f"{top['table']} {top['question']}, " if "question" in top else ""
+    place = f"{question}tau {top['tau']}, epsilon {top['epsilon']:g}"
+    return f"{count} {top['gap']:.4f} ({top[column]:.4f} / {top[f'{column}_published']:.4f}) | {place} |"
 
 
 def ratio(both: pl.DataFrame, column: str) -> str:

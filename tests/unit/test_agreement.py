@@ -13,7 +13,7 @@ import hushtable as ht
 from hushtable.marginals import AttributeSet, Layout, centre, closure
 from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.residuals import Residuals
-from hushtable.reconstruct.triple_loops import depart
+from hushtable.reconstruct.triple_loops import departure
 from hushtable.reconstruct.triples import AGREE_LEAST, AGREE_ROUNDS, AGREE_STEP
 from hushtable.reconstruct.zeros import Zeros
 
@@ -95,8 +95,7 @@ def test_agreement_follows_its_definition_and_brings_shared_tables_together() ->
 def test_departures_from_a_table_are_centred() -> None:
     generator = np.random.default_rng(2)
     table, residual = generator.random((3, 4, 5)), generator.random(60)
-    move = np.empty(60)
-    depart(table, residual, move)
+    move = departure(table.reshape(-1), np.array(table.shape), residual)
     assert np.allclose(move, residual - centre(table).reshape(-1))
 
 

@@ -6,6 +6,7 @@ times (group privacy).  The proofs are in `proofs/`.  Nothing here draws noise o
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -51,13 +52,13 @@ class Mechanism(Protocol):
         ...
 
 
-class _Priced:
+class _Priced(ABC):
     """`price` from `ratios`."""
 
     __slots__ = ()
 
-    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
-        raise NotImplementedError
+    @abstractmethod
+    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]: ...
 
     def price(self, rows: int = 1) -> Price:
         """Cost for a person with at most `rows` rows."""

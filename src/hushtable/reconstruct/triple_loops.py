@@ -62,9 +62,10 @@ def fit_faces(
 
 
 @njit(cache=True, nogil=True)
-def depart(p: Any, z: Any, move: Any) -> None:
-    """move = z - centred p, flat; p in three dimensions."""
-    n1, n2, n3 = p.shape
+def departure(flat: Any, shape: Any, z: Any) -> Any:
+    """The residual ``z`` less that of a flat table of three attributes."""
+    n1, n2, n3 = shape[0], shape[1], shape[2]
+    p, move = flat.reshape((n1, n2, n3)), np.empty(flat.size)
     ab, ac, bc = np.zeros((n1, n2)), np.zeros((n1, n3)), np.zeros((n2, n3))
     for a in range(n1):
         for b in range(n2):
@@ -88,6 +89,7 @@ def depart(p: Any, z: Any, move: Any) -> None:
                 centred = p[a, b, c] - ab[a, b] - ac[a, c] - bc[b, c] + fa[a] + fb[b] + fc[c] - mean
                 move[cell] = z[cell] - centred
                 cell += 1
+    return move
 
 
 @njit(cache=True, nogil=True)
@@ -106,11 +108,8 @@ def departure_likelihoods(
 ) -> None:
     """For each measured table the likelihood of every dispersion of its residual around the table."""
     for j in range(first, last):
-        t = numbers[j]
-        flat = tables[offsets[t] : offsets[t + 1]]
-        move = np.empty(flat.size)
-        z = values[value_offsets[j] : value_offsets[j] + flat.size]
-        depart(flat.reshape((shapes[t, 0], shapes[t, 1], shapes[t, 2])), z, move)
+        flat = tables[offsets[numbers[j]] : offsets[numbers[j] + 1]]
+        move = departure(flat, shapes[numbers[j]], values[value_offsets[j] : value_offsets[j] + flat.size])
         dispersion_likelihood(move, flat, noise[j], grid, out[j])
 
 
@@ -128,11 +127,8 @@ def move_tables(
 ) -> None:
     """Move each measured table towards its residual, cell by cell."""
     for j in range(first, last):
-        t = numbers[j]
-        flat = tables[offsets[t] : offsets[t + 1]]
-        move = np.empty(flat.size)
-        z = values[value_offsets[j] : value_offsets[j] + flat.size]
-        depart(flat.reshape((shapes[t, 0], shapes[t, 1], shapes[t, 2])), z, move)
+        flat = tables[offsets[numbers[j]] : offsets[numbers[j] + 1]]
+        move = departure(flat, shapes[numbers[j]], values[value_offsets[j] : value_offsets[j] + flat.size])
         shrink_cells(flat, move, strength[j])
 
 
