@@ -42,6 +42,61 @@ def test_the_approximate_bound_is_where_the_inequality_begins_to_hold():
     assert not approx_holds(10**7, 1.0, 1e-6, c * 0.999, 8**0.5, ks)
 
 
+def concentrated_excess(d, rho, c, s):
+    """Equations 4 and 5 of the proof in nats, by how much they fail over a grid of alpha, beta and k."""
+    alpha, beta, k = np.ix_(
+        np.geomspace(1.42, 300, 90), np.geomspace(1.01, 300, 90), np.geomspace(1e-3, 20, 90) / rho**0.5
+    )
+    sure = 1 - 2 / alpha**2 - 1 / beta**2
+    choices = np.log((2 * alpha * c + beta * s + k) / k)
+    return (sure * log(d - 1) - choices - log(2) - rho * (2 * alpha * c + 2 * k) ** 2).max()
+
+
+def concentrated_excess_of_whole_tables(d, rho, c, s):
+    """The same where the count alpha C + k of the proof's tables is a whole number m."""
+    alpha, beta, m = np.ix_(np.geomspace(1.42, 300, 400), np.geomspace(1.01, 300, 200), np.arange(1.0, 12.0))
+    k = m - alpha * c
+    choices = np.log((2 * alpha * c + beta * s + k) / np.where(k > 0, k, np.nan))
+    found = (1 - 2 / alpha**2 - 1 / beta**2) * log(d - 1) - choices - log(2) - 4 * rho * m**2
+    return np.nanmax(found)
+
+
+@pytest.mark.parametrize(
+    "excess, whole", [(concentrated_excess, False), (concentrated_excess_of_whole_tables, True)]
+)
+@pytest.mark.parametrize("d, rho, sum_error", [(10**6, 0.5, 2.0), (10**12, 0.05, 20.0), (10**9, 0.2, 500.0)])
+def test_the_concentrated_bound_is_where_the_best_inequality_begins_to_hold(excess, whole, d, rho, sum_error):
+    """The grid's constants are a little worse than the best, so its inequality begins to hold a little earlier."""
+    c = lower_bound(d=d, rho=rho, sum_error=sum_error, whole=whole) ** 0.5
+    assert excess(d, rho, 0.98 * c, sum_error**0.5) > 0 >= excess(d, rho, 1.0001 * c, sum_error**0.5)
+    s = lower_bound(d=d, rho=rho, point_error=0.3 * c**2, whole=whole) ** 0.5
+    assert excess(d, rho, 0.3**0.5 * c, 0.9 * s) > 0 >= excess(d, rho, 0.3**0.5 * c, 1.0001 * s)
+
+
+def test_the_concentrated_bound_chooses_all_of_its_constants():
+    """Worked out by hand from the proof; alpha = beta = 2 gives 0, 0.005 and 0.26."""
+    found = [lower_bound(d=10**k, rho=0.5, sum_error=2.0) for k in (4, 6, 12)]
+    assert found == pytest.approx([0.085, 0.259, 0.953], abs=1e-3)
+
+
+@pytest.mark.parametrize("share, gamma", [(0.5, 0.84), (0.05, 0.94), (0.005, 0.98)])
+def test_the_sum_of_accurate_counts_errs_by_nearly_the_number_of_counts(share, gamma):
+    """D^2 grows as d^(2 gamma) with gamma as near to 1 as d is large: about 1 - sqrt(8 rho C^2 / log d)."""
+    sums = [lower_bound(d=10**k, rho=0.5, point_error=2 * share) for k in (120, 140, 150)]
+    slopes = np.diff(np.log10(sums)) / [20, 10]
+    assert 2 * gamma < slopes[0] < slopes[1] < 2.0
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 40.0}, {"epsilon": 40.0, "delta": 1e-30}, {"rho": 40.0}])
+def test_whole_tables_are_bounded_by_what_discrete_noise_really_has(budget):
+    """Counts with discrete Laplace or Gaussian noise, negative ones set to 0: errors of Theorem 4, items 1 and 2."""
+    d, ratio = 10_000, exp(-40)
+    variance = 2 * ratio / (1 - ratio) ** 2  # of the discrete Laplace law; the Gaussian one is smaller
+    assert lower_bound(d=d, **budget, sum_error=d**2 * variance, whole=True) <= variance
+    assert lower_bound(d=d, **budget, point_error=variance, whole=True) <= d**2 * variance
+    assert lower_bound(d=d, **budget, sum_error=d**2 * variance) > variance  # counts of half a person
+
+
 def test_the_bounds_grow_as_the_theorem_says():
     pure = [lower_bound(d=10**k, epsilon=1.0, sum_error=8.0) ** 0.5 for k in (20, 40, 60)]
     assert (pure[2] - pure[1]) / (pure[1] - pure[0]) == pytest.approx(1.0, rel=0.05)

@@ -2,20 +2,18 @@
 
 Theorem 3 of uncertainty-principle-microdata bounds from below, Theorem 4 from above.  ``point_error`` is the largest
 expected squared error C^2 of a count, ``sum_error`` the expected squared error D^2 of their sum, both over all tables.
-In the zCDP bound mutual information is taken in nats throughout; the printed proof compares nats with bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, inf, log, pi, sqrt
+from math import inf, log, pi, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 
 from hushtable.errors import BudgetError, WorkloadError
+from hushtable.microdata.packing import excess_of, last_impossible
 
 Floats = NDArray[np.float64]
 
@@ -28,27 +26,25 @@ def lower_bound(
     rho: float | None = None,
     sum_error: float | None = None,
     point_error: float | None = None,
+    whole: bool = False,
 ) -> float:
     """The least error of one kind that any private mechanism with nonnegative records must admit.
 
-    With ``sum_error`` the least ``point_error``, with ``point_error`` the least ``sum_error``; the theorem's k is
-    chosen best.  Squared errors in and out; 0 where the theorem says nothing.
+    With ``sum_error`` the least ``point_error``, with ``point_error`` the least ``sum_error``.  The theorem's k is
+    chosen best, and for zCDP so are its alpha and beta.  Squared errors in and out; 0 where the theorem says nothing.
+
+    As published, the theorem takes every k > 0, and its proof compares tables with counts of alpha C + k.  ``whole``
+    keeps to tables with whole counts: a little less, and true also where noise on whole numbers is all but zero.
     """
-    least_sum = _least_sum(_cells(d), *_privacy(epsilon, delta, rho))
-    if _one_error(sum_error, point_error) == "point":
-        return least_sum(sqrt(point_error or 0.0)) ** 2
-    wanted = sqrt(sum_error or 0.0)
-    if least_sum(0.0) <= wanted:
-        return 0.0
+    excess = excess_of(_cells(d), *_privacy(epsilon, delta, rho), whole=whole)
     unit = 1.0 / epsilon if epsilon is not None else 1.0 / sqrt(rho or 1.0)
-    most = unit
-    while least_sum(most) > wanted:
-        most *= 2.0
-    least = 0.0
-    for _ in range(60):
-        middle = 0.5 * (least + most)
-        least, most = (middle, most) if least_sum(middle) > wanted else (least, middle)
-    return least**2
+    if _one_error(sum_error, point_error) == "point":
+        given = sqrt(point_error or 0.0)
+        found = last_impossible(lambda s: excess(given, s), unit)
+    else:
+        given = sqrt(sum_error or 0.0)
+        found = last_impossible(lambda c: excess(c, given), unit)
+    return found * found
 
 
 def upper_bound(
@@ -104,32 +100,6 @@ def hard_table(d: int, *, epsilon: float) -> Floats:
     table = np.zeros(_cells(d))
     table[0] = round(log(d) / epsilon)
     return table
-
-
-def _least_sum(d: int, epsilon: float, delta: float, rho: float) -> Callable[[float], float]:
-    """D as a function of C: the largest over k of what the theorem's inequality, solved for D, gives."""
-
-    def from_k(k: float, c: float) -> float:
-        if rho > 0.0:
-            spent = rho * (4.0 * c + 2.0 * k) ** 2
-            return 0.5 * (k * exp(min(700.0, 0.25 * log(d - 1) - log(2.0) - spent)) - 4.0 * c - k)
-        decay = exp(-min(700.0, 2.0 * epsilon * (2.0 * c + k)))
-        return 0.5 * (k * (d - 1) * (0.25 * decay - delta / epsilon) - 4.0 * c - k)
-
-    scale = 1.0 / epsilon if rho == 0.0 else 1.0 / sqrt(rho)
-
-    def least(c: float) -> float:
-        if d < 3:
-            return 0.0
-        best = minimize_scalar(
-            lambda t: -from_k(scale * exp(t), c),
-            bounds=(-12.0, 3.0),
-            method="bounded",
-            options={"xatol": 1e-12},
-        )
-        return max(0.0, -float(best.fun))
-
-    return least
 
 
 def _promises(d: int, epsilon: float, delta: float, rho: float) -> list[tuple[float, float]]:
