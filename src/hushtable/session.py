@@ -280,18 +280,31 @@ class Session:
         budget: Budget | None = None,
         request: str | None = None,
         memory: str | int | None = None,
+        frozen: bool | None = None,
     ) -> Choice:
         """Release what several analyses have in common, and decide afterwards which of them to take.
 
         Options go from coarse to fine, for example ``[linear.marginals(schema, order=1), linear.marginals(schema,
         order=2)]``.  ``budget`` is the price of each option that has no noise of its own, and the most that any may
-        cost.  The dearest option is held until ``choice.finish(option)`` or ``choice.abandon()``.
+        cost.  The dearest path to an option is held until ``choice.finish(option)`` or ``choice.abandon()``.
+        ``frozen`` (by default the schema's) is the curator's word that no row changes until then: options whose cost
+        differs by cell, tables over buckets and matrices, are cheaper with it.
         """
-        return start_choice(self._desk, options, budget=budget, request=request, memory=memory_limit(memory))
+        return start_choice(
+            self._desk,
+            options,
+            budget=budget,
+            request=request,
+            memory=memory_limit(memory),
+            frozen=self.schema.frozen if frozen is None else frozen,
+        )
 
-    def choice(self, choice: str) -> Choice:
-        """A choice that was begun earlier, by its id."""
-        return resume_choice(self._desk, choice)
+    def choice(self, choice: str, *, frozen: bool = False) -> Choice:
+        """A choice that was begun earlier, by its id.
+
+        ``frozen`` speaks for a choice of version 0.1, which says nothing of it: no row has changed since it began.
+        """
+        return resume_choice(self._desk, choice, frozen=frozen)
 
     @property
     def _desk(self) -> Desk:
@@ -467,7 +480,9 @@ def budget_to_reach(
     return budget_for(resolved, wanted, alpha=alpha, strategy=strategy, objective=objective, rows=rows)
 
 
-def open_choice(ledger: str | PathLike[str], choice: str, *, data: Any = None) -> Choice:
+def open_choice(
+    ledger: str | PathLike[str], choice: str, *, data: Any = None, frozen: bool = False
+) -> Choice:
     """A choice from its ledger and id alone: the ledger knows its schema and where its data were."""
     note = first_note(find_choice(Ledger.open(ledger), choice))
     place = note.get("data") if data is None else data
@@ -475,7 +490,8 @@ def open_choice(ledger: str | PathLike[str], choice: str, *, data: Any = None) -
         raise LedgerError(
             "choose.no-data", "The ledger does not know where the data of this choice are.", "Give --data."
         )
-    return Session.open(place, schema=Schema.loads(note["schema_yaml"]), ledger=ledger).choice(choice)
+    session = Session.open(place, schema=Schema.loads(note["schema_yaml"]), ledger=ledger)
+    return session.choice(choice, frozen=frozen)
 
 
 def draft(data: Any) -> str:

@@ -225,7 +225,7 @@ def test_matrix_options_are_charged_what_was_really_measured_and_never_more_than
     session: ht.Session, small_frame: pl.DataFrame
 ) -> None:
     options = [linear.as_dense(m) for m in orders(session.schema, 1, 2, rho="0.1")]
-    choice = session.choose(options, budget=ht.ZCDP("0.1"))
+    choice = session.choose(options, budget=ht.ZCDP("0.1"), frozen=True)
     release = choice.finish(1)
     spent = session.ledger.spent().rho
     assert 0.9999 < spent / (UNIT // 10) <= 1

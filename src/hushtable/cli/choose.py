@@ -76,6 +76,10 @@ Snr = Annotated[
         metavar="X:Y",
     ),
 ]
+Frozen = Annotated[
+    bool,
+    typer.Option("--frozen", help="Your word that no row changes while the choice is open: cheaper tables."),
+]
 Where = Annotated[
     str | None, typer.Option("--data", help="The data, if they have moved since.", metavar="DATA")
 ]
@@ -109,6 +113,7 @@ def start(
         typer.Option("--request", help="Id for this choice; repeating it spends nothing.", metavar="ID"),
     ] = None,
     memory: Memory = None,
+    frozen: Frozen = False,
     json: Json = False,
 ) -> None:
     """Release what the options have in common and hold the price of the dearest.
@@ -124,7 +129,9 @@ def start(
     session = Session.open(data, schema=declared, ledger=ledger, spender=spender)
     with progress(quiet=json) as steps:
         steps("measuring what the options share", 0, 2)
-        choice = session.choose(offered, budget=price, request=request, memory=memory)
+        choice = session.choose(
+            offered, budget=price, request=request, memory=memory, frozen=frozen or declared.frozen
+        )
         decision = None
         if wanted is not None and choice.state == "open":
             share, ratio = wanted
@@ -144,11 +151,12 @@ def finish(
     option: Annotated[int, typer.Option("--option", help="Number of the option, from 0.", metavar="I")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")],
     data: Where = None,
+    frozen: Frozen = False,
     json: Json = False,
 ) -> None:
     """Take an option: measure what is missing of it, pay the difference, free the rest, write the tables."""
     check_free(out)
-    opened = open_choice(ledger, choice, data=data)
+    opened = open_choice(ledger, choice, data=data, frozen=frozen)
     with progress(quiet=json) as steps:
         steps("measuring", 0, 2)
         made = opened.finish(option)
@@ -225,6 +233,7 @@ def _shares(choice: Choice, ratios: tuple[float, ...]) -> list[dict[str, Any]]:
                 "option": k,
                 "what": option_text(choice.options[k], choice.schema.names),
                 "rho": decimal(choice.cost(k).rho),
+                "frozen_rho": decimal(choice.frozen_cost(k).rho),
                 "usual_way_rho": decimal(choice.usual_way(k).rho),
                 "share_reaching": {f"{r:g}": signal.share(r) for r in ratios},
                 "share_reaching_surely": {f"{r:g}": signal.share(r, bound="lower") for r in ratios},
@@ -252,6 +261,7 @@ def _report(
                 "stage": choice.stage,
                 "decision": decision,
                 "taken": choice.taken,
+                "frozen": choice.plan.frozen,
                 "charged_rho": decimal(choice.charged.rho),
                 "held_rho": decimal(choice.held.rho),
                 "remaining": remaining,
@@ -270,12 +280,14 @@ def _report(
         "",
         "Share of the primary cells whose count is at least R times the noise that an option adds:",
     )
+    both = any(r["frozen_rho"] != r["rho"] for r in rows)
     grid(
-        ["option", "price", "usual way", *(f"R={r:g}" for r in ratios)],
+        ["option", "price", *(["if frozen"] if both else []), "usual way", *(f"R={r:g}" for r in ratios)],
         [
             [
                 f"{r['option']}: {r['what']}",
                 f"rho={r['rho']}",
+                *([f"rho={r['frozen_rho']}"] if both else []),
                 f"rho={r['usual_way_rho']}",
                 *(f"{v:.0%}" for v in r["share_reaching"].values()),
             ]

@@ -1,8 +1,11 @@
 """The plan of a choice between analyses: what is measured first, what completes each option, and what it all costs.
 
 Options are ordered from coarse to fine.  Step s is common to the options from s on, and each step is answerable from
-the next; finishing option j at step s measures what step s lacks of it.  The running cost is half of the largest entry
-of the summed cost profile of everything measured, for one row; it ends at the cost of the option taken.
+the next; finishing option j at step s measures what step s lacks of it.  Each part costs half of the largest entry of
+its cost profile, for one row, and costs add up: a person's record may be corrected between two parts, and then be the
+dearest in each.  Where the curator declares the data frozen while the choice is open, one record meets all parts, and
+the cost is half of the largest entry of the summed profile, which ends at the cost of the option taken.  Marginals cost
+every record the same, so for them the two are equal.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
+from math import floor, prod
 from typing import Literal
 
 import numpy as np
@@ -35,17 +38,27 @@ Kind = Literal["marginals", "buckets", "matrices"]
 ROUNDING = Fraction(1, 10**5)
 """Share of a matrix option's price that is set aside for the rounding of its matrices."""
 
+_SHORT = 2**30
+"""Denominator of the factor by which options are made cheaper: larger wastes less budget (a part in 10^9 here) and
+makes the variances that are drawn from longer fractions."""
+
+_FITTING_STEPS = 40
+"""Options that are all scaled alike fit after one step; beside options with noise of their own each step closes most
+of the gap, so that 40 come within rounding or cannot succeed."""
+
 
 @dataclass(frozen=True, eq=False)
 class ChoicePlan:
     """Options, the steps between them, and the exact parts that lead from one to the next.
 
-    ``options`` are scaled; ``steps[s]`` is common to ``options[s:]``; costs are for one row.
+    ``options`` are scaled; ``steps[s]`` is common to ``options[s:]``; costs are for one row.  ``frozen``: the curator
+    declares that no row changes while the choice is open.
     """
 
     sizes: tuple[int, ...]
     options: tuple[Mechanism, ...]
     steps: tuple[Mechanism, ...]
+    frozen: bool = False
 
     @cached_property
     def kind(self) -> Kind:
@@ -59,15 +72,41 @@ class ChoicePlan:
         """Decisions that can be taken one after another, the last option being the last stage."""
         return len(self.steps)
 
-    def price(self, option: int) -> Fraction:
-        """Cost of an option; for matrices the most that it can come to after rounding."""
+    @property
+    def sharp(self) -> bool:
+        """Whether an option costs its own price exactly, however it is reached."""
+        return self.frozen or self.kind == "marginals"
+
+    def price(self, option: int, stage: int = 0) -> Fraction:
+        """Cost of an option taken at a stage; for matrices the most that it can come to after rounding."""
+        if self.sharp:
+            return self.frozen_price(option)
+        rho = sum((part.rho for part in self.path(stage, option)), Fraction(0))
+        return rho * (1 + ROUNDING) if self.kind == "matrices" else rho
+
+    def frozen_price(self, option: int) -> Fraction:
+        """Cost of an option whose parts all meet the same records."""
         rho = Fraction(self.options[option].rho)
         return rho * (1 + ROUNDING) if self.kind == "matrices" else rho
 
-    @property
+    @cached_property
     def dearest(self) -> Fraction:
-        """What must be held until the choice is made."""
-        return max(self.price(k) for k in range(len(self.options)))
+        """What must be held until the choice is made: the cost of the dearest path to any option."""
+        last = max(0, len(self.options) - 2)
+        return max(
+            self.price(option, stage)
+            for option in range(len(self.options))
+            for stage in range(1 if self.sharp else min(option, last) + 1)
+        )
+
+    def path(self, stage: int, option: int | None = None) -> list[Part]:
+        """The parts that lead to a step, one after another, and on to an option taken there."""
+        parts: list[Part] = []
+        for s in range(stage + 1):
+            parts.extend(filter(None, [self.step_part(s, parts)]))
+        if option is not None:
+            parts.extend(filter(None, [self.finish_part(stage, option, parts)]))
+        return parts
 
     @property
     def common_rho(self) -> Fraction:
@@ -88,12 +127,11 @@ class ChoicePlan:
 
     def rho_with(self, target: Mechanism, drawn: Sequence[Part]) -> Fraction:
         """Running cost once ``drawn`` were all measured and ``target`` is reached, for one row."""
-        residuals = [p for p in drawn if isinstance(p, ResidualPart)]
-        matrices = [p for p in drawn if isinstance(p, MatrixPart)]
-        if residuals:
-            return sum((p.rho for p in residuals), Fraction(0))
-        if matrices:
-            return max(np.sum([p.profile for p in matrices], axis=0).tolist()) / 2
+        if not self.frozen or self.kind == "marginals":
+            return sum((p.rho for p in drawn), Fraction(0))
+        if self.kind == "matrices":
+            profiles = [p.profile for p in drawn if isinstance(p, MatrixPart)]
+            return max(np.sum(profiles, axis=0).tolist()) / 2
         return Fraction(target.rho)
 
     def _missing(self, target: Mechanism, stage: int, drawn: Sequence[Part]) -> Part | None:
@@ -128,12 +166,12 @@ def missing_residuals(target: MarginalMechanism, drawn: Sequence[Part]) -> Resid
 
 
 def plan_choice(
-    sizes: tuple[int, ...], options: Sequence[Mechanism], *, rho: Fraction | None = None
+    sizes: tuple[int, ...], options: Sequence[Mechanism], *, rho: Fraction | None = None, frozen: bool = False
 ) -> ChoicePlan:
     """Scale options that have no noise of their own to ``rho`` (for one row), and find their steps.
 
-    Refuses fewer than two options, options over another domain, an option above ``rho``, and options with nothing in
-    common.
+    Where the dearest path to an option would cost more than ``rho``, options get more noise until it fits.  Refuses
+    fewer than two options, options over another domain, an option above ``rho``, and options with nothing in common.
     """
     given = list(options)
     if len(given) < 2:
@@ -144,15 +182,52 @@ def plan_choice(
         )
     for k, option in enumerate(given):
         _require_domain(k, option, sizes)
-    scaled = tuple(_scaled(k, option, rho) for k, option in enumerate(given))
-    steps = ladder(scaled)
+    plan = _plan(sizes, tuple(_scaled(k, option, rho) for k, option in enumerate(given)), frozen)
+    if rho is None:
+        return plan
+    adjustable = [isinstance(o, LinearGaussian) or not o.fixed for o in given]
+    for _ in range(_FITTING_STEPS):
+        if plan.dearest <= rho:
+            return plan
+        plan = _plan(sizes, _cheaper(plan, rho / plan.dearest, adjustable), frozen)
+    raise _path_over_budget()
+
+
+def _plan(sizes: tuple[int, ...], options: tuple[Mechanism, ...], frozen: bool) -> ChoicePlan:
+    steps = ladder(options)
     if steps[0] is None:
         raise WorkloadError(
             "choose.nothing-common",
             "The options have nothing in common, so looking first would have to be paid for.",
             "Take one of them with a plain release (`hush release`), or add the total to each.",
         )
-    return ChoicePlan(sizes, scaled, tuple(s for s in steps if s is not None))
+    return ChoicePlan(sizes, options, tuple(s for s in steps if s is not None), frozen)
+
+
+def _cheaper(plan: ChoicePlan, share: Fraction, adjustable: Sequence[bool]) -> tuple[Mechanism, ...]:
+    """The options, those that may be adjusted at ``share`` of their price.
+
+    The share is rounded down to a short fraction, which keeps variances short and prices below the budget.
+    """
+    short = Fraction(floor(share * _SHORT), _SHORT)
+    if not any(adjustable) or short == 0:
+        raise _path_over_budget()
+    return tuple(_at_share(o, short) if free else o for o, free in zip(plan.options, adjustable, strict=True))
+
+
+def _at_share(option: Mechanism, share: Fraction) -> Mechanism:
+    if isinstance(option, LinearGaussian):
+        return option.scaled(rho=option.rho * float(share) * (1 - float(ROUNDING)))
+    return option.scaled(rho=option.rho * share)
+
+
+def _path_over_budget() -> WorkloadError:
+    return WorkloadError(
+        "choose.path-over-budget",
+        "Some way of taking an option costs more than the budget, because its parts are priced one by one while rows "
+        "may change.",
+        "Raise the budget, leave the noise to the budget, or declare the data frozen (`--frozen`, frozen=True).",
+    )
 
 
 def _require_domain(k: int, option: Mechanism, sizes: tuple[int, ...]) -> None:

@@ -88,6 +88,11 @@ class CellPart:
         """One variance per cell."""
         return _segments(list(self.table.variances.flat))
 
+    @property
+    def rho(self) -> Fraction:
+        """Exact cost for one row of the dearest cell."""
+        return self.table.rho
+
     def exact(self, counts: Ints) -> Ints:
         """Bucket counts."""
         return bucket_counts(self.table, counts).ravel()
@@ -131,6 +136,11 @@ class DeviationPart:
         """One variance per deviation, then one per block count."""
         deviations = (self.whole**2 * self.residual.table.variances).flat
         return _segments([*deviations, *(1 / p for p in self.residual.totals[self.asked])])
+
+    @property
+    def rho(self) -> Fraction:
+        """Exact cost for one row of the dearest cell."""
+        return self.residual.rho
 
     def exact(self, counts: Ints) -> Ints:
         """Deviations, then block counts."""
@@ -185,8 +195,12 @@ class MatrixPart:
     @cached_property
     def profile(self) -> NDArray[np.object_]:
         """Exact cost of one row in each cell: the squared column over the variance."""
-        squares = np.einsum("ij,ij->j", self.matrix, self.matrix).tolist()
-        return np.array([Fraction(s, 4**self.scale) for s in squares], object)
+        return np.array([Fraction(s, 4**self.scale) for s in _column_squares(self.matrix)], object)
+
+    @cached_property
+    def rho(self) -> Fraction:
+        """Exact cost for one row of the dearest cell."""
+        return max(self.profile.tolist(), default=Fraction(0)) / 2
 
     def exact(self, counts: Ints) -> Ints:
         """Answers of the integer queries."""
@@ -232,6 +246,17 @@ def _segments(variances: list[Fraction]) -> Segments:
             kept.append(v)
             lengths.append(1)
     return kept, lengths
+
+
+def _column_squares(matrix: Ints) -> list[int]:
+    """The sum of squares of every column, exactly: so many rows at a time as cannot leave 64 bits."""
+    largest = max(1, int(matrix.max(initial=0)), -int(matrix.min(initial=0)))
+    rows = LARGEST // largest**2
+    if rows == 0:
+        return [sum(v * v for v in column) for column in matrix.T.tolist()]
+    blocks = (matrix[start : start + rows] for start in range(0, len(matrix), rows))
+    sums = [np.einsum("ij,ij->j", block, block).tolist() for block in blocks]
+    return [sum(column) for column in zip(*sums, strict=True)] or [0] * matrix.shape[1]
 
 
 def _whole(numbers: list[int], like: NDArray[np.object_]) -> NDArray[np.object_]:

@@ -1,8 +1,9 @@
 """A choice between analyses: what they have in common is released first, then one of them is taken or none.
 
-The dearest option is held in the ledger until the choice is finished or abandoned; the running charge is the price of
-what was measured, and ends at exactly the price of the option taken.  A choice lives in its ledger: any later session
-can go on with it by its id.  Measuring is done by a function that the session passes in; all else is post-processing.
+The dearest path to an option is held in the ledger until the choice is finished or abandoned; the running charge is the
+price of what was measured.  For marginals, and for frozen data, it ends at the exact price of the option taken.
+A choice lives in its ledger: any later session can go on with it by its id.  Measuring is done by a function that the
+session passes in; all else is post-processing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from hushtable.release.choice_reading import Reading, Released
 from hushtable.schema import Schema
 
 KIND = "choose"
+FROZEN_NOTE = "The price rests on the curator's word that no row changed while the choice was open."
 Rule = Literal["point", "three-sigma"]
 Draw = Callable[[Reservation, Part | None, Cost, int, Callable[[NDArray[np.int64]], bytes]], bytes]
 """Charges a reservation, measures a part (None: nothing), stores what ``pack`` makes of it and returns that."""
@@ -81,8 +83,13 @@ class Choice:
         return self._stored.held
 
     def cost(self, option: int) -> Cost:
-        """What taking an option costs in total, per person."""
-        return self._units(self.plan.price(self._checked(option)))
+        """What taking an option costs in total at this stage, per person; of one passed by, what it would have cost."""
+        chosen = self._checked(option)
+        return self._units(self.plan.price(chosen, min(self.stage, chosen)))
+
+    def frozen_cost(self, option: int) -> Cost:
+        """What taking an option costs per person where no row changes while the choice is open."""
+        return self._units(self.plan.frozen_price(self._checked(option)))
 
     def usual_way(self, option: int) -> Cost:
         """What measuring the common part of this stage first, and then starting again with the option, would cost."""
@@ -92,13 +99,26 @@ class Choice:
     @property
     def notes(self) -> list[str]:
         """What the analyst should know before deciding."""
-        costs = [self.cost(k).rho for k in range(len(self.options))]
+        return [*self._notes_on_prices(), *self._notes_on_freezing()]
+
+    def _notes_on_prices(self) -> list[str]:
+        costs = [self.frozen_cost(k).rho for k in range(len(self.options))]
         if len(set(costs)) == 1:
             return []
         listed = ", ".join(f"option {k} rho={decimal(c)}" for k, c in enumerate(costs))
         return [
             f"The options have different budgets ({listed}): the dearest is held, and taking a cheaper one frees the "
             "rest; what is common is no better than the weakest option allows."
+        ]
+
+    def _notes_on_freezing(self) -> list[str]:
+        if self.plan.frozen:
+            return [FROZEN_NOTE] if self.plan.kind != "marginals" else []
+        if all(self.cost(k) <= self.frozen_cost(k) for k in range(len(self.options))):
+            return []
+        return [
+            "Parts of the options cost some records more than others, so each is paid at its dearest record: a row may "
+            "change between two parts. Declared frozen, an option costs what is listed beside it."
         ]
 
     @cached_property
@@ -255,16 +275,28 @@ class Choice:
 
     def _measure(self, part: Part | None, target: Mechanism, note: dict[str, Any]) -> None:
         """Charge the difference to the running cost that ``part`` leads to, and measure it."""
-        main = [d.part for d in self._drawn if d.part is not None and "refine" not in d.note]
-        drawn = [*main, *([] if part is None else [part])]
+        drawn = [*self._paid(), *([] if part is None else [part])]
         total, spent = self._units(self.plan.rho_with(target, drawn)).rho, self._stored.drawn.rho
         cost = Cost(0, max(0, total - spent))
+        if not cost <= self.held:
+            raise RefusedError(
+                "choose.not-frozen",
+                "This choice holds too little for its next part: it was begun when options were priced as if no row "
+                "could change.",
+                "Say `--frozen` (frozen=True) if no row has changed since it began; else abandon it and choose again.",
+            )
         if part is not None:
             part.check()
         full = {**note, **part_note(part)}
         ordinal = len(self._stored.charges)
         self._draw(self._stored.reservation, part, cost, ordinal, partial(pack, part, note=full))
         self._refresh(find_choice(self._ledger, self.id))
+
+    def _paid(self) -> list[Part]:
+        """The parts that the choice's own reservation has paid for; bucket counts do not name their part."""
+        if self.plan.kind == "buckets":
+            return self.plan.path(self.stage)
+        return [d.part for d in self._drawn if d.part is not None and "refine" not in d.note]
 
     def _shape(self) -> dict[str, Any]:
         return {"sizes": list(self.plan.sizes)}
@@ -330,6 +362,8 @@ class Choice:
                 "state": self.state,
                 "stage": self.stage,
                 "option": option,
+                "frozen": self.plan.frozen,
+                "note": FROZEN_NOTE if self.plan.frozen and self.plan.kind != "marginals" else None,
                 "usual_way_rho": decimal(self.usual_way(chosen).rho),
                 "saved_rho": decimal(max(0, saved)),
             },

@@ -57,13 +57,19 @@ class Desk:
 
 
 def start_choice(
-    desk: Desk, options: Sequence[Mechanism], *, budget: Budget | None, request: str | None, memory: int
+    desk: Desk,
+    options: Sequence[Mechanism],
+    *,
+    budget: Budget | None,
+    request: str | None,
+    memory: int,
+    frozen: bool,
 ) -> Choice:
-    """Reserve the dearest option, measure what all options have in common, and hand out the choice.
+    """Reserve the dearest path to an option, measure what all have in common, and hand out the choice.
 
     A request id that has started this choice before gives it back as it is now.
     """
-    plan = plan_options(desk.schema, desk.unit, options, budget)
+    plan = plan_options(desk.schema, desk.unit, options, budget, frozen=frozen)
     _check_sizes(desk.schema, plan, memory)
     detail = _detail(desk, plan, budget)
     name = request or uuid.uuid4().hex
@@ -85,10 +91,13 @@ def start_choice(
     return Choice(plan, desk.schema, desk.unit, desk.ledger, find_choice(desk.ledger, name), desk.draw)
 
 
-def resume_choice(desk: Desk, choice: str) -> Choice:
-    """A choice that the ledger knows, as it stands."""
+def resume_choice(desk: Desk, choice: str, *, frozen: bool = False) -> Choice:
+    """A choice that the ledger knows, as it stands.
+
+    ``frozen`` declares, for a choice of version 0.1 that says nothing of it, that no row has changed since it began.
+    """
     stored = find_choice(desk.ledger, choice)
-    note = first_note(stored)
+    note = {"frozen": frozen, **first_note(stored)}
     if note["schema"] != desk.schema.version:
         raise WorkloadError(
             "choose.other-schema",
@@ -99,7 +108,7 @@ def resume_choice(desk: Desk, choice: str) -> Choice:
 
 
 def plan_options(
-    schema: Schema, unit: Unit, options: Sequence[Mechanism], budget: Budget | None
+    schema: Schema, unit: Unit, options: Sequence[Mechanism], budget: Budget | None, *, frozen: bool
 ) -> ChoicePlan:
     """Scale the options to a budget per person, and find what they have in common."""
     rho = None
@@ -108,7 +117,7 @@ def plan_options(
         if limit == 0:
             price_in("pure", None, Fraction(0))
         rho = Fraction(limit, UNIT) / unit.rows**2
-    return plan_choice(schema.sizes, list(options), rho=rho)
+    return plan_choice(schema.sizes, list(options), rho=rho, frozen=frozen)
 
 
 def read_plan(note: dict[str, Any]) -> ChoicePlan:
@@ -116,7 +125,7 @@ def read_plan(note: dict[str, Any]) -> ChoicePlan:
     try:
         options = tuple(read_written(o) for o in note["options"])
         steps = tuple(s for s in ladder(options) if s is not None)
-        return ChoicePlan(tuple(note["sizes"]), options, steps)
+        return ChoicePlan(tuple(note["sizes"]), options, steps, bool(note["frozen"]))
     except (KeyError, TypeError, ValueError):
         raise BundleError(
             "bundle.damaged", "The description of the choice cannot be read.", "Restore it from a backup."
@@ -190,6 +199,7 @@ def _description(desk: Desk, plan: ChoicePlan) -> dict[str, Any]:
         "options": [written(o) for o in plan.options],
         "schema": desk.schema.version,
         "schema_yaml": desk.schema.to_yaml(),
+        "frozen": plan.frozen,
         "data": desk.data,
     }
 
@@ -197,8 +207,15 @@ def _description(desk: Desk, plan: ChoicePlan) -> dict[str, Any]:
 def _detail(desk: Desk, plan: ChoicePlan, budget: Budget | None) -> dict[str, Any]:
     """What tells this choice apart from any other, and what the ledger says of it; public."""
     digest = hashlib.sha256(json.dumps([written(o) for o in plan.options]).encode()).hexdigest()
-    prices = [person_price(plan.price(k), desk.unit, desk.ledger) for k in range(len(plan.options))]
-    usual = [person_price(plan.usual_way(k), desk.unit, desk.ledger) for k in range(len(plan.options))]
+    every = range(len(plan.options))
+    prices = [person_price(plan.price(k), desk.unit, desk.ledger) for k in every]
+    frozen = [person_price(plan.frozen_price(k), desk.unit, desk.ledger) for k in every]
+    freezing: dict[str, Any] = {}
+    if (
+        plan.kind != "marginals"
+    ):  # which cost the same either way, and are found again as version 0.1 wrote them
+        freezing = {"frozen": plan.frozen, "frozen_rho": [decimal(c.rho) for c in frozen]}
+    usual = [person_price(plan.usual_way(k), desk.unit, desk.ledger) for k in every]
     return {
         "budget": "" if budget is None else str(budget),
         "schema": desk.schema.version,
@@ -207,5 +224,6 @@ def _detail(desk: Desk, plan: ChoicePlan, budget: Budget | None) -> dict[str, An
         "options_sha256": digest,
         "common_rho": decimal(person_price(plan.common_rho, desk.unit, desk.ledger).rho),
         "option_rho": [decimal(c.rho) for c in prices],
+        **freezing,
         "usual_way_rho": [decimal(c.rho) for c in usual],
     }

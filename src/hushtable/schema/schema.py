@@ -24,7 +24,15 @@ from hushtable.schema.dialect import Dialect
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, key_text, suggestion
 
-TOP_FIELDS = ("max_rows_per_person", "person", "csv", "attributes", "impossible", "learnt_from_data")
+TOP_FIELDS = (
+    "max_rows_per_person",
+    "person",
+    "frozen",
+    "csv",
+    "attributes",
+    "impossible",
+    "learnt_from_data",
+)
 MAX_ROWS_PER_PERSON = 1_000_000
 
 
@@ -59,6 +67,8 @@ class Schema:
     csv: Dialect = field(default_factory=Dialect)
     impossible: tuple[Impossible, ...] = ()
     learnt: tuple[Learnt, ...] = ()
+    frozen: bool = False
+    """The curator's word that no row changes while a choice is open."""
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -97,6 +107,8 @@ class Schema:
         top: dict[str, Any] = {"max_rows_per_person": self.max_rows_per_person}
         if self.person is not None:
             top["person"] = self.person
+        if self.frozen:
+            top["frozen"] = True
         if self.csv != Dialect():
             top["csv"] = {k: v for k, v in vars(self.csv).items() if v != getattr(Dialect(), k)}
         top["attributes"] = {name: _attribute_dict(a) for name, a in self.attributes.items()}
@@ -158,9 +170,10 @@ class Schema:
 
     @cached_property
     def canonical(self) -> str:
-        """JSON with sorted keys, without the record of review; equal for schemas that mean the same."""
+        """JSON with sorted keys, without the record of review and the word on changes: equal for equal domains."""
         top = self.to_dict()
-        top.pop("learnt_from_data", None)
+        for field_of_use in ("learnt_from_data", "frozen"):
+            top.pop(field_of_use, None)
         top["attributes"] = list(top["attributes"].items())
         return json.dumps(top, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
@@ -187,7 +200,7 @@ class Schema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
-        return self.canonical == other.canonical and self.learnt == other.learnt
+        return (self.canonical, self.learnt, self.frozen) == (other.canonical, other.learnt, other.frozen)
 
     def __hash__(self) -> int:
         return hash(self.canonical)
@@ -220,6 +233,7 @@ def _from_document(source: Document) -> Schema:
         attributes=MappingProxyType(attributes),
         max_rows_per_person=rows,
         person=fields.text("person"),
+        frozen=fields.flag("frozen", False),
         csv=build.dialect(source, fields["csv"]) if "csv" in fields else Dialect(),
         learnt=_learnt(source, fields["learnt_from_data"]) if "learnt_from_data" in fields else (),
     )

@@ -34,8 +34,8 @@ def choices_section(choices: Sequence[MadeChoice]) -> Section | None:
         "choices",
         "Choices, and the budget they saved",
         (
-            "Before an analysis was picked, what the options have in common was measured. That part is never paid for "
-            "twice: the price is exactly that of the option taken.",
+            "Before an analysis was picked, what the options have in common was measured. That part was not measured "
+            "again: the price lies below that of looking first and then starting anew.",
         ),
         figures=figures,
         grids=(Grid("choices", "Choices", data, _HEADINGS, _FORMATS),),
