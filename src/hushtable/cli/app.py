@@ -16,7 +16,7 @@ import typer
 
 from hushtable.cli import bench, check, choose, demo, init, ledger, microdata, plan, release, report, table
 from hushtable.cli.newcomer import welcome
-from hushtable.cli.output import note, say, show_error
+from hushtable.cli.output import keep_streams_open_to_all_text, note, say, show_error
 from hushtable.errors import HushtableError, RefusedError, UsageError
 
 INTERRUPTED = 130
@@ -56,11 +56,12 @@ def start(
 ) -> None:
     """Publish tables from confidential records under differential privacy, with an error bar on every number."""
     if context.invoked_subcommand is None:
-        say(welcome(Path.cwd()))
+        say(*welcome(Path.cwd()))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``hush`` and leave with its exit code."""
+    keep_streams_open_to_all_text()
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
@@ -77,7 +78,7 @@ def run(arguments: Sequence[str]) -> int:
         return leave.exit_code
     except typer.TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
-            say(error.message)
+            say(*error.message.split("\n"))
             return 0
         show_error(_usage(error), as_json=as_json)
         return UsageError.exit_code

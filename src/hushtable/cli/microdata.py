@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.options import Json
+from hushtable.cli.options import Json, Raw
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.errors import BundleError, UsageError
 from hushtable.release import Microdata, Release, add_explanation, complete_priorities, make_microdata
+from hushtable.texts import write_csv
 
 EXAMPLE = "Example: hush microdata out --out people.parquet --explain"
 MOST_TABLES = 25
@@ -40,6 +41,7 @@ def microdata(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say how far records and tables lie apart; kept in DIR.")
     ] = False,
+    raw: Raw = False,
     json: Json = False,
 ) -> None:
     """Make records that any tool can read from released answers.  Nothing is spent."""
@@ -52,7 +54,7 @@ def microdata(
     with progress(quiet=json) as steps:
         made = make_microdata(release, fit=fit, priorities=levels, rows=rows, seed=seed, progress=steps)
     if out is not None:
-        _write(made, out)
+        _write(made, out, raw=raw)
     if explain:
         add_explanation(folder, made.explanation)
     _report(made, out, explain=explain, as_json=json)
@@ -75,10 +77,10 @@ def _check_place(out: Path) -> None:
         )
 
 
-def _write(made: Microdata, out: Path) -> None:
+def _write(made: Microdata, out: Path, *, raw: bool) -> None:
     try:
         if out.suffix.lower() == ".csv":
-            made.frame.write_csv(out)
+            write_csv(made.frame, out, raw=raw)
         else:
             made.frame.write_parquet(out)
     except OSError:

@@ -27,9 +27,9 @@ every number.
 DATA = (".csv", ".tsv", ".csv.gz", ".parquet")
 
 
-def welcome(folder: Path) -> str:
-    """The path, and the next step in this folder."""
-    return f"{WELCOME}\n\nNext: {next_step(folder)}"
+def welcome(folder: Path) -> list[str]:
+    """The path, and the next step in this folder, line by line."""
+    return [*WELCOME.split("\n"), "", f"Next: {next_step(folder)}"]
 
 
 def next_step(folder: Path) -> str:

@@ -49,5 +49,8 @@ Alpha = Annotated[
 Spender = Annotated[
     str | None, typer.Option("--as", help="Spend from the grant of this name.", metavar="NAME")
 ]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="In CSV, no apostrophe before text that a spreadsheet would run.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Memory = Annotated[str | None, typer.Option("--memory", help='Most memory to use, as "8GB".', metavar="SIZE")]

@@ -1,17 +1,19 @@
 """What a command prints: tables and sentences for people, one JSON object for machines.
 
 Results go to standard output; progress, warnings and errors to standard error.  Nothing here formats a value of
-the confidential data, because none ever reaches the command line.
+the confidential data, because none ever reaches the command line.  Names, labels and paths are strangers' text: their
+control characters are printed as visible text.
 """
 
 from __future__ import annotations
 
-import json
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import polars as pl
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -24,6 +26,7 @@ from rich.progress import (
 from rich.table import Table
 
 from hushtable.errors import HushtableError
+from hushtable.texts import visible, visible_json, visible_lines, write_csv
 
 NOT_ON_A_TERMINAL = 110
 
@@ -35,16 +38,23 @@ def console(*, error: bool = False) -> Console:
     return Console(file=stream, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
+def keep_streams_open_to_all_text() -> None:
+    """Standard output and error never fail on a character that the terminal's encoding does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def say(*lines: str) -> None:
-    """Print lines of text as they are."""
+    """Print each text on a line of its own."""
     for line in lines:
-        console().print(line, soft_wrap=True)
+        console().print(visible(line), soft_wrap=True)
 
 
 def note(*lines: str) -> None:
     """Print lines on standard error."""
     for line in lines:
-        console(error=True).print(line, soft_wrap=True)
+        console(error=True).print(visible(line), soft_wrap=True)
 
 
 def counted(number: int, noun: str) -> str:
@@ -54,7 +64,14 @@ def counted(number: int, noun: str) -> str:
 
 def emit(value: dict[str, Any]) -> None:
     """Print one JSON object."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    sys.stdout.write(visible_json(value, ascii_only=not unicode) + "\n")
+
+
+def print_csv(frame: pl.DataFrame, *, raw: bool) -> None:
+    """Print a frame as CSV; on a terminal nothing invisible is printed, elsewhere every text is exact."""
+    text = write_csv(frame, raw=raw)
+    sys.stdout.write(visible_lines(text) if sys.stdout.isatty() and not raw else text)
 
 
 def show_error(error: HushtableError, *, as_json: bool) -> None:
@@ -69,9 +86,9 @@ def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequen
     """Print a plain table; the columns named in ``right`` are aligned to the right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
-        table.add_column(name, justify="right" if name in right else "left", no_wrap=name in right)
+        table.add_column(visible(name), justify="right" if name in right else "left", no_wrap=name in right)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(visible, row))
     console().print(table)
 
 
@@ -84,7 +101,7 @@ class Steps:
 
     def __call__(self, step: str, done: int, total: int) -> None:
         if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, description=step, completed=done, total=total)
+            self._progress.update(self._task, description=visible(step), completed=done, total=total)
 
 
 @contextmanager
@@ -95,7 +112,7 @@ def progress(*, quiet: bool = False) -> Iterator[Steps]:
         return
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),

@@ -112,7 +112,7 @@ def _print(made: Plan, alpha: float, *, backwards: bool) -> None:
     frame = made.tables(alpha).sort("half_width")
     if backwards:
         say(f'The smallest budget that reaches it: --budget "{made.budget}"', "")
-    say(str(made), "")
+    say(*str(made).split("\n"), "")
     rows = [
         [
             r["marginal"],

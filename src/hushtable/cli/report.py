@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hushtable import session
-from hushtable.cli.options import Json
+from hushtable.cli.options import Json, Raw
 from hushtable.cli.output import emit, note, progress, say
 from hushtable.errors import BundleError, UsageError
 from hushtable.release import Release
@@ -47,18 +47,19 @@ def report(
         bool,
         typer.Option("--confidential", help="I know that the result is not private and must stay with me."),
     ] = False,
+    raw: Raw = False,
     json: Json = False,
 ) -> None:
     """Write one HTML file that works offline: what was released, how far to trust it, what it cost."""
     if against is not None or confidential:
-        _write_confidential(folder, against, confidential, out, json)
+        _write_confidential(folder, against, confidential, out, raw=raw, as_json=json)
         return
     from hushtable.report import write_report
 
     tables = [tuple(name.strip() for name in text.split(",")) for text in table or []]
     with progress(quiet=json) as steps:
         steps("drawing the report", 0, 1)
-        file = write_report(folder, out=out, ledger=ledger, tables=tables, microdata=microdata)
+        file = write_report(folder, out=out, ledger=ledger, tables=tables, microdata=microdata, raw=raw)
     if json:
         emit({"report": str(file), "bytes": file.stat().st_size})
     else:
@@ -76,7 +77,7 @@ def draw_report(folder: Path) -> None:
 
 
 def _write_confidential(
-    folder: Path, against: str | None, confidential: bool, out: Path | None, as_json: bool
+    folder: Path, against: str | None, confidential: bool, out: Path | None, *, raw: bool, as_json: bool
 ) -> None:
     if against is None:
         raise UsageError(
@@ -89,7 +90,7 @@ def _write_confidential(
         steps("drawing the report", 1, 2)
         from hushtable.report import STAMP, write_confidential_report
 
-        file = write_confidential_report(folder, frames, release.card, out)
+        file = write_confidential_report(folder, frames, release.card, out, raw=raw)
     if as_json:
         emit({"report": str(file), "stamp": STAMP})
     else:

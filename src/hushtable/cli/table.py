@@ -8,8 +8,8 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from hushtable.cli.options import Alpha, Json
-from hushtable.cli.output import console, emit, grid, say
+from hushtable.cli.options import Alpha, Json, Raw
+from hushtable.cli.output import emit, grid, print_csv, say
 from hushtable.reconstruct.bounds import FULLY
 from hushtable.release import Release
 
@@ -26,6 +26,7 @@ def table(
     ] = None,
     alpha: Alpha = 0.05,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    raw: Raw = False,
     rows: Annotated[
         int, typer.Option("--rows", help="Print at most this many rows.", metavar="N")
     ] = MOST_ROWS,
@@ -36,7 +37,7 @@ def table(
     if json:
         emit({"attributes": attributes or [], "alpha": alpha, "rows": frame.to_dicts()})
     elif csv:
-        console().file.write(frame.write_csv())
+        print_csv(frame, raw=raw)
     else:
         print_table(frame, attributes or [], alpha=alpha, rows=max(1, rows))
 

@@ -19,6 +19,7 @@ from hushtable.deciders.evaluate import grid_values, matching, typed
 from hushtable.deciders.profile import Supposed
 from hushtable.deciders.queries import Query
 from hushtable.errors import QueryError
+from hushtable.texts import read_csv
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +48,17 @@ class Synthetic:
 
 
 def read(path: str | PathLike[str]) -> pl.DataFrame:
-    """A file as a frame; delimited text is read as text, so that one row cannot change what another means."""
+    """A file as a frame; delimited text is read as text, so that one row cannot change what another means.
+
+    An apostrophe that ``hush microdata`` put before a text that a spreadsheet would run is taken away.
+    """
     file = Path(path)
     name = file.name.lower()
     try:
         if name.endswith((".parquet", ".pq")):
             return pl.read_parquet(file, glob=False)
         separator = "\t" if name.endswith((".tsv", ".tsv.gz")) else ","
-        return pl.read_csv(file, infer_schema=False, separator=separator, glob=False)
+        return read_csv(file, separator=separator, glob=False)
     except (OSError, ValueError, pl.exceptions.PolarsError):
         raise QueryError(
             "query.unreadable-synthetic",

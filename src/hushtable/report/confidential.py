@@ -6,6 +6,7 @@ The figures come from the session as frames; this module only lays them out.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,8 @@ def write_confidential_report(
     frames: Frames,
     card: Mapping[str, Any],
     out: str | PathLike[str] | None = None,
+    *,
+    raw: bool = False,
 ) -> Path:
     """Write the page and its data beside the bundle, never inside one, readable by its owner only."""
     bundle = Path(folder).absolute()
@@ -98,7 +101,7 @@ def write_confidential_report(
             "Give --out a place outside of it.",
         )
     data = file.with_suffix("").name + "-data"
-    confidential_page(frames, card, data).write(file)
+    replace(confidential_page(frames, card, data), raw=raw).write(file)
     for path in (file, *(file.parent / data).glob("*.csv")):
         path.chmod(0o600)
     (file.parent / data).chmod(0o700)

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from hushtable.errors import BundleError
 from hushtable.report import javascript
 from hushtable.report.parts import SHOWN_ROWS, Grid, Section
+from hushtable.texts import write_csv
 
 _HOME = Path(__file__).parent
 MOST_FOUND = 200
@@ -22,7 +23,10 @@ MOST_FOUND = 200
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A whole report.  ``stamp`` is printed on every page of paper; ``folder`` names the folder of the CSV files."""
+    """A whole report.  ``stamp`` is printed on every page of paper; ``folder`` names the folder of the CSV files.
+
+    With ``raw`` their texts are as they are, also those that a spreadsheet would run.
+    """
 
     title: str
     lead: str
@@ -31,6 +35,7 @@ class Page:
     folder: str
     version: str
     stamp: str | None = None
+    raw: bool = False
 
     def html(self) -> str:
         """The page, the same bytes for the same contents."""
@@ -67,7 +72,7 @@ class Page:
             data = file.parent / self.folder
             data.mkdir(mode=0o777 if self.stamp is None else 0o700, exist_ok=True)
             for key, frame in self.data().items():
-                frame.write_csv(data / f"{key}.csv")
+                write_csv(frame, data / f"{key}.csv", raw=self.raw)
             part = file.with_name(f".{file.name}.part")
             part.touch(mode=0o666 if self.stamp is None else 0o600)
             part.write_text(self.html(), encoding="utf-8")
@@ -82,7 +87,7 @@ class Page:
         grids = [grid for section in self.sections for grid in section.grids if grid.searchable]
         return {
             "specs": {figure.key: figure.spec for figure in figures},
-            "csv": {figure.key: figure.data.write_csv() for figure in figures},
+            "csv": {figure.key: write_csv(figure.data, raw=self.raw) for figure in figures},
             "tables": {grid.key: _search_data(grid) for grid in grids},
         }
 

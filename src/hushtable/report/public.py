@@ -34,11 +34,13 @@ def public_report(
     ledger: str | PathLike[str] | None = None,
     tables: Sequence[tuple[str, ...]] = (),
     microdata: str | PathLike[str] | None = None,
+    raw: bool = False,
 ) -> Page:
     """The report of a bundle.
 
     ``ledger`` shows its budget as it stands now, its verdicts and its choices; ``tables`` are charted instead of the
-    single attributes; ``microdata`` is a file of records whose counts are drawn beside the intervals.
+    single attributes; ``microdata`` is a file of records whose counts are drawn beside the intervals.  With ``raw``,
+    no text in the CSV files gets an apostrophe.
     """
     view = View.open(Path(folder))
     records = None if microdata is None else read_records(microdata, view.schema)
@@ -68,6 +70,7 @@ def public_report(
         sections=tuple(section for section in sections if section is not None),
         footer=_FOOTER,
         folder=DATA,
+        raw=raw,
         version=view.card["versions"]["hushtable"],
     )
 
@@ -79,8 +82,9 @@ def write_report(
     ledger: str | PathLike[str] | None = None,
     tables: Sequence[tuple[str, ...]] = (),
     microdata: str | PathLike[str] | None = None,
+    raw: bool = False,
 ) -> Path:
     """Write the report of a bundle, by default as ``report.html`` inside it, and return its path."""
     file = Path(folder) / FILE if out is None else Path(out)
-    public_report(folder, ledger=ledger, tables=tables, microdata=microdata).write(file)
+    public_report(folder, ledger=ledger, tables=tables, microdata=microdata, raw=raw).write(file)
     return file

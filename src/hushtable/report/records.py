@@ -9,6 +9,7 @@ import polars as pl
 
 from hushtable.errors import UsageError
 from hushtable.schema import Attribute, Schema
+from hushtable.texts import read_csv
 
 NULL = "(null)"
 
@@ -17,7 +18,7 @@ def read_records(path: str | PathLike[str], schema: Schema) -> pl.DataFrame:
     """A CSV or Parquet file as labels, one column per attribute; values outside the domain become null."""
     file = Path(path)
     try:
-        frame = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file, infer_schema=False)
+        frame = pl.read_parquet(file) if file.suffix == ".parquet" else read_csv(file)
     except (OSError, pl.exceptions.PolarsError):
         raise UsageError(
             "report.microdata", f"The microdata {file} cannot be read.", "Give the --out of `hush microdata`."

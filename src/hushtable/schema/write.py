@@ -7,12 +7,15 @@ from typing import Any
 import yaml
 
 from hushtable.schema.document import scalar
+from hushtable.texts import visible, visible_lines
 
 
 def block(value: Any) -> str:
     """A whole document, one field per line, short lists inline."""
-    return yaml.dump(
-        value, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=110
+    return visible_lines(
+        yaml.dump(
+            value, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=110
+        )
     )
 
 
@@ -21,11 +24,14 @@ def inline(value: Any) -> str:
     text = yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=True, width=10**9
     )
-    return text.removesuffix("\n").removesuffix("\n...")
+    return visible(text.removesuffix("\n").removesuffix("\n..."))
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes every text that would be read back as something else, and uses no aliases."""
+    """Quotes every text that would be read back as something else, and uses no aliases.
+
+    A text with invisible characters is in double quotes, where they may be written out.
+    """
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
