@@ -192,7 +192,7 @@ def odd_schema(chance: random.Random) -> dict[str, Any]:
             )
         elif place == 1:
             made["csv"] = {
-                chance.choice(["delimiter", "quote", "escape", "multiline", "encoding"]): odd(chance)
+                chance.choice(["delimiter", "quote", "escape", "header", "columns", "encoding"]): odd(chance)
             }
         elif isinstance(fields, dict):
             name = chance.choice(

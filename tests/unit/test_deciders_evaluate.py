@@ -1,12 +1,13 @@
-"""Queries on frames against DuckDB's own reading of the same SQL, with nulls, and on Arrow and pandas tables."""
+"""Queries on frames against SQLite's own reading of the same SQL, with nulls, and on Arrow and pandas tables."""
 
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
 from datetime import date, timedelta
 from fractions import Fraction
 
-import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -98,11 +99,12 @@ def clauses(count: int) -> list[str]:
     return [*PIECES, *(clause(3) for _ in range(count))]
 
 
-def test_counts_agree_with_duckdb_under_three_valued_logic() -> None:
-    table = FRAME.to_arrow()
+def test_counts_agree_with_sqlite_under_three_valued_logic() -> None:
     checked = 0
-    with duckdb.connect() as database:
-        database.register("t", table)
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f"CREATE TABLE t ({', '.join(FRAME.columns)})")
+        texts = FRAME.with_columns(pl.col("born").cast(pl.String))  # SQLite compares dates as ISO texts
+        database.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", texts.rows())
         for where in clauses(150):
             query = parse(f"COUNT WHERE {where}")
             try:
@@ -110,8 +112,8 @@ def test_counts_agree_with_duckdb_under_three_valued_logic() -> None:
             except QueryError as error:
                 assert error.code in ("query.never-holds", "query.always-holds"), where
                 continue
-            expected = database.execute(f"SELECT COUNT(*) FROM t WHERE {where}").fetchone()
-            assert expected is not None
+            dates_as_texts = where.replace("DATE '", "'")
+            expected = database.execute(f"SELECT COUNT(*) FROM t WHERE {dates_as_texts}").fetchone()
             assert answer(query, FRAME, COLUMNS) == expected[0], where
             checked += 1
     assert checked > 120

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.errors import SchemaError
+from hushtable.kernel.sources import open_source
 from hushtable.schema import Schema, build
 from hushtable.schema import schema as schema_module
 
@@ -338,3 +339,18 @@ def test_every_example_in_the_reference_is_a_schema():
     assert len(examples) == 2
     for example in examples:
         assert Schema.loads(example).names
+
+
+def test_a_stored_schema_with_multiline_stays_readable_but_opens_no_data(tmp_path):
+    text = "csv: {multiline: true}\nattributes: {a: {type: boolean}}"
+    (tmp_path / "schema.yaml").write_text(text)
+    stored = Schema.load_stored(tmp_path / "schema.yaml")
+    assert stored.to_dict()["csv"] == {"multiline": True}  # so that its hash is the one that the ledger knows
+    (tmp_path / "data.csv").write_text("a\ntrue\n")
+    with pytest.raises(SchemaError, match="Parquet") as caught:
+        open_source(tmp_path / "data.csv", stored)
+    assert caught.value.code == "source.multiline"
+    for read in (Schema.load, lambda path: Schema.loads(path.read_text())):
+        with pytest.raises(SchemaError) as caught:
+            read(tmp_path / "schema.yaml")
+        assert caught.value.code == "schema.multiline"

@@ -118,9 +118,9 @@ CASES = [
     ("attributes: {a: {type: boolean}}\ncsv: {quote: ';', delimiter: ';'}", "schema.wrong-choice", "Line 2"),
     ("attributes: {a: {type: boolean}}\ncsv: {encoding: utf-16}", "schema.wrong-choice", "Line 2.*utf-8"),
     (
-        "attributes: {a: {type: boolean}}\ncsv: {multiline: 'yes'}",
-        "schema.wrong-type",
-        "Line 2.*true or false",
+        "attributes: {a: {type: boolean}}\ncsv: {multiline: true}",
+        "schema.multiline",
+        r"Line 2.*csv\.multiline.*a line.*Parquet",
     ),
     ("attributes: {a: {type: boolean}}\nlearnt_from_data: {unreviewed: [3]}", "schema.wrong-type", "Line 2"),
     (

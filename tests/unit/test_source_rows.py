@@ -12,8 +12,7 @@ from hushtable.kernel.sources import delimited, rows
 from hushtable.kernel.sources.delimited import _RowReader
 from hushtable.kernel.sources.rows import MAX_ROW, Marks
 
-COMMA = Marks(ord(","), ord('"'), ord('"'), False, True)
-MULTILINE = COMMA._replace(multiline=True)
+COMMA = Marks(ord(","), ord('"'), ord('"'), True)
 BACKSLASH = COMMA._replace(escape=ord("\\"))
 NO_QUOTE = COMMA._replace(quote=-1, escape=-1)
 
@@ -105,40 +104,32 @@ def test_no_line_changes_how_another_is_read(before, after, width):
     assert together == split(before + b"\n", width) + split(b"x,y\n", width) + split(after + b"\n", width)
 
 
-tables = st.lists(
-    st.lists(st.text("ab,\"\n; é'", max_size=5), min_size=2, max_size=2), min_size=1, max_size=8
-)
+tables = st.lists(st.lists(st.text("ab,\"; é'", max_size=5), min_size=2, max_size=2), min_size=1, max_size=8)
 
 
 @settings(max_examples=200, deadline=None)
 @given(tables)
-def test_multiline_reads_what_pythons_csv_module_wrote(table):
+def test_what_pythons_csv_module_wrote_is_read_back(table):
     file = io.StringIO()
     csv.writer(file, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows(table)
-    assert split(file.getvalue().encode(), 2, MULTILINE) == [
-        [field.encode() for field in row] for row in table
-    ]
+    assert split(file.getvalue().encode(), 2) == [[field.encode() for field in row] for row in table]
 
 
 @settings(max_examples=200, deadline=None)
-@given(hostile, st.integers(1, 9), st.booleans())
-def test_blocks_of_any_size_give_the_same_rows(text, size, multiline):
-    marks = MULTILINE if multiline else COMMA
-    whole = list(_RowReader(io.BytesIO(text), marks).blocks(1 << 20))
-    small = list(_RowReader(io.BytesIO(text), marks).blocks(size))
-    read = [row for data in small for row in split(data.tobytes(), 2, marks)]
-    assert read == [row for data in whole for row in split(data.tobytes(), 2, marks)]
+@given(hostile, st.integers(1, 9))
+def test_blocks_of_any_size_give_the_same_rows(text, size):
+    whole = list(_RowReader(io.BytesIO(text), COMMA).blocks(1 << 20))
+    small = list(_RowReader(io.BytesIO(text), COMMA).blocks(size))
+    read = [row for data in small for row in split(data.tobytes(), 2)]
+    assert read == [row for data in whole for row in split(data.tobytes(), 2)]
 
 
-@pytest.mark.parametrize("marks", [COMMA, MULTILINE])
 @pytest.mark.parametrize("size", [1 << 16, 1 << 20, 1 << 22])
 @pytest.mark.parametrize("long", [b"x" * (MAX_ROW + 1), b'"' + b"x" * (3 * MAX_ROW), b'"' + b"y\n" * MAX_ROW])
-def test_a_row_that_is_too_long_is_left_out_and_the_next_ones_are_read(marks, size, long):
+def test_a_row_that_is_too_long_is_left_out_and_the_next_ones_are_read(size, long):
     text = b"1,2\n" + long + b",4,4\n5,6\n7,8"
     read = [
-        row
-        for data in _RowReader(io.BytesIO(text), marks).blocks(size)
-        for row in split(data.tobytes(), 2, marks)
+        row for data in _RowReader(io.BytesIO(text), COMMA).blocks(size) for row in split(data.tobytes(), 2)
     ]
     assert read[0] == [b"1", b"2"] and read[-2:] == [[b"5", b"6"], [b"7", b"8"]]
     assert len(read) == 3

@@ -18,7 +18,8 @@ from hushtable.errors import SourceError
 from hushtable.kernel.profile import Profile, day
 from hushtable.kernel.sources import files, typed
 from hushtable.kernel.sources.delimited import TextFiles
-from hushtable.kernel.sources.frames import ParquetFiles, Table
+from hushtable.kernel.sources.frames import Table
+from hushtable.kernel.sources.parquet import ParquetFiles
 from hushtable.kernel.sources.source import as_table, is_path_list
 from hushtable.schema import Dialect, inline
 from hushtable.schema.build import RESERVED

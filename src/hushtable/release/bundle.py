@@ -139,7 +139,7 @@ def read(folder: str | PathLike[str]) -> Contents:
                 continue
             if _sha256(place / name) != digest:
                 raise _damaged(place)
-        schema = Schema.load(place / "schema.yaml")
+        schema = Schema.load_stored(place / "schema.yaml")
         answers = Answers.from_table(pq.read_table(place / "measurements.parquet"))
         history = pl.read_parquet(place / _HISTORY) if _HISTORY in manifest["files"] else None
         workload = tuple(tuple(int(i) for i in s) for s in manifest["workload"])

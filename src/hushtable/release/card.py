@@ -15,7 +15,7 @@ from hushtable.privacy import UNIT, Cost, epsilon_from
 from hushtable.schema import Schema
 
 DELTAS = ("1e-6", "1e-9", "1e-12")
-PACKAGES = ("hushtable", "numpy", "numba", "duckdb", "polars", "pyarrow", "cryptography")
+PACKAGES = ("hushtable", "numpy", "numba", "polars", "pyarrow", "cryptography")
 
 
 def privacy_card(schema: Schema, unit: Unit, charged: Cost, spend: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,11 @@ class Schema:
         return _from_document(document.parse(text))
 
     @classmethod
+    def load_stored(cls, path: str | Path) -> Schema:
+        """Reads the schema of a finished release, which may have fields that no data are opened with any more."""
+        return _from_document(document.parse(document.read(path)), stored=True)
+
+    @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Schema:
         """The same fields as in a file, as plain Python values."""
         return _from_document(Document(dict(value) if isinstance(value, Mapping) else value))
@@ -218,7 +223,7 @@ class Schema:
         return {name: axis for axis, name in enumerate(self.attributes)}
 
 
-def _from_document(source: Document) -> Schema:
+def _from_document(source: Document, *, stored: bool = False) -> Schema:
     fields = Fields(source, (), source.value, TOP_FIELDS)
     attributes = build.attributes(source, fields.get("attributes"))
     rows = fields.positive("max_rows_per_person") or 1
@@ -234,7 +239,7 @@ def _from_document(source: Document) -> Schema:
         max_rows_per_person=rows,
         person=fields.text("person"),
         frozen=fields.flag("frozen", False),
-        csv=build.dialect(source, fields["csv"]) if "csv" in fields else Dialect(),
+        csv=build.dialect(source, fields["csv"], stored=stored) if "csv" in fields else Dialect(),
         learnt=_learnt(source, fields["learnt_from_data"]) if "learnt_from_data" in fields else (),
     )
     entries = tuple(

@@ -102,7 +102,6 @@ class _RowReader:
 
     def __init__(self, stream: ByteStream, marks: Marks) -> None:
         self._stream = stream
-        self._marks = marks
         self._rest = stream.read(len(_BOM))
         if marks.utf8 and self._rest == _BOM:
             self._rest = b""
@@ -114,9 +113,9 @@ class _RowReader:
             chunk = self._stream.read(BLOCK)
             ended = not chunk
             data += chunk
-            array = np.frombuffer(data, np.uint8)
-            end = rows.row_end(array, 0, len(data), self._marks)
-            if end < len(data) or ended:
+            end = data.find(b"\n")
+            if end >= 0 or ended:
+                end = end if end >= 0 else len(data)
                 self._rest = data[end + 1 :]
                 line = data[:end].removesuffix(b"\r")
                 return np.frombuffer(line, np.uint8).copy() if 0 < len(line) <= MAX_ROW else None
@@ -136,17 +135,12 @@ class _RowReader:
                 if data:
                     yield _array(data if data.endswith(b"\n") else data + b"\n")
                 return
-            cut = self._complete(data)
+            cut = data.rfind(b"\n") + 1
             if cut:
                 yield _array(data[:cut])
             self._rest = data[cut:]
             if len(self._rest) > MAX_ROW + 1:
                 self._rest, skipping = b"", True
-
-    def _complete(self, data: bytes) -> int:
-        if not self._marks.multiline:
-            return data.rfind(b"\n") + 1
-        return int(rows.complete(np.frombuffer(data, np.uint8), len(data), self._marks))
 
 
 def require_columns(columns: Sequence[str], header: Sequence[str], shown: str) -> None:
@@ -183,7 +177,7 @@ def _marks(dialect: Dialect, file: DataFile) -> Marks:
     delimiter = dialect.delimiter or ("\t" if file.tabbed else ",")
     quote = ord(dialect.quote) if dialect.quote else -1
     escape = ord(dialect.escape) if dialect.escape else quote
-    return Marks(ord(delimiter), quote, escape, dialect.multiline, dialect.encoding == "utf-8")
+    return Marks(ord(delimiter), quote, escape, dialect.encoding == "utf-8")
 
 
 def _names(line: NDArray[np.uint8] | None, marks: Marks) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Tables with typed columns as Arrow record batches: Parquet files, Arrow tables, polars and pandas frames.
+"""Tables with typed columns as Arrow record batches: Arrow tables, polars and pandas frames.
 
 Opening looks at names and types; rows are touched only during a pass, a batch at a time.  polars and pandas are used
 only when the caller hands over one of their frames.
@@ -12,10 +12,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Protocol
 
-from hushtable.errors import SourceError
-from hushtable.kernel.sources.arrow import pa, pq
-from hushtable.kernel.sources.engine import parquet_batches, require_readable
-from hushtable.kernel.sources.files import DataFile, Guard
+from hushtable.kernel.sources.arrow import pa
+from hushtable.kernel.sources.files import Guard
 
 
 @dataclass(frozen=True)
@@ -52,27 +50,6 @@ class Table(Protocol):
         ...
 
 
-class ParquetFiles:
-    """Parquet files, read by a database engine that can reach nothing else."""
-
-    def __init__(self, files: Sequence[DataFile]) -> None:
-        self._files = files
-        self.parts = [self._part(file) for file in files]
-
-    def _part(self, file: DataFile) -> Part:
-        require_readable(file)
-        return _part(file.shown, lambda: _parquet(file).schema_arrow)
-
-    def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
-        for file, part in zip(self._files, self.parts, strict=True):
-            if _parquet(file).schema_arrow.names != part.names:
-                raise SourceError(
-                    "source.changed", f"The columns of {file.shown} have changed.", "Open it again."
-                )
-            for batch in parquet_batches(file.path, columns, size):
-                yield ArrowBlock([batch.column(k) for k in range(len(columns))])
-
-
 class ArrowTable:
     """A pyarrow Table."""
 
@@ -92,7 +69,7 @@ class PolarsFrame:
         self._frame = frame
         self._lazy = lazy
         declared = frame.collect_schema if lazy else lambda: frame.schema
-        self.parts = [_part("The polars frame", lambda: declared().to_frame().to_arrow().schema)]
+        self.parts = [part_of("The polars frame", lambda: declared().to_frame().to_arrow().schema)]
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         for frame in self._frames(list(columns), size):
@@ -115,7 +92,7 @@ class PandasFrame:
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        self.parts = [_part("The pandas frame", self._schema)]
+        self.parts = [part_of("The pandas frame", self._schema)]
 
     def _schema(self) -> Any:
         arrays = [_pandas_array(self._frame.iloc[:0, k]) for k in range(self._frame.shape[1])]
@@ -130,16 +107,13 @@ class PandasFrame:
             yield ArrowBlock([_pandas_array(rows.iloc[:, k]) for k in places])
 
 
-def _part(shown: str, schema: Callable[[], Any]) -> Part:
+def part_of(shown: str, schema: Callable[[], Any]) -> Part:
+    """Names and types of a table that an engine describes."""
     guard, found = Guard(shown), None
     with guard:
         found = schema()
     guard.raise_failure()
     return Part(shown, [] if found is None else list(found.names), [] if found is None else list(found.types))
-
-
-def _parquet(file: DataFile) -> Any:
-    return pq.ParquetFile(file.path, buffer_size=1 << 20, pre_buffer=False)
 
 
 def _pandas_array(series: Any) -> Any:

@@ -1,7 +1,6 @@
 """Splits a block of delimited text into rows and fields; plain loops, compiled.
 
-A row is a line.  Nothing in one line can change how another is read, unless the schema declares ``multiline``, where a
-line break inside quotes belongs to the field.  A row is malformed, and left out, when it
+A row is a line, and nothing in one line can change how another is read.  A row is malformed, and left out, when it
 
 * has another number of fields than the header,
 * has a quoted field that is not closed, or text after the closing quote,
@@ -37,63 +36,12 @@ class Marks(NamedTuple):
     delimiter: int
     quote: int
     escape: int
-    multiline: bool
     utf8: bool
 
 
 @njit(cache=True, nogil=True)
 def _escapable(c: int, marks: Marks) -> bool:
     return c == marks.quote or c == marks.escape
-
-
-@njit(cache=True, nogil=True)
-def row_end(data: Bytes, start: int, stop: int, marks: Marks) -> int:
-    """Index of the line break that ends the row at ``start``; ``stop`` when the block ends first.
-
-    A row that goes on for more than MAX_ROW bytes ends at the next line break, whatever quotes are open.
-    """
-    quoted = False
-    fresh = True  # at the start of a field
-    i = start
-    while i < stop:
-        c = data[i]
-        if c == _NEWLINE and (not quoted or i - start > MAX_ROW):
-            return i
-        if marks.multiline:
-            if quoted:
-                if c == marks.escape and i + 1 < stop and _escapable(data[i + 1], marks):
-                    i += 1
-                elif c == marks.quote:
-                    quoted = False
-            elif fresh and c == marks.quote:
-                quoted = True
-            fresh = c == marks.delimiter and not quoted
-        i += 1
-    return stop
-
-
-@njit(cache=True, nogil=True)
-def complete(data: Bytes, stop: int, marks: Marks) -> int:
-    """Length of the part of the block that consists of whole rows."""
-    start = 0
-    while True:
-        end = row_end(data, start, stop, marks)
-        if end >= stop:
-            return start
-        start = end + 1
-
-
-@njit(cache=True, nogil=True)
-def row_breaks(data: Bytes, most: int, marks: Marks) -> Positions:
-    """Indices of the line breaks that end rows."""
-    breaks = np.empty(most, np.int64)
-    count = 0
-    end = row_end(data, 0, data.size, marks)
-    while end < data.size:
-        breaks[count] = end
-        count += 1
-        end = row_end(data, end + 1, data.size, marks)
-    return breaks[:count]
 
 
 @njit(cache=True, nogil=True)
@@ -238,8 +186,6 @@ def split_rows(data: Bytes, marks: Marks, slots: Positions, wanted: int) -> tupl
     among the wanted ones, or -1.
     """
     breaks = np.flatnonzero(data == _NEWLINE)
-    if marks.multiline:
-        breaks = row_breaks(data, breaks.size, marks)
     clean = data.size > 0 and bool(data.min() > 0) and bool(data.max() < 0x80)
     starts = np.empty((wanted, breaks.size), np.int32)
     ends = np.empty((wanted, breaks.size), np.int32)

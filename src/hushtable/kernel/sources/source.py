@@ -27,7 +27,8 @@ from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.assign import Codes
 from hushtable.kernel.sources.delimited import TextFiles, require_columns, require_distinct
 from hushtable.kernel.sources.encode import CodeArray, Encoder
-from hushtable.kernel.sources.frames import ArrowTable, PandasFrame, ParquetFiles, PolarsFrame, Table
+from hushtable.kernel.sources.frames import ArrowTable, PandasFrame, PolarsFrame, Table
+from hushtable.kernel.sources.parquet import ParquetFiles
 from hushtable.kernel.sources.people import People, Words
 from hushtable.kernel.sources.plain import PlainArray, PlainReader
 from hushtable.kernel.sources.text import Texts
@@ -181,6 +182,7 @@ def open_source(
     ``columns_needed`` names the attributes whose codes are given; all attributes are read all the same, because any of
     them can drop a row.
     """
+    schema.csv.require_lines()
     threads = threads or min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2, 4)
     columns = [attribute.column for attribute in schema.attributes.values()]
     columns += [] if schema.person is None else [schema.person]
