@@ -121,6 +121,7 @@ def test_the_commands_that_a_newcomer_is_shown_work_as_typed(desk: Path, capfd: 
     typed = [shlex.split(line.split("  ")[0])[1:] for line in lines]
     for name in ("people.ledger", "people.yaml"):
         Path(name).unlink()
+    shutil.rmtree("people.ledger.payloads", ignore_errors=True)
     for words in typed:
         if words[0] not in ("demo", "report", "check", "choose", "microdata"):
             assert run(words) == 0, words

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import stat
 import threading
@@ -100,7 +101,12 @@ def test_special_places_are_refused_with_their_own_code(tmp_path: Path, ledger: 
     assert code_of(lambda: Ledger.open(tmp_path / "none.ledger")) == "ledger.missing"
     assert code_of(lambda: Ledger.open(tmp_path / "none" / "a.ledger")) == "ledger.no-folder"
     assert code_of(lambda: Ledger.open("")) == "ledger.bad-path"
-    assert code_of(lambda: Ledger.open("a\0b")) == "ledger.bad-path"
+    (tmp_path / "round.ledger").symlink_to(tmp_path / "round.ledger")
+    assert code_of(lambda: Ledger.open(tmp_path / "round.ledger")) == "ledger.symlink"
+    assert code_of(lambda: Ledger.open(tmp_path / "round.ledger" / "a")) == "ledger.unreadable"
+    assert code_of(lambda: Ledger.open(tmp_path / ("x" * 300))) == "ledger.unreadable"
+    for impossible in ("a\0b", "~nobody-of-that-name/a.ledger", "a\ud800.ledger"):
+        assert code_of(lambda p=impossible: Ledger.open(p)) == "ledger.bad-path"
     for place, code in {
         link: "ledger.exists",
         tmp_path: "ledger.exists",
@@ -265,6 +271,7 @@ def test_a_rehashed_history_that_keeps_the_rules_needs_the_published_head(path: 
     spend(ledger)
     head = ledger.head
     rechained(path, lambda bodies: bodies.__delitem__(slice(2, None)))
+    shutil.rmtree(path.with_name("people.ledger.payloads"))
     assert verify_file(path).ok and Ledger.open(path).remaining() == ZCDP(1).limit
     assert not verify_file(path, head=head).ok
     assert code_of(lambda: Ledger.open(path, head=head)) == "ledger.older-than-head"
@@ -363,10 +370,113 @@ def test_a_payload_folder_that_is_a_link_is_refused(path: Path, ledger: Ledger, 
 def test_left_over_temporary_files_harm_nothing(path: Path, ledger: Ledger) -> None:
     spend(ledger)
     folder = path.with_name("people.ledger.payloads")
-    (folder / ".9.0123456789abcdef.tmp").write_bytes(b"half")
-    (folder / "999.bin").write_bytes(b"nobody's")
+    (folder / ".4.0123456789abcdef.tmp").write_bytes(b"half")
+    (folder / "notes.txt").write_bytes(b"nobody's")
     (path.parent / ".people.ledger.00.tmp").write_bytes(b"half")
     assert Ledger.open(path).verify(ledger.head).ok
+
+
+@pytest.mark.parametrize("name", ["7.bin", "3.bin", "999.bin", ".9.0123456789abcdef.tmp"])
+def test_a_payload_without_its_charge_shows_that_the_ledger_is_older(
+    path: Path, ledger: Ledger, name: str
+) -> None:
+    spend(ledger)
+    (path.with_name("people.ledger.payloads") / name).write_bytes(b"paid for")
+    assert code_of(lambda: Ledger.open(path)) == "ledger.older-than-payloads"
+    report = verify_file(path)
+    assert not report.ok and "older than its payloads" in report.findings[0]
+
+
+def test_a_restored_older_copy_is_refused_without_a_head_and_its_payloads_stay(
+    path: Path, ledger: Ledger
+) -> None:
+    shutil.copy(path, path.with_suffix(".bak"))
+    number = spend(ledger, b"shown to many")
+    path.with_suffix(".bak").replace(path)
+    assert code_of(lambda: Ledger.open(path)) == "ledger.older-than-payloads"
+    path.unlink()
+    assert code_of(lambda: Ledger.create(path, ZCDP(1), Unit(1))) == "ledger.older-than-payloads"
+    assert not path.exists()
+    assert (path.with_name("people.ledger.payloads") / f"{number}.bin").read_bytes() == b"shown to many"
+
+
+def test_a_payload_is_never_overwritten(path: Path, ledger: Ledger) -> None:
+    reservation = ledger.reserve(cost=TENTH, kind="release", detail={})
+    charge = ledger.charge(reservation, TENTH)
+    file = path.with_name("people.ledger.payloads") / f"{charge.number}.bin"
+    file.write_bytes(b"shown to many")
+    assert code_of(lambda: ledger.store(charge, b"drawn now")) == "ledger.older-than-payloads"
+    assert file.read_bytes() == b"shown to many"
+
+
+def test_a_draw_lost_between_its_file_and_its_entry_is_no_rollback(path: Path, ledger: Ledger) -> None:
+    def trouble(name: str) -> None:
+        if name == "store.renamed":
+            raise RuntimeError
+
+    reservation = ledger.reserve(cost=TENTH, kind="release", request="r", detail={})
+    charge = ledger.charge(reservation, TENTH)
+    failpoints.arm(trouble)
+    try:
+        with pytest.raises(RuntimeError):
+            ledger.store(charge, b"lost")
+    finally:
+        failpoints.arm(None)
+    again = Ledger.open(path)
+    assert again.verify().ok and again.find("r").payloads == (None,)  # type: ignore[union-attr]
+    spend(again)
+    ledger.store(charge, b"lost")  # the same bytes, by the one that drew them
+    assert ledger.payload(charge.number) == b"lost" and ledger.verify().ok
+
+
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777, 0o1777])
+def test_a_payload_folder_that_others_may_write_is_refused_before_a_charge(
+    path: Path, ledger: Ledger, mode: int
+) -> None:
+    spend(ledger)
+    folder = path.with_name("people.ledger.payloads")
+    folder.chmod(mode)
+    assert code_of(lambda: Ledger.open(path)) == "ledger.payload-folder-shared"
+    assert code_of(lambda: spend(ledger)) == "ledger.payload-folder-shared"
+    assert not verify_file(path).ok
+    folder.chmod(0o755)
+    assert ledger.spent() == TENTH and Ledger.open(path).verify().ok
+
+
+def test_a_ledger_with_a_second_name_is_refused(path: Path, ledger: Ledger, tmp_path: Path) -> None:
+    os.link(path, tmp_path / "second.ledger")
+    for name in ("people.ledger", "second.ledger"):
+        assert code_of(lambda name=name: Ledger.open(tmp_path / name)) == "ledger.hard-link"
+        assert code_of(lambda name=name: verify_file(tmp_path / name)) == "ledger.hard-link"
+    (tmp_path / "second.ledger").unlink()
+    assert Ledger.open(path).verify().ok
+
+
+def test_the_second_name_that_an_interrupted_creation_left_is_removed(path: Path, ledger: Ledger) -> None:
+    left = path.with_name(f".{path.name}.{'0' * 16}.tmp")
+    os.link(path, left)
+    assert Ledger.open(path).verify().ok and not left.exists()
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link", "folder"])
+def test_a_journal_that_is_not_a_file_is_refused_at_once(
+    path: Path, ledger: Ledger, ending: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = path.with_name(path.name + ending)
+    journal.unlink(missing_ok=True)
+    monkeypatch.chdir(path.parent)  # the path of a socket is short
+    if kind == "pipe":
+        os.mkfifo(journal)
+    elif kind == "socket":
+        socket.socket(socket.AF_UNIX).bind(journal.name)
+    elif kind == "link":
+        journal.symlink_to(path.parent / "elsewhere")
+    else:
+        journal.mkdir()
+    assert code_of(lambda: Ledger.open(path)) == "ledger.journal"
+    assert code_of(lambda: verify_file(path)) == "ledger.journal"
+    assert code_of(lambda: spend(ledger)) == "ledger.journal"
 
 
 # Failures in the middle

@@ -13,7 +13,7 @@ from pathlib import Path
 from hushtable.errors import LedgerError
 from hushtable.ledger import amounts
 from hushtable.ledger.book import Book
-from hushtable.ledger.entries import Draw, Entry, Reserve, Row, Settle, intact
+from hushtable.ledger.entries import Draw, Entry, Reserve, Row, Settle, damaged, intact, seal
 from hushtable.ledger.names import check_head
 from hushtable.ledger.payloads import Payloads
 from hushtable.ledger.places import existing_file
@@ -23,7 +23,7 @@ from hushtable.ledger.values import Report
 from hushtable.privacy.budget import Cost
 
 WAIT = 60.0
-_CODES_OF_PLACE = ("ledger.foreign", "ledger.locked", "ledger.unreadable", "ledger.format")
+_CODES_OF_PLACE = ("ledger.foreign", "ledger.locked", "ledger.unreadable", "ledger.format", "ledger.journal")
 
 
 def verify_file(path: str | os.PathLike[str], *, head: str | None = None) -> Report:
@@ -34,6 +34,7 @@ def verify_file(path: str | os.PathLike[str], *, head: str | None = None) -> Rep
     wanted = None if head is None else check_head(head)
     place = existing_file(path)
     book = Book()
+    present, of_folder = _list_payloads(place)
     try:
         identify(place)
         with SQLiteStore(place, wait=WAIT).reading() as transaction:
@@ -46,7 +47,7 @@ def verify_file(path: str | os.PathLike[str], *, head: str | None = None) -> Rep
     findings += chain
     if not chain:
         findings += _check_balance(book, entries)
-    findings += _check_payloads(book, place)
+    findings += of_folder + _check_payloads(book, place, present)
     if wanted is not None and wanted not in book.hashes:
         findings.append(
             "The published head is not in the chain: the ledger was cut short, replaced or rewritten."
@@ -60,7 +61,11 @@ def _read_all(book: Book, rows: Sequence[Row]) -> tuple[list[Entry], list[str]]:
         return entries, ["The ledger has no entries."]
     for row in rows:
         try:
-            entries.append(take_in(book, row))
+            previous = book.head
+            entry = take_in(book, row)
+            if seal(entry.body, number=entry.number, previous=previous).text != entry.text:
+                raise damaged(entry.number, "is not spelled as a ledger spells it")
+            entries.append(entry)
         except LedgerError as error:
             later = [r for r in rows[len(entries) + 1 :] if not intact(r)]
             more = [f"{len(later)} later entries do not match their hash."] if later else []
@@ -98,9 +103,24 @@ def _check_balance(book: Book, entries: Sequence[Entry]) -> list[str]:
     return findings
 
 
-def _check_payloads(book: Book, place: Path) -> list[str]:
+def _list_payloads(place: Path) -> tuple[list[int], list[str]]:
+    """The charges whose payloads lie beside the ledger, and what is wrong with their folder.
+
+    Listed before the chain is read: a charge is in the chain before its payload is in the folder.
+    """
+    try:
+        return Payloads.beside(place).present(), []
+    except LedgerError as error:
+        return [], [error.message]
+
+
+def _check_payloads(book: Book, place: Path, present: Sequence[int]) -> list[str]:
     payloads = Payloads.beside(place)
     findings: list[str] = []
+    try:
+        payloads.require_known(present, book.draws)
+    except LedgerError as error:
+        findings.append(error.message)
     for charge, sha256 in book.payloads.items():
         try:
             payloads.read(charge, sha256)

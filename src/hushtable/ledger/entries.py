@@ -51,7 +51,7 @@ class Create(Part):
     """The first entry: which dataset, how much may be spent, and a random name for this ledger."""
 
     type: Literal["create"] = "create"
-    format: Literal[1] = FORMAT
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     ledger: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     name: str
     budget: dict[str, str]

@@ -19,6 +19,7 @@ from hushtable.errors import LedgerError
 from hushtable.ledger import amounts, audit, names, places, rules, store
 from hushtable.ledger.book import Book, Folder
 from hushtable.ledger.entries import (
+    FORMAT,
     Amount,
     Bind,
     Body,
@@ -76,6 +77,7 @@ class Ledger:
         label = names.check_dataset(place.stem if name is None else name)
         bodies: list[Body] = [
             Create(
+                format=FORMAT,
                 ledger=secrets.token_hex(16),
                 name=label,
                 budget=budget.to_dict(),
@@ -89,6 +91,8 @@ class Ledger:
             rules.check(book, body)
             entries.append(seal(body, number=book.count + 1, previous=book.head))
             book.record(entries[-1])
+        payloads = Payloads.beside(place)
+        payloads.require_known(payloads.present(), charges=())
         store.create(place, entries)
         return cls.open(place, wait=wait)
 
@@ -103,8 +107,10 @@ class Ledger:
         place = places.existing_file(path)
         store.identify(place)
         ledger = cls(store.SQLiteStore(place, wait=wait))
+        present = ledger._payloads.present()
         with ledger._reading() as book:
             rules.dataset(book)
+            ledger._payloads.require_known(present, book.draws)
             if wanted is not None and wanted not in book.hashes:
                 raise LedgerError(
                     "ledger.older-than-head",
@@ -260,6 +266,7 @@ class Ledger:
             place = len(folder.charges) if ordinal is None else ordinal
             return Draw(reservation=reservation.number, ordinal=place, cost=Amount.of(cost))
 
+        self._payloads.prepare()
         entry = self._append("charge", decide)
         if entry is None or not isinstance(entry.body, Draw):
             raise rules.unknown_reservation()

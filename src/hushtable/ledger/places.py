@@ -1,4 +1,4 @@
-"""Where a ledger may lie: a regular file in an existing folder, reached without a symbolic link at its end.
+"""Where a ledger may lie: a regular file with one name, in an existing folder, and no symbolic link at its end.
 
 Nothing here opens the file: closing a second descriptor of an SQLite file would drop the locks of this process.
 """
@@ -6,16 +6,20 @@ Nothing here opens the file: closing a second descriptor of an SQLite file would
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
 from hushtable.errors import LedgerError
 
+_JOURNALS = ("-journal", "-wal", "-shm")
+"""Endings of the files that SQLite opens beside a database."""
+
 
 def new_file(path: str | os.PathLike[str]) -> Path:
     """The path of a ledger to be created; refuses whatever exists there already."""
     place = _place(path)
-    if _lstat(place) is not None:
+    if lstat(place) is not None:
         raise LedgerError(
             "ledger.exists",
             f"{place} exists already.",
@@ -27,7 +31,7 @@ def new_file(path: str | os.PathLike[str]) -> Path:
 def existing_file(path: str | os.PathLike[str]) -> Path:
     """The path of a ledger to be opened."""
     place = _place(path)
-    found = _lstat(place)
+    found = lstat(place)
     if found is None:
         raise LedgerError(
             "ledger.missing",
@@ -38,7 +42,7 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
         raise LedgerError(
             "ledger.symlink",
             f"{place} is a symbolic link, so its payload folder and journal would lie elsewhere.",
-            f"Give the file itself: {place.resolve()}",
+            f"Give the file itself: {_target(place)}",
         )
     if stat.S_ISDIR(found.st_mode):
         raise LedgerError(
@@ -46,7 +50,27 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
         )
     if not stat.S_ISREG(found.st_mode):
         raise foreign(place)
+    if found.st_nlink > 1 and _has_other_names(place, found):
+        raise LedgerError(
+            "ledger.hard-link",
+            f"{place} has other names (hard links), each with a journal and a payload folder of its own.",
+            "Copy it with its payload folder to a new place, and use that; delete the other names.",
+        )
+    check_journals(place)
     return place
+
+
+def check_journals(place: Path) -> None:
+    """Refuse a pipe, a socket, a link or a folder where SQLite would open a file beside the ledger."""
+    for ending in _JOURNALS:
+        journal = place.with_name(place.name + ending)
+        found = lstat(journal)
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            raise LedgerError(
+                "ledger.journal",
+                f"{journal} is not a regular file, and the ledger's journal would be written there.",
+                "Move it away, then check the ledger with `hush ledger verify L --head H`.",
+            )
 
 
 def sync_folder(folder: Path) -> None:
@@ -60,6 +84,16 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def lstat(place: Path) -> os.stat_result | None:
+    """What lies at a path, or None."""
+    try:
+        return place.lstat()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        raise _unreachable(place) from None
+
+
 def foreign(place: Path) -> LedgerError:
     """The error for a file that is not a ledger of ours; it is never modified."""
     return LedgerError(
@@ -71,27 +105,59 @@ def foreign(place: Path) -> LedgerError:
 
 def _place(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
-    given = Path(text).expanduser() if text and "\0" not in text else None
+    try:
+        os.fsencode(text)
+        given = Path(text).expanduser() if text and "\0" not in text else None
+    except (UnicodeEncodeError, RuntimeError):
+        given = None
     if given is None or not given.name or given.name == "..":
         raise LedgerError(
             "ledger.bad-path", "The ledger's path names no file.", "Give a path such as people.ledger."
         )
     folder = given.parent
-    if not folder.is_dir():
+    try:
+        is_folder, resolved = folder.is_dir(), folder.resolve()
+    except (OSError, RuntimeError):
+        raise _unreachable(folder) from None
+    if not is_folder:
         raise LedgerError(
             "ledger.no-folder",
             f"The folder {folder} of the ledger does not exist.",
             f"Create it with `mkdir -p {folder}`, or correct the path.",
         )
-    return folder.resolve() / given.name
+    return resolved / given.name
 
 
-def _lstat(place: Path) -> os.stat_result | None:
+def _has_other_names(place: Path, ledger: os.stat_result) -> bool:
+    """Whether the file has names that its creation did not leave.
+
+    A ledger is written under a temporary name and then linked to its own; a process that died in between, or is still
+    there, leaves both.  The temporary one is removed now where that is possible.
+    """
+    pattern = re.compile(re.escape(f".{place.name}.") + r"[0-9a-f]{16}\.tmp")
+    left = 0
     try:
-        return place.lstat()
-    except FileNotFoundError:
-        return None
+        for other in place.parent.iterdir():
+            found = lstat(other) if pattern.fullmatch(other.name) else None
+            if found is not None and os.path.samestat(found, ledger):
+                try:
+                    other.unlink(missing_ok=True)
+                except OSError:
+                    left += 1
     except OSError:
-        raise LedgerError(
-            "ledger.unreadable", f"{place} cannot be reached.", "Check the permissions of its folder."
-        ) from None
+        raise _unreachable(place.parent) from None
+    now = lstat(place)
+    return now is not None and now.st_nlink - left > 1
+
+
+def _target(link: Path) -> Path | str:
+    try:
+        return link.resolve()
+    except (OSError, RuntimeError):
+        return "the link leads nowhere."
+
+
+def _unreachable(place: Path) -> LedgerError:
+    return LedgerError(
+        "ledger.unreadable", f"{place} cannot be reached.", "Check the permissions of its folder."
+    )

@@ -5,10 +5,11 @@ Each rule refuses with the error that the caller sees.  Nothing here reads or wr
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import assert_never
 
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
-from hushtable.ledger import amounts
+from hushtable.ledger import amounts, names
 from hushtable.ledger.book import Account, Book, Folder
 from hushtable.ledger.entries import (
     Amount,
@@ -41,7 +42,8 @@ def check(book: Book, body: Body) -> None:
         )
     match body:
         case Create():
-            pass
+            names.check_dataset(body.name)
+            _check_limit(body)
         case Bind():
             _check_bind(book)
         case Grant():
@@ -171,7 +173,20 @@ def _check_currency(book: Book, limit: Amount) -> None:
         )
 
 
+def _check_limit(body: Create | Grant | Raise) -> None:
+    """The limit of an entry follows from its budget; spends are held against the limit, people read the budget."""
+    budget = Budget.from_dict(body.budget)
+    if budget.to_dict() != body.budget or not budget.has_limit(body.limit.cost):
+        raise LedgerError(
+            "ledger.limit-differs",
+            "The limit of an entry is not that of its budget.",
+            "Restore the latest copy of the ledger and check it with `hush ledger verify L --head H`.",
+        )
+
+
 def _check_grant(book: Book, body: Grant) -> None:
+    names.check_spender(body.spender)
+    _check_limit(body)
     _check_currency(book, body.limit)
     account = book.grants.get(body.spender)
     used = None if account is None else account.spent + account.held
@@ -184,6 +199,7 @@ def _check_grant(book: Book, body: Grant) -> None:
 
 
 def _check_raise(account: Account, body: Raise) -> None:
+    _check_limit(body)
     budget = Budget.from_dict(body.budget)
     if budget.kind != account.budget.kind:
         raise LedgerError(
@@ -220,10 +236,26 @@ def _check_reserve(book: Book, body: Reserve) -> None:
             "The ledger is not bound to a unit of privacy yet.",
             "Open a session with a schema first, or call bind_unit(Unit(rows=1)).",
         )
+    _check_words(body)
     if body.request is not None and body.request in book.requests:
         raise differs(body.request)
     _check_currency(book, body.cost)
     check_room(book, body.spender, body.cost.cost)
+
+
+def _check_words(body: Reserve) -> None:
+    names.check_kind(body.kind)
+    if body.request is not None:
+        names.check_request(body.request)
+    try:
+        canonical(body.detail)  # an infinite number in it has no spelling
+        datetime.fromisoformat(body.time)
+    except ValueError:
+        raise LedgerError(
+            "ledger.bad-reservation",
+            "The time of a reservation is not a time, or its detail is not JSON.",
+            "Restore a copy of the ledger.",
+        ) from None
 
 
 def check_room(book: Book, spender: str | None, cost: Cost) -> None:

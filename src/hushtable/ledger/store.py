@@ -25,7 +25,7 @@ from hushtable.errors import LedgerError
 from hushtable.ledger.entries import FORMAT, Entry, Row
 from hushtable.ledger.failpoints import reach
 from hushtable.ledger.payloads import unwritable
-from hushtable.ledger.places import foreign, sync_folder
+from hushtable.ledger.places import check_journals, foreign, sync_folder
 
 APPLICATION = 0x48555348  # "HUSH", in the header of the file
 
@@ -193,6 +193,7 @@ def _engine(connect: Any) -> Engine:
 
 
 def _connect(path: Path, wait: float) -> sqlite3.Connection:
+    check_journals(path)
     connection = _sqlite(path, "mode=rw", wait)
     try:
         _check_header(path, connection)

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 from hushtable.errors import BudgetError
@@ -22,6 +23,10 @@ UNIT = 10**12
 
 LARGEST = 10**6
 """Budgets above this promise nothing, and would not fit the 64-bit integers of a ledger."""
+
+_ALIKE_BITS = 48
+"""Leading bits in which a rho converted here agrees with one converted elsewhere: a float has 53, and five are left for
+exponentials and logarithms that differ in their last places."""
 
 Kind = Literal["pure", "zcdp", "approx"]
 
@@ -94,6 +99,10 @@ class Budget(ABC):
     @abstractmethod
     def limit(self) -> Cost:
         """What may be spent, rounded down to the grid."""
+
+    def has_limit(self, limit: Cost) -> bool:
+        """Whether `limit` is what this budget allows, as it was computed and written down somewhere."""
+        return limit == self.limit
 
     @abstractmethod
     def _parts(self) -> dict[str, Fraction]:
@@ -189,7 +198,7 @@ class ApproxDP(Budget):
             raise BudgetError(
                 "budget.pure", "pure must be at least 0 and below epsilon.", "Set aside less, as in pure=0.2."
             )
-        rho = _floor(Fraction(rho_from(epsilon=total - aside, delta=slack)))
+        rho = _converted(total - aside, slack)
         if rho == 0:
             raise _too_small("epsilon")
         for name, value in (("epsilon", total), ("delta", slack), ("pure", aside), ("_rho", rho)):
@@ -198,6 +207,11 @@ class ApproxDP(Budget):
     @property
     def limit(self) -> Cost:
         return Cost(_floor(self.pure), min(self._rho, LARGEST * UNIT))
+
+    def has_limit(self, limit: Cost) -> bool:
+        """As for every budget; the last digits of the converted rho may be those of another mathematical library."""
+        own = self.limit
+        return limit.xi == own.xi and abs(limit.rho - own.rho) <= 1 + (own.rho >> _ALIKE_BITS)
 
     def _parts(self) -> dict[str, Fraction]:
         parts = {"epsilon": self.epsilon, "delta": self.delta}
@@ -258,6 +272,12 @@ def _too_small(name: str) -> BudgetError:
         f"{name} is below the ledger's grid of 1e-12.",
         f"Give a larger {name}, as in {name}=0.1.",
     )
+
+
+@lru_cache(maxsize=256)
+def _converted(epsilon: Fraction, delta: Fraction) -> int:
+    """The rho of a conversion on the ledger's grid; kept, because a ledger reads its budgets at every opening."""
+    return _floor(Fraction(rho_from(epsilon=epsilon, delta=delta)))
 
 
 def _floor(amount: Fraction) -> int:
