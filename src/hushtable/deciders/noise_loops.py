@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from hushtable.compiled import njit
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -18,7 +19,7 @@ IntArray = NDArray[np.int64]
 NEVER = 750.0  # scales beyond which the probability of noise is zero in double precision
 
 
-@nb.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def geometric_both_ways(weights: FloatArray, ratio: float) -> FloatArray:
     """sum_k weights[k] ratio^|i - k| for every i, by two one-sided recursions that keep small entries accurate."""
     size = len(weights)
@@ -34,7 +35,7 @@ def geometric_both_ways(weights: FloatArray, ratio: float) -> FloatArray:
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def first_reached(weights: FloatArray, start: int, counts: IntArray, scale: float) -> FloatArray:
     """P[the first count with noise that reaches the threshold is number j], the last one when none does.
 
@@ -59,7 +60,7 @@ def first_reached(weights: FloatArray, start: int, counts: IntArray, scale: floa
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def satisfied_by_level(
     weights: FloatArray, first: int, bits: int, scale: float, above: IntArray, inside: IntArray
 ) -> FloatArray:
@@ -99,7 +100,7 @@ def satisfied_by_level(
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _factors(gap: float, scale: float, norm: float) -> tuple[float, float]:
     """What the data contribute to P[X >= gap + lift] above zero, and to P[X < gap + lift] at or below it."""
     up = math.exp(-gap / scale) / norm if gap > -NEVER * scale / 2 else 0.0

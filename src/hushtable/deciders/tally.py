@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushtable.compiled import njit
 from hushtable.errors import QueryError
 
 IntArray = NDArray[np.int64]
@@ -86,7 +86,7 @@ def whole(values: ArrayLike) -> IntArray:
     return codes
 
 
-@nb.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _fill_consecutive(values: IntArray, first: int, counts: IntArray, sums: IntArray) -> None:
     last = len(counts) - 1
     for value in values:
@@ -95,7 +95,7 @@ def _fill_consecutive(values: IntArray, first: int, counts: IntArray, sums: IntA
         sums[bucket] += value
 
 
-@nb.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _fill(values: IntArray, edges: IntArray, counts: IntArray, sums: IntArray) -> None:
     for value in values:
         low, high = 0, len(edges)

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
+
+from hushtable.compiled import njit
 
 LANES = 8
 """Words of one vector; the length of every run of words is a multiple of it."""

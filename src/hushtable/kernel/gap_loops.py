@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import njit
 from hushtable.marginals.kernels import SHORT, add_repeated, grouped, next_place
 
 Ints = NDArray[np.int64]

@@ -14,9 +14,9 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import njit
 from hushtable.marginals.layout import AttributeSet
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hushtable.compiled import njit
 
 STATE = NDArray[np.uint64]
 

@@ -9,7 +9,8 @@ derivative ``A diag(1/d, free x) A' + diag(1/w, free r)``.  A is stored by colum
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from hushtable.compiled import njit
 
 MOST_NEWTON = 400
 MOST_CUTS = 60

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import njit
 from hushtable.microdata.draws import uniform
 
 MOST_REDRAWS = 1000

@@ -7,8 +7,8 @@ expectation as it was, until a fraction reaches 0 or 1.  All of it is therefore 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from hushtable.compiled import njit
 from hushtable.microdata.draws import uniform
 
 EDGE = 1e-9

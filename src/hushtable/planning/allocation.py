@@ -12,9 +12,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import njit
 from hushtable.marginals import Incidence, Layout
 from hushtable.planning.problem import prices
 

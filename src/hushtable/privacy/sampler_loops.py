@@ -12,9 +12,9 @@ from fractions import Fraction
 from math import log
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import njit
 from hushtable.privacy.exact import exp_enclosure
 
 DONE, EMPTY, UNDECIDED = 0, 1, 2

@@ -9,7 +9,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from hushtable.compiled import njit
 
 BINS = 72
 BIN_WIDTH = math.log(2) / 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hushtable.compiled import njit
 from hushtable.marginals.kernels import add_sums, grouped, next_place
 
 NEAR = 1.5

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hushtable.compiled import njit
 from hushtable.reconstruct.maxent_loops import (
     dispersion_likelihood,
     scale_to_faces,

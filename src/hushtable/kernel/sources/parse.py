@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import njit
 from hushtable.kernel.sources.rows import Bytes, Positions
 
 VALUE, NULL, OTHER = 0, 1, 2

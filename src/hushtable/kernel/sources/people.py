@@ -15,9 +15,9 @@ import os
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hushtable.compiled import njit
 from hushtable.kernel.sources.rows import Bytes, Positions
 
 Word = Any  # np.uint64, whose arithmetic wraps around

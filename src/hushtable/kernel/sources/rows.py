@@ -19,8 +19,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hushtable.compiled import njit
 
 MAX_ROW = 1 << 20
 _NEWLINE = 10

@@ -1,0 +1,86 @@
+"""Compiled loops: none runs on after a helper or a constant has changed, and none needs a folder to write to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hushtable.compiled import sources_digest
+
+FILES = {
+    "__init__.py": "",
+    "facts.py": "STEP = 1\n",
+    "helper.py": "from {njit} import njit\nfrom edited.facts import STEP\n\n"
+    "@njit(cache=True)\ndef raised(x):\n    return x + STEP\n",
+    "caller.py": "from {njit} import njit\nfrom edited.helper import (\n    raised,\n)\n\n"
+    "@njit(cache=True)\ndef doubled(x):\n    return 2 * raised(x)\n",
+}
+
+
+def answer(folder: Path, **environment: str) -> int:
+    """What a fresh interpreter computes with the package as it stands."""
+    code = "from edited.caller import doubled; print(doubled(10))"
+    known = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
+    paths = os.pathsep.join([str(folder), *sys.path])
+    made = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**known, "PYTHONPATH": paths, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return int(made.stdout)
+
+
+def write(folder: Path, njit: str = "hushtable.compiled") -> Path:
+    package = folder / "edited"
+    package.mkdir()
+    for name, text in FILES.items():
+        (package / name).write_text(text.format(njit=njit))
+    return package
+
+
+def edits(package: Path) -> list[int]:
+    """Answers before, after a helper changed, and after a constant that the helper uses changed."""
+    found = [answer(package.parent)]
+    helper = package / "helper.py"
+    helper.write_text(helper.read_text().replace("x + STEP", "x - STEP"))
+    found.append(answer(package.parent))
+    (package / "facts.py").write_text("STEP = 5\n")
+    return [*found, answer(package.parent)]
+
+
+def test_code_is_compiled_anew_after_a_helper_or_a_constant_of_another_module_changed(tmp_path: Path) -> None:
+    package = write(tmp_path)
+    assert edits(package) == [22, 18, 10]
+    assert list(package.glob("__pycache__/caller.doubled*.nbc"))
+
+
+def test_the_cache_of_numba_alone_would_run_old_code(tmp_path: Path) -> None:
+    assert edits(write(tmp_path, njit="numba")) == [22, 22, 22]
+
+
+def test_what_was_compiled_is_read_again(tmp_path: Path) -> None:
+    package = write(tmp_path)
+    assert answer(tmp_path) == 22
+    before = {p: p.stat().st_mtime_ns for p in package.glob("__pycache__/*.nbc")}
+    assert before and answer(tmp_path) == 22
+    assert {p: p.stat().st_mtime_ns for p in package.glob("__pycache__/*.nbc")} == before
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs a folder that nobody can write to")
+def test_where_no_folder_can_be_written_code_is_compiled_and_not_kept(tmp_path: Path) -> None:
+    package = write(tmp_path)
+    (package / "__pycache__").write_text("a file where the folder would be")
+    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"), "/proc/nowhere")
+    assert answer(tmp_path, **places) == 22
+
+
+def test_the_key_covers_all_that_a_module_imports_from_its_package() -> None:
+    one, other = sources_digest("hushtable.marginals.kernels"), sources_digest("hushtable.kernel.gap_loops")
+    assert one != other and len(one) == len(other) == 32
