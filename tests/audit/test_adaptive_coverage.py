@@ -15,7 +15,7 @@ from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout, ResolvedWorkload, subsets
 from hushtable.planning import Measure, Purse, State, plan_adaptive
 from hushtable.reconstruct import from_answers
-from hushtable.reconstruct.bounds import cell_bounds
+from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.fits import fit_state
 from hushtable.reconstruct.local import LocalTables
 from hushtable.reconstruct.transcript import pooled_answers
@@ -76,7 +76,7 @@ def test_intervals_of_repeatedly_measured_cells_cover(strategy: str, tables: boo
                 times[s] = times.get(s, 0) + 1
         estimates = from_answers(pooled_answers(SIZES, steps))
         for s in layout.sets[1:]:
-            bounds = cell_bounds(estimates, s)
+            bounds = Bounder(estimates, (s,), 0.05).bounds(s)
             true = layout.view(truth, s).reshape(-1)
             held = float(((bounds.lower <= true) & (true <= bounds.upper)).mean())
             if bounds.measured != "fully":

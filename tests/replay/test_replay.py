@@ -27,6 +27,7 @@ from hushtable.cli.app import run
 from hushtable.kernel import measure
 from hushtable.privacy import sampler
 from hushtable.release import bundle
+from hushtable.release.tables import UNBIASED
 
 PLAIN_NAMES = {key: key for key in TYPES}
 NOISY_FILES = ("measurements.parquet", "tables/")
@@ -176,11 +177,11 @@ def observed(
 
 
 def released_labels(out: Path) -> str:
-    """Columns, labels, widths of intervals and number of rows of every released table: all but the estimates."""
+    """Columns, labels, deviations and number of rows of every released table: all but estimates and intervals."""
     shown = []
     for path in sorted(out.glob("tables/*.parquet")):
         frame = pl.read_parquet(path)
-        quiet = frame.drop("estimate", "lower", "upper", strict=False)
+        quiet = frame.drop("estimate", "lower", "upper", *UNBIASED, strict=False)
         shown.append(f"{path.name}\n{frame.schema}\n{quiet.write_csv()}")
     return "\n".join(shown)
 

@@ -13,7 +13,7 @@ from scipy.stats import norm
 import hushtable as ht
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.reconstruct import from_residuals
-from hushtable.reconstruct.bounds import Bounder, cell_bounds
+from hushtable.reconstruct.bounds import Bounder
 
 SIZES = (3, 4, 2, 5)
 KNOWN = ((), (0,), (1,), (2,), (3,), (0, 1), (1, 2), (0, 2), (2, 3))
@@ -48,7 +48,7 @@ def test_a_table_of_three_known_pairs_is_bounded_by_them_and_by_what_two_force()
             ac[0][:, None, :] + bc[0][None, :, :] - c[1][None, None, :],
         ]
     )
-    bounds = cell_bounds(found, (0, 1, 2))
+    bounds = Bounder(found, ((0, 1, 2),), 0.05).bounds((0, 1, 2))
     assert bounds.measured == "partly" and np.isnan(bounds.std)
     assert np.allclose(bounds.upper, upper.ravel())
     assert np.allclose(bounds.lower, np.minimum(lower, upper).ravel())
@@ -59,7 +59,7 @@ def test_a_pair_of_which_only_single_attributes_are_known() -> None:
     a, b, total = (ends(found, s, 0.05 / 3) for s in ((0,), (3,), ()))
     upper = np.minimum(a[1][:, None], b[1][None, :]).clip(0)
     lower = np.maximum(0.0, a[0][:, None] + b[0][None, :] - total[1])
-    bounds = cell_bounds(found, (0, 3))
+    bounds = Bounder(found, ((0, 3),), 0.05).bounds((0, 3))
     assert bounds.measured == "partly"
     assert np.allclose(bounds.upper, upper.ravel())
     assert np.allclose(bounds.lower, np.minimum(lower, upper).ravel())
@@ -71,7 +71,7 @@ def test_many_tables_at_once_have_the_bounds_of_each_alone() -> None:
     bounder = Bounder(found, sets, 0.1)
     flags = []
     for s in sets:
-        ours, alone = bounder.bounds(s), cell_bounds(found, s, 0.1)
+        ours, alone = bounder.bounds(s), Bounder(found, (s,), 0.1).bounds(s)
         assert np.array_equal(ours.lower, alone.lower) and np.array_equal(ours.upper, alone.upper)
         assert ours.measured == alone.measured and np.array_equal(ours.std, alone.std, equal_nan=True)
         flags.append(ours.measured)

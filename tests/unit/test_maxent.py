@@ -19,7 +19,7 @@ from hushtable.planning.allocation import (
 )
 from hushtable.reconstruct import from_residuals
 from hushtable.reconstruct import maxent_loops as loops
-from hushtable.reconstruct.bounds import cell_bounds
+from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
 from hushtable.reconstruct.maxent import fit_maxent, to_simplex
 from hushtable.reconstruct.residuals import Residuals
@@ -209,7 +209,7 @@ def test_bounds_hold_the_truth_as_often_as_they_say() -> None:
             layout.view(lifted, s)[...] = np.rint(exact + noise)
         estimates = from_residuals(layout, lifted, [Fraction(1, 16)] * len(known))
         for s in ((0, 1), (1, 2, 3)):
-            bounds = cell_bounds(estimates, s, 0.05)
+            bounds = Bounder(estimates, (s,), 0.05).bounds(s)
             truth = counts.sum(axis=tuple(k for k in range(4) if k not in s)).reshape(-1)
             hits[bounds.measured].append(float(((bounds.lower <= truth) & (truth <= bounds.upper)).mean()))
     assert np.mean(hits["fully"]) == pytest.approx(0.95, abs=0.03)

@@ -40,12 +40,13 @@ def test_a_release_has_every_table_with_its_error_bar(session: ht.Session, small
     workload = ht.Workload.all_marginals(session.schema, order=2)
     release = session.release(workload, budget=ht.ZCDP(0.4), strategy="residual-planner")
     table = release.table("sex", "age")
-    assert table.columns == ["sex", "age", "estimate", "std", "lower", "upper", "measured"]
+    contract = ["sex", "age", "estimate", "std", "lower", "upper", "measured"]
+    assert table.columns == [*contract, "unbiased", "unbiased_lower", "unbiased_upper"]
     assert table.height == 12
     truth = true_counts(small_frame).sum(axis=2).T.ravel()
     errors = np.abs(table["estimate"].to_numpy() - truth)
     assert (errors < 8 * table["std"].to_numpy()).all()
-    assert np.allclose(table["upper"] - table["estimate"], 1.959964 * table["std"], rtol=1e-5)
+    assert np.allclose(table["unbiased_upper"] - table["estimate"], 1.959964 * table["std"], rtol=1e-5)
     assert set(table["measured"]) == {"fully"}
     assert table["sex"].unique(maintain_order=True).to_list() == ["F", "M", "(other)"]
 

@@ -36,15 +36,14 @@ class CellBounds:
     std: float
     measured: str
 
-    def containing(self, estimate: Floats) -> CellBounds:
-        """The same bounds, widened where an estimate (flat) lies outside; they hold all the more."""
-        lower, upper = np.minimum(self.lower, estimate), np.maximum(self.upper, estimate)
-        return CellBounds(lower, upper, self.std, self.measured)
 
+def published_ends(lower: Floats, upper: Floats, estimate: Floats) -> tuple[Floats, Floats]:
+    """The ends as they are published: widened to hold the estimate, and cut at 0, below which no count lies.
 
-def cell_bounds(estimates: ResidualEstimates, attributes: AttributeSet, alpha: float = 0.05) -> CellBounds:
-    """Bounds that hold for each cell with probability at least ``1 - alpha``."""
-    return Bounder(estimates, (attributes,), alpha).bounds(attributes)
+    Both steps only add counts that are possible, so that the ends hold all the more.
+    """
+    low, high = np.minimum(lower, estimate), np.maximum(upper, estimate)
+    return np.maximum(low, 0.0), np.maximum(high, 0.0)
 
 
 class Bounder:

@@ -25,16 +25,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from hushtable.errors import BundleError, HushtableError
 from hushtable.marginals import AttributeSet
 from hushtable.reconstruct.answers import Answers
-from hushtable.release.tables import LongFile, chunks
+from hushtable.release.tables import Columns, LongFile, chunks
 from hushtable.schema import Schema
 
 FORMAT = "hushtable-release-1"
@@ -53,6 +51,9 @@ tables/order-K.parquet has one row per cell of every marginal of K attributes:
   lower, upper                holds the true count with probability 95%
   measured                    fully: every number behind the cell was measured with known noise;
                               partly, derived: the estimate is a model's guess, the bounds come from measured sub-tables
+  unbiased, unbiased_lower, unbiased_upper
+                              the unbiased estimate with its own interval, which may reach below zero; add these up
+                              where a sum must be right on average; empty where not all was measured
 release.json is the privacy card; measurements.parquet holds the noisy integers themselves.
 
 In Python:  import hushtable; hushtable.Release.load("THIS FOLDER").table("ATTRIBUTE", "ATTRIBUTE")
@@ -65,17 +66,6 @@ _ESTIMATES = {
     "maxent": "nonnegative model of the count (maximum entropy); overlapping tables agree approximately",
     "nonneg": "nonnegative count; overlapping tables agree exactly",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """The numbers of several marginals: flat arrays, and one std and one flag for each marginal."""
-
-    estimates: NDArray[np.float64]
-    stds: Sequence[float]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    measured: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -213,8 +203,7 @@ def _write_tables(contents: Contents, folder: Path, read_columns: Read) -> None:
         file = LongFile(folder / f"order-{order}.parquet", contents.schema, order)
         for first, last in chunks(sets, sizes):
             part = sets[first:last]
-            columns = read_columns(part, ALPHA)
-            file.write(part, columns.estimates, columns.stds, columns.lower, columns.upper, columns.measured)
+            file.write(part, read_columns(part, ALPHA))
         file.close()
 
 

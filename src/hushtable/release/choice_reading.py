@@ -69,7 +69,9 @@ class Reading:
         if isinstance(target, BucketTable) and self.plan.kind == "buckets":
             cells = self._table(option)
             variances = target.variances.astype(np.float64).ravel()
-            return QueryRelease(bucket_labels(self.schema, target), cells.ravel(), variances, card)
+            return QueryRelease(
+                bucket_labels(self.schema, target), cells.ravel(), variances, card, counts=True
+            )
         dense = as_dense(target)
         answers = self._recreated(dense)
         labels = pl.DataFrame({"query": np.arange(len(dense.queries))})

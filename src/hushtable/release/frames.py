@@ -10,29 +10,28 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from hushtable.release.tables import attribute_at
+from hushtable.release.tables import NUMBERS, attribute_at, free_names
 
 if TYPE_CHECKING:
     from hushtable.release.release import Release
 
-NUMBERS = ("estimate", "std", "lower", "upper", "measured")
-
 
 def long_frame(release: Release, alpha: float = 0.05) -> pl.DataFrame:
     """One row per cell of every marginal: marginal, one column per attribute (null where it is not part of the
-    marginal, labels elsewhere), estimate, std, lower, upper, measured."""
+    marginal, labels elsewhere), estimate, std, lower, upper, measured, and the unbiased interval."""
     return pl.concat(list(_parts(release, alpha)))
 
 
 def _parts(release: Release, alpha: float) -> Iterator[pl.DataFrame]:
     names = release.schema.names
+    numbers = (*NUMBERS, *free_names(release.schema))
     kinds = {name: pl.Enum(attribute_at(release.schema, axis).labels) for axis, name in enumerate(names)}
     for attributes, table in release.tables(alpha):
         labels = [
             _labels(table[name], kinds[name]) if name in attributes else pl.lit(None, kinds[name]).alias(name)
             for name in names
         ]
-        yield table.select(pl.lit(" x ".join(attributes) or "total").alias("marginal"), *labels, *NUMBERS)
+        yield table.select(pl.lit(" x ".join(attributes) or "total").alias("marginal"), *labels, *numbers)
 
 
 def _labels(values: pl.Series, kind: pl.Enum) -> pl.Series:

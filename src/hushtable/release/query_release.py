@@ -17,7 +17,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.errors import BundleError
+from hushtable.reconstruct.bounds import FULLY, published_ends
 from hushtable.release.bundle import check_free
+from hushtable.release.tables import UNBIASED
 
 FORMAT = "hushtable-queries-1"
 Floats = NDArray[np.float64]
@@ -25,25 +27,33 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class QueryRelease:
-    """Noisy answers with labels: ``labels`` has one row per answer."""
+    """Noisy answers with labels: ``labels`` has one row per answer.  ``counts``: no true answer is negative."""
 
     labels: pl.DataFrame
     estimates: Floats
     variances: Floats
     card: dict[str, Any]
+    counts: bool = False
 
     def table(self, *, alpha: float = 0.05) -> pl.DataFrame:
-        """Labels, estimate, std, lower, upper, measured; an interval holds the true answer with ``1 - alpha``."""
+        """Labels, estimate, std, lower, upper, measured, and the estimate again with its own interval.
+
+        An interval holds the true answer with probability ``1 - alpha``; that of a count does not reach below 0.
+        """
         if not 0 < alpha < 1:
             raise BundleError("table.alpha", "alpha must lie between 0 and 1.", "Use alpha=0.05.")
         std = np.sqrt(self.variances)
         half = NormalDist().inv_cdf(1 - alpha / 2) * std
+        lower, upper = self.estimates - half, self.estimates + half
+        shown = published_ends(lower, upper, self.estimates) if self.counts else (lower, upper)
+        own = dict(zip(UNBIASED, (self.estimates, lower, upper), strict=True))
         return self.labels.with_columns(
             pl.Series("estimate", self.estimates),
             pl.Series("std", std),
-            pl.Series("lower", self.estimates - half),
-            pl.Series("upper", self.estimates + half),
-            pl.lit("fully").alias("measured"),
+            pl.Series("lower", shown[0]),
+            pl.Series("upper", shown[1]),
+            pl.lit(FULLY).alias("measured"),
+            *(pl.Series(name, values) for name, values in own.items() if name not in self.labels.columns),
         )
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -52,7 +62,12 @@ class QueryRelease:
         try:
             place.mkdir(exist_ok=True)
             self.table().write_parquet(place / "answers.parquet")
-            manifest = {"format": FORMAT, "card": self.card, "labels": self.labels.columns}
+            manifest = {
+                "format": FORMAT,
+                "card": self.card,
+                "labels": self.labels.columns,
+                "counts": self.counts,
+            }
             (place / "release.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         except OSError:
             raise BundleError(
@@ -72,7 +87,8 @@ class QueryRelease:
             frame = pl.read_parquet(place / "answers.parquet")
             std = frame["std"].to_numpy()
             labels = frame.select(manifest["labels"])
-            return cls(labels, frame["estimate"].to_numpy(), std**2, manifest["card"])
+            counts = bool(manifest.get("counts", False))
+            return cls(labels, frame["estimate"].to_numpy(), std**2, manifest["card"], counts)
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             raise BundleError(
                 "bundle.damaged", f"{place} is not a folder of answers, or is damaged.", "Write it again."

@@ -22,13 +22,13 @@ from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.reconstruct import ResidualEstimates, from_answers
 from hushtable.reconstruct.answers import Answers
-from hushtable.reconstruct.bounds import FULLY, Bounder, cell_bounds, measured_flags
+from hushtable.reconstruct.bounds import FULLY, Bounder, measured_flags, published_ends
 from hushtable.reconstruct.fits import Fitted, fit_tables
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.release import bundle
 from hushtable.release.frames import long_frame
 from hushtable.release.microdata import Priorities, make_microdata
-from hushtable.release.tables import tidy
+from hushtable.release.tables import Columns, tidy
 from hushtable.schema import Schema
 
 Floats = NDArray[np.float64]
@@ -74,10 +74,12 @@ class Release:
         return tuple(tuple(self.schema.names[i] for i in s) for s in self.workload)
 
     def table(self, *attributes: str, alpha: float = 0.05) -> pl.DataFrame:
-        """One marginal as a tidy frame: attributes, estimate, std, lower, upper, measured.
+        """One marginal as a tidy frame: attributes, estimate, std, lower, upper, measured, and three columns more.
 
-        The attributes come in the order asked for; none gives the total.  Each interval holds the true count with
-        probability at least ``1 - alpha``; ``std`` is null where no variance is known.
+        The attributes come in the order asked for; none gives the total.  An interval is meant to hold the true count
+        with probability ``1 - alpha`` or more; it never reaches below 0.  ``std`` is null where no variance is known.
+        ``unbiased``, ``unbiased_lower``, ``unbiased_upper``: the unbiased estimate with its own interval, which may
+        reach below 0; null where not all was measured.
         """
         axes = self.schema.axes(attributes)
         if len(set(axes)) != len(axes):
@@ -89,11 +91,7 @@ class Release:
                 f"The marginal {marginal_label(key, self.schema.names)} was not part of this release.",
                 f"Released are all marginals inside {self._listing()}.",
             )
-        layout = Layout(self.schema.sizes, (key,))
-        fitted = self.fitted if key in self._inside else self.estimates
-        flat = fitted.estimate_all(layout)
-        estimate = layout.view(flat, key).transpose([key.index(a) for a in axes])
-        return tidy(self.schema, axes, estimate, cell_bounds(self.estimates, key, alpha).containing(flat))
+        return tidy(self.schema, axes, self._columns((key,), alpha))
 
     def tables(self, alpha: float = 0.05) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
         """Every marginal of the workload with its frame."""
@@ -181,27 +179,27 @@ class Release:
     def _inside(self) -> frozenset[AttributeSet]:
         return frozenset(self._closure)
 
-    def _columns(self, sets: Sequence[AttributeSet], alpha: float) -> bundle.Columns:
-        """The numbers of several marginals, flat, for the files of a bundle."""
+    def _columns(self, sets: Sequence[AttributeSet], alpha: float) -> Columns:
+        """The numbers of several marginals, flat; what lies outside the workload is read without a fit."""
         layout = Layout(self.schema.sizes, tuple(sets))
-        values = self.fitted.estimate_all(layout)
+        fitted = self.fitted if self._inside.issuperset(sets) else self.estimates
+        values = fitted.estimate_all(layout)
         errors = self.estimates.errors(layout.sets, alpha)
         known = np.isfinite(errors.std)
-        unbiased = values if self.reconstruction == "mle" else self.estimates.estimate_all(layout)
-        reach = np.repeat(np.where(known, errors.half_width, 0.0), layout.lengths)
-        lower, upper = unbiased - reach, unbiased + reach
-        stds, flags = errors.std.tolist(), [FULLY] * len(sets)
+        shared = fitted is self.estimates and bool(known.all())
+        unbiased = values if shared else self.estimates.estimate_all(layout)
+        reach = np.where(known, errors.half_width, np.nan)
+        ends = np.repeat(reach, layout.lengths)
+        lower, upper = unbiased - ends, unbiased + ends
+        stds, flags = np.where(known, errors.std, np.nan), [FULLY] * len(sets)
         bounder = Bounder(self.estimates, [layout.sets[k] for k in np.flatnonzero(~known)], alpha)
         for k in np.flatnonzero(~known).tolist():
             bounds = bounder.bounds(layout.sets[k])
             cells = slice(layout.offsets[k], layout.offsets[k + 1])
-            lower[cells], upper[cells], stds[k], flags[k] = (
-                bounds.lower,
-                bounds.upper,
-                bounds.std,
-                bounds.measured,
-            )
-        return bundle.Columns(values, stds, np.minimum(lower, values), np.maximum(upper, values), flags)
+            lower[cells], upper[cells], unbiased[cells] = bounds.lower, bounds.upper, np.nan
+            flags[k] = bounds.measured
+        lower, upper = published_ends(lower, upper, values)
+        return Columns(values, lower, upper, unbiased, reach.tolist(), stds.tolist(), flags)
 
     def _listing(self) -> str:
         shown = ", ".join(" x ".join(names) or "the total" for names in self.marginals[:5])

@@ -7,6 +7,7 @@ workload, cells in C order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -18,33 +19,63 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet
-from hushtable.reconstruct.bounds import CellBounds
 from hushtable.schema import Attribute, Schema
+
+NUMBERS = ("estimate", "std", "lower", "upper", "measured")
+UNBIASED = ("unbiased", "unbiased_lower", "unbiased_upper")
+"""The unbiased estimate with its own interval, which may reach below 0; null where not all was measured."""
 
 CHUNK_CELLS = 1_000_000
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def tidy(schema: Schema, axes: Sequence[int], estimate: Floats, bounds: CellBounds) -> pl.DataFrame:
-    """One marginal as a frame: its attributes in the order of ``axes``, estimate, std, lower, upper, measured.
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The numbers of several marginals: flat arrays over their cells, and one entry for each marginal.
 
-    ``estimate`` has its axes in that order; ``bounds`` are flat, in the order of the sorted axes.
+    ``lower`` and ``upper`` are what is published, never negative.  ``unbiased`` and ``reach`` give the unbiased
+    interval ``unbiased ± reach`` of marginals that were measured in full; nan elsewhere.
     """
-    flat = np.ascontiguousarray(estimate).ravel()
-    codes = np.indices(estimate.shape).reshape(len(axes), flat.size)
+
+    estimates: Floats
+    lower: Floats
+    upper: Floats
+    unbiased: Floats
+    reach: Sequence[float]
+    stds: Sequence[float]
+    measured: Sequence[str]
+
+
+def tidy(schema: Schema, axes: Sequence[int], columns: Columns) -> pl.DataFrame:
+    """One marginal as a frame: its attributes in the order of ``axes``, ``NUMBERS``, and what is free of ``UNBIASED``.
+
+    ``columns`` hold this marginal alone, its axes sorted.
+    """
+    codes = np.indices([schema.sizes[a] for a in axes]).reshape(len(axes), columns.estimates.size)
     labels = [
         category_column(attribute_at(schema, axis)).gather(codes[k]).alias(schema.names[axis])
         for k, axis in enumerate(axes)
     ]
+    (std,), (flag,), (reach,) = columns.stds, columns.measured, columns.reach
+    unbiased = _reordered(columns.unbiased, schema, axes)
     numbers = [
-        pl.Series("estimate", flat),
-        pl.Series("std", np.full(flat.size, bounds.std), nan_to_null=True),
-        pl.Series("lower", _reordered(bounds.lower, schema, axes)),
-        pl.Series("upper", _reordered(bounds.upper, schema, axes)),
-        pl.Series("measured", [bounds.measured]).new_from_index(0, flat.size),
+        pl.Series("estimate", _reordered(columns.estimates, schema, axes)),
+        pl.Series("std", np.full(unbiased.size, std), nan_to_null=True),
+        pl.Series("lower", _reordered(columns.lower, schema, axes)),
+        pl.Series("upper", _reordered(columns.upper, schema, axes)),
+        pl.Series("measured", [flag]).new_from_index(0, unbiased.size),
+        pl.Series("unbiased", unbiased, nan_to_null=True),
+        pl.Series("unbiased_lower", unbiased - reach, nan_to_null=True),
+        pl.Series("unbiased_upper", unbiased + reach, nan_to_null=True),
     ]
-    return pl.DataFrame([*labels, *numbers])
+    wanted = (*NUMBERS, *free_names(schema))
+    return pl.DataFrame([*labels, *(column for column in numbers if column.name in wanted)])
+
+
+def free_names(schema: Schema) -> tuple[str, ...]:
+    """The columns of ``UNBIASED`` whose names no attribute bears; the others are left out of frames."""
+    return tuple(name for name in UNBIASED if name not in schema.names)
 
 
 def _reordered(values: Floats, schema: Schema, axes: Sequence[int]) -> Floats:
@@ -87,20 +118,20 @@ class LongFile:
         fields: list[tuple[str, Any]] = []
         for k in range(1, order + 1):
             fields += [(f"attribute_{k}", words), (f"value_{k}", words)]
-        fields += [(name, pa.float64()) for name in ("estimate", "std", "lower", "upper")]
-        self._schema = pa.schema([*fields, ("measured", words)])
-        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        repeated = [*(name for name, _ in fields), "std", "measured"]
+        fields += [(name, words if name == "measured" else pa.float64()) for name in (*NUMBERS, *UNBIASED)]
+        self._schema = pa.schema(fields)
+        # Noise does not compress, so columns that are nothing else take the fast codec; statistics of the words, which
+        # few readers use, would take as long as all numbers.
+        options: dict[str, Any] = {
+            "compression": {name: "snappy" if name in UNBIASED else "zstd" for name, _ in fields},
+            "use_dictionary": repeated,
+            "write_statistics": [name for name in NUMBERS if name != "measured"],
+        }
+        self._writer = pq.ParquetWriter(path, self._schema, **options)
 
-    def write(
-        self,
-        sets: Sequence[AttributeSet],
-        estimates: Floats,
-        stds: Sequence[float],
-        lower: Floats,
-        upper: Floats,
-        measured: Sequence[str],
-    ) -> None:
-        """Append whole marginals; ``estimates``, ``lower`` and ``upper`` are flat in their order; a std may be nan."""
+    def write(self, sets: Sequence[AttributeSet], numbers: Columns) -> None:
+        """Append whole marginals."""
         lengths = np.array([prod(self._sizes[i] for i in s) for s in sets], np.int64)
         columns: list[pa.Array] = []
         for k in range(self._order):
@@ -108,12 +139,15 @@ class LongFile:
             values = np.concatenate([self._first_label[s[k]] + self._axis_codes(s, k) for s in sets])
             columns.append(_words(np.repeat(axes, lengths), self._attributes))
             columns.append(_words(values, self._labels))
-        deviations = np.repeat(np.asarray(stds, np.float64), lengths)
-        columns += [pa.array(estimates), pa.array(deviations, from_pandas=True)]
-        columns += [pa.array(lower), pa.array(upper)]
-        flags = sorted(set(measured))
-        codes = np.array([flags.index(flag) for flag in measured], np.int32)
+        deviations = np.repeat(np.asarray(numbers.stds, np.float64), lengths)
+        columns += [pa.array(numbers.estimates), pa.array(deviations, from_pandas=True)]
+        columns += [pa.array(numbers.lower), pa.array(numbers.upper)]
+        flags = sorted(set(numbers.measured))
+        codes = np.array([flags.index(flag) for flag in numbers.measured], np.int32)
         columns.append(_words(np.repeat(codes, lengths), pa.array(flags, pa.string())))
+        reach = np.repeat(np.asarray(numbers.reach, np.float64), lengths)
+        unbiased = (numbers.unbiased, numbers.unbiased - reach, numbers.unbiased + reach)
+        columns += [pa.array(values, from_pandas=True) for values in unbiased]
         self._writer.write_table(pa.table(columns, schema=self._schema))
 
     def close(self) -> None:
