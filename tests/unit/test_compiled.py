@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hushtable.compiled import sources_digest
+from hushtable.compiling import sources_digest
 
 FILES = {
     "__init__.py": "",
@@ -84,3 +84,13 @@ def test_where_no_folder_can_be_written_code_is_compiled_and_not_kept(tmp_path: 
 def test_the_key_covers_all_that_a_module_imports_from_its_package() -> None:
     one, other = sources_digest("hushtable.marginals.kernels"), sources_digest("hushtable.kernel.gap_loops")
     assert one != other and len(one) == len(other) == 32
+
+
+def test_modules_with_loops_import_no_compiler() -> None:
+    code = (
+        "import sys, hushtable.privacy, hushtable.marginals, hushtable.ledger; print('numba' in sys.modules)"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert made.stdout.strip() == "False"
