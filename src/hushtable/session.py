@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from os import PathLike, sysconf
 from pathlib import Path
 from typing import Any, cast, overload
@@ -29,17 +29,19 @@ from hushtable.errors import BudgetError, LedgerError, RefusedError, SchemaError
 from hushtable.kernel import (
     Confidential,
     Source,
-    Spend,
     draft_schema,
-    measure_batch,
+    end_request,
     open_source,
+    prepare_batch,
     run_rounds,
+    working_on,
 )
 from hushtable.kernel.choose import PartDrawer
-from hushtable.kernel.decide import decide_batch
+from hushtable.kernel.decide import prepare_check
 from hushtable.kernel.evaluate import Names, evaluate
 from hushtable.kernel.records import Records
-from hushtable.ledger import Ledger, Unit
+from hushtable.kernel.spending import Account, Draw
+from hushtable.ledger import Holding, Ledger, Spend, Unit
 from hushtable.ledger.amounts import decimal
 from hushtable.linear import Mechanism
 from hushtable.marginals import ResolvedWorkload, Workload
@@ -64,11 +66,12 @@ from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_for, refit_for, unknown_reconstruction
 from hushtable.reconstruct.transcript import pooled_answers
 from hushtable.release import Plan, Release, history_frame, privacy_card
-from hushtable.release.account import Account
-from hushtable.release.choice import Choice, find_choice, first_note
+from hushtable.release.account import Account as Amounts
+from hushtable.release.choice import KIND as CHOICE
+from hushtable.release.choice import Choice, find_choice, first_note, require_open
 from hushtable.release.choosing import Desk, resume_choice, start_choice
-from hushtable.release.reuse import earlier_answers, record_nothing, reusable_strategy
-from hushtable.release.verdicts import KIND, check_detail, request_id, stored_verdicts
+from hushtable.release.reuse import earlier_answers, nothing_new, reusable_strategy
+from hushtable.release.verdicts import KIND, base_id, check_detail, request_id, stored_verdicts
 from hushtable.release.whole_tables import with_l1_bounds
 from hushtable.schema import Schema
 
@@ -183,67 +186,65 @@ class Session:
         memory: str | int | None = None,
         time: str | float | None = None,
         reuse: bool = False,
+        wait: bool = False,
         progress: Any = None,
     ) -> Release:
         """Measure a workload, charge it, and return tables with error bars.
 
         ``request`` names this spend: calling again with the same name returns what was stored and spends nothing; an
         adaptive release that was interrupted goes on after its last stored round.  Without one every call is a new
-        spend.  ``reconstruct`` is maxent (the default of auto), mle (of all others) or nonneg.  With ``reuse``, what
+        spend.  While another process works on the same request the call is refused, or waits if ``wait`` is True.
+        ``reconstruct`` is maxent (the default of auto), mle (of all others) or nonneg.  With ``reuse``, what
         earlier releases in this ledger answer is not bought again: the tables are at least as exact as ``budget`` makes
         them, and only the difference is charged (auto then plans like residual-planner).
         """
         strategy = reusable_strategy(strategy) if reuse else strategy
         method = check_reconstruction(reconstruct, strategy)
         plan = self.plan(workload, budget=budget, strategy=strategy, objective=objective, time=time)
-        if isinstance(plan.noise, AdaptivePlan):
-            return self._release_adaptively(plan, plan.noise, method, request, memory, progress or _silent)
-        check_memory(plan.workload, memory=memory_limit(memory))
-        name = request or uuid.uuid4().hex
-        if reuse:
-            return self._release_difference(plan, method, request, name, progress or _silent)
-        spend = Spend(plan.cost, "release", _detail(self.schema, plan), name, self.spender)
-        payload = self._stored(spend) if request is not None else None
-        if payload is None:
-            self.ledger.require_room(plan.cost, self.spender)
-            payload = measure_batch(self._source, plan.noise, self.ledger, spend, progress or _silent)
-        return self._released(plan, name, Answers.from_bytes(payload), method)
+        show = progress or _silent
+        with working_on(self.ledger, request, wait=wait) as account:
+            if isinstance(plan.noise, AdaptivePlan):
+                return self._release_adaptively(account, plan, plan.noise, method, memory, show)
+            check_memory(plan.workload, memory=memory_limit(memory))
+            if reuse:
+                return self._release_difference(account, plan, method, show)
+            spend = Spend(plan.cost, "release", _detail(self.schema, plan), self.spender)
+            noise = plan.noise
+            payload = account.once(spend, lambda: prepare_batch(self._source, noise, show))
+        return self._released(plan, account.request, Answers.from_bytes(payload), method)
 
-    def _release_difference(
-        self, plan: Plan, method: str, request: str | None, name: str, progress: Any
-    ) -> Release:
+    def _release_difference(self, account: Account, plan: Plan, method: str, progress: Any) -> Release:
         """Measure what earlier releases in this ledger do not answer, and combine old and new."""
-        repeated = None if request is None else self.ledger.find(request)
+        repeated = self.ledger.holding(account.request)
         before = None if repeated is None else repeated.reservation.number
         earlier = earlier_answers(self.ledger, self.schema, plan.workload.closure, before=before)
         less = earlier.lessen(plan, self.ledger.kind)
-        detail = {**_detail(self.schema, plan), "reuse": earlier.digest}
-        spend = Spend(less.cost, "release", detail, name, self.spender)
-        payload = self._stored(spend) if request is not None else None
-        if payload is None and not less.noise.layout.sets:
-            payload = record_nothing(self.ledger, name, self.spender, detail, less)
-        elif payload is None:
-            self.ledger.require_room(less.cost, self.spender)
-            payload = measure_batch(self._source, cast("BatchPlan", less.noise), self.ledger, spend, progress)
-        answers = earlier.pooled(Answers.from_bytes(payload))
-        return self._released(less, name, answers, method, reused=earlier.card(plan, less))
+        noise = cast("BatchPlan", less.noise)
+        spend = Spend(
+            less.cost, "release", {**_detail(self.schema, plan), "reuse": earlier.digest}, self.spender
+        )
+
+        def prepare() -> Draw:
+            if noise.layout.sets:
+                return prepare_batch(self._source, noise, progress)
+            return partial(nothing_new, self.schema.sizes)
+
+        answers = earlier.pooled(Answers.from_bytes(account.once(spend, prepare)))
+        return self._released(less, account.request, answers, method, reused=earlier.card(plan, less))
 
     def _release_adaptively(
         self,
+        account: Account,
         plan: Plan,
         rounds: AdaptivePlan,
         method: str,
-        request: str | None,
         memory: str | int | None,
         progress: Any,
     ) -> Release:
         """Run the rounds of an adaptive strategy, or those that are still missing."""
         keeping = rounds.keeping(memory_limit(memory), method)
-        name = request or uuid.uuid4().hex
         detail = {**_detail(self.schema, plan), **({"scored": "tables"} if keeping.tables else {})}
-        spend = Spend(plan.cost, "release", detail, name, self.spender)
-        if self.ledger.find(name, kind=spend.kind, detail=spend.detail) is None:
-            self.ledger.require_room(plan.cost, self.spender)
+        spend = Spend(plan.cost, "release", detail, self.spender)
         state, purse = State.empty(rounds.layout), Purse(rounds.rho)
         refit = refit_for(self.schema, rounds.layout) if keeping.tables else None
         policy = rounds.policy(state, purse, fit_for(self.schema, rounds.layout.sets), keeping, refit)
@@ -252,11 +253,11 @@ class Session:
             scored = rounds.strategy == "aim" and refit is None
             return Confidential(self._source, rounds.layout, wide=keeping.wide, scored=scored)
 
-        steps = run_rounds(policy, purse, open_handle, self.ledger, spend, rounds.rows, progress)
+        steps = run_rounds(policy, purse, open_handle, account, spend, rounds.rows, progress)
         measured = [(s.request, s.values) for s in steps if isinstance(s.request, Measure)]
         answers = pooled_answers(self.schema.sizes, measured)
         history = history_frame(self.schema.names, state.rounds)
-        return with_l1_bounds(self._released(plan, name, answers, method, history), state.claims)
+        return with_l1_bounds(self._released(plan, account.request, answers, method, history), state.claims)
 
     def release_counts(
         self,
@@ -281,6 +282,7 @@ class Session:
         request: str | None = None,
         memory: str | int | None = None,
         frozen: bool | None = None,
+        wait: bool = False,
     ) -> Choice:
         """Release what several analyses have in common, and decide afterwards which of them to take.
 
@@ -291,7 +293,7 @@ class Session:
         differs by cell, tables over buckets and matrices, are cheaper with it.
         """
         return start_choice(
-            self._desk,
+            self._desk(wait),
             options,
             budget=budget,
             request=request,
@@ -299,16 +301,15 @@ class Session:
             frozen=self.schema.frozen if frozen is None else frozen,
         )
 
-    def choice(self, choice: str, *, frozen: bool = False) -> Choice:
+    def choice(self, choice: str, *, frozen: bool = False, wait: bool = False) -> Choice:
         """A choice that was begun earlier, by its id.
 
         ``frozen`` speaks for a choice of version 0.1, which says nothing of it: no row has changed since it began.
         """
-        return resume_choice(self._desk, choice, frozen=frozen)
+        return resume_choice(self._desk(wait), choice, frozen=frozen)
 
-    @property
-    def _desk(self) -> Desk:
-        draw = PartDrawer(self._source, self.ledger)
+    def _desk(self, wait: bool) -> Desk:
+        draw = PartDrawer(self._source, self.ledger, wait)
         return Desk(self.schema, unit_of(self.schema), self.ledger, self.spender, draw, self._place)
 
     def plan_check(
@@ -344,6 +345,7 @@ class Session:
         budget: Budget,
         decider: str = ...,
         largest: float | None = ...,
+        wait: bool = ...,
         progress: Any = ...,
     ) -> Verdict: ...
     @overload
@@ -356,6 +358,7 @@ class Session:
         budget: Budget,
         decider: str = ...,
         largest: float | None = ...,
+        wait: bool = ...,
         progress: Any = ...,
     ) -> list[Verdict]: ...
     def check(
@@ -367,6 +370,7 @@ class Session:
         budget: Budget,
         decider: str = "auto",
         largest: float | None = None,
+        wait: bool = False,
         progress: Any = None,
     ) -> Verdict | list[Verdict]:
         """Whether the answer of ``query`` on a synthetic table is within tau of the truth: yes or no, and how sure.
@@ -377,36 +381,26 @@ class Session:
         """
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
         found = stored_verdicts(self.ledger, plan.keys)
-        missing = plan.without(found)
-        if missing.planned:
-            self.ledger.require_room(missing.cost, self.spender)
-            name = request_id(self.ledger, missing.keys, self.spender)
-            detail = check_detail(self.schema.version, str(budget), missing.keys)
-            spend = Spend(missing.cost, KIND, detail, name, self.spender)
-            payload = decide_batch(self._records, missing, self.ledger, spend, progress or _silent)
-            found |= from_bytes(payload)
+        if plan.without(found).planned:
+            with self.ledger.turn(base_id(plan.keys, self.spender), wait=wait):
+                found = stored_verdicts(self.ledger, plan.keys)
+                missing = plan.without(found)
+                if missing.planned:
+                    found |= self._decide(missing, str(budget), progress or _silent)
         verdicts = [found[key] for key in plan.order]
         return verdicts[0] if isinstance(query, str | Query) else verdicts
+
+    def _decide(self, plan: CheckPlan, budget: str, progress: Any) -> dict[str, Verdict]:
+        """Verdicts of questions that the ledger has no verdict of."""
+        name = request_id(self.ledger, plan.keys, self.spender)
+        spend = Spend(plan.cost, KIND, check_detail(self.schema.version, budget, plan.keys), self.spender)
+        with working_on(self.ledger, name) as account:
+            payload = account.once(spend, lambda: prepare_check(self._records, plan, progress))
+        return from_bytes(payload)
 
     def evaluate(self, release: Release, *, confidential: bool = False) -> dict[str, DataFrame]:
         """True errors of a release: not private, never to be published, refused unless ``confidential`` is True."""
         return _evaluate(self._source, release, confidential)
-
-    def _stored(self, spend: Spend) -> bytes | None:
-        """The payload of an earlier call with this request id, or None when there is nothing to return."""
-        if spend.request is None:
-            return None
-        earlier = self.ledger.find(spend.request, kind=spend.kind, detail=spend.detail)
-        if earlier is None or not earlier.charges:
-            return None
-        payload = earlier.payloads[0]
-        if payload is None:
-            raise LedgerError(
-                "ledger.draw-lost",
-                "This request was charged, and its answers were lost in a crash; they stay spent.",
-                "Use a new --request id to measure again.",
-            )
-        return payload
 
     def _released(
         self,
@@ -417,7 +411,7 @@ class Session:
         history: DataFrame | None = None,
         reused: dict[str, Any] | None = None,
     ) -> Release:
-        found = self.ledger.find(request)
+        found = self.ledger.holding(request)
         if found is None:
             raise LedgerError(
                 "ledger.replaced", "The ledger no longer knows this release.", "Restore its latest copy."
@@ -435,7 +429,7 @@ class Session:
                 "spender": found.reservation.spender,
                 "time": found.reservation.time,
                 "head": self.ledger.head,
-                "account": Account.of(self.ledger).as_dict(),
+                "account": Amounts.of(self.ledger).as_dict(),
             },
         }
         card = privacy_card(self.schema, unit, found.drawn, spend)
@@ -480,8 +474,28 @@ def budget_to_reach(
     return budget_for(resolved, wanted, alpha=alpha, strategy=strategy, objective=objective, rows=rows)
 
 
+def end(ledger: str | PathLike[str] | Ledger, request: str, *, wait: bool = False) -> Holding:
+    """End a request as it stands: what it stored can be read by its id, what it never drew is free again."""
+    account = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    found = account.holding(request)
+    if found is not None and found.reservation.kind == CHOICE:
+        raise LedgerError(
+            "ledger.is-choice",
+            "This request is a choice.",
+            "Type `hush choose abandon --ledger L --choice ID` to take none of its options.",
+        )
+    return end_request(account, request, wait=wait)
+
+
+def abandon_choice(ledger: str | PathLike[str] | Ledger, choice: str, *, wait: bool = False) -> Holding:
+    """Abandon an open choice without opening the data; refuses one that is settled."""
+    account = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    require_open(account, choice)
+    return end_request(account, choice, wait=wait)
+
+
 def open_choice(
-    ledger: str | PathLike[str], choice: str, *, data: Any = None, frozen: bool = False
+    ledger: str | PathLike[str], choice: str, *, data: Any = None, frozen: bool = False, wait: bool = False
 ) -> Choice:
     """A choice from its ledger and id alone: the ledger knows its schema and where its data were."""
     note = first_note(find_choice(Ledger.open(ledger), choice))
@@ -491,7 +505,7 @@ def open_choice(
             "choose.no-data", "The ledger does not know where the data of this choice are.", "Give --data."
         )
     session = Session.open(place, schema=Schema.loads(note["schema_yaml"]), ledger=ledger)
-    return session.choice(choice, frozen=frozen)
+    return session.choice(choice, frozen=frozen, wait=wait)
 
 
 def draft(data: Any) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
-from hushtable.ledger import Ledger, Reservation, Unit
+from hushtable.ledger import Ledger, Reservation, Unit, rules
 from hushtable.privacy.budget import ZCDP, ApproxDP, Budget, Cost, PureDP
 
 ONE = Unit(rows=1)
@@ -263,13 +263,42 @@ class LedgerContract:
         later.settle(found.reservation)
         assert later.spent() == rho("0.1") and later.remaining() == rho("0.9")
 
-    def test_a_payload_may_arrive_after_settling(self, home: FileHome) -> None:
+    def test_a_payload_that_was_overtaken_is_refused(self, home: FileHome) -> None:
         ledger = home.create(ZCDP(1))
         reservation = reserve(ledger, rho("0.3"))
-        charge = ledger.charge(reservation, rho("0.3"))
+        first = ledger.charge(reservation, rho("0.1"))
+        second = ledger.charge(reservation, rho("0.1"))
+        assert code_of(lambda: ledger.store(first, b"late")) == "ledger.too-late"
         home.open().settle(reservation)
-        ledger.store(charge, b"late")
-        assert home.open().payload(charge.number) == b"late"
+        assert code_of(lambda: ledger.store(second, b"late")) == "ledger.too-late"
+        assert ledger.spent() == rho("0.2") and ledger.verify().ok
+        assert [entry.type for entry in ledger.history()].count("store") == 0
+
+    def test_a_payload_that_version_0_1_stored_late_still_verifies(self, home: FileHome) -> None:
+        """Two processes of version 0.1 could overtake each other; such a ledger stays readable."""
+        ledger = home.create(ZCDP(1))
+        reservation = reserve(ledger, rho("0.3"), "r")
+        charge = ledger.charge(reservation, rho("0.3"))
+        ledger.settle(reservation)
+        with pytest.MonkeyPatch.context() as old:
+            old.setattr(rules, "check_in_time", lambda book, body: None)
+            ledger.store(charge, b"late")
+        assert home.open().payload(charge.number) == b"late" and home.open().verify().ok
+
+    # Turns
+
+    def test_a_request_in_progress_belongs_to_one_caller(self, home: FileHome) -> None:
+        ledger = home.create(ZCDP(1))
+        with ledger.turn("r") as turn:
+            assert turn.held
+            for other in (ledger, home.open()):
+                assert code_of(lambda other=other: other.turn("r").__enter__()) == "ledger.in-progress"
+            with ledger.turn("s"):
+                pass
+        assert not turn.held
+        with home.open().turn("r"):
+            pass
+        assert list(Path(ledger.path + ".payloads").iterdir()) == []
 
     def test_a_reservation_of_another_ledger_is_unknown(self, home: FileHome, tmp_path: Path) -> None:
         ledger = home.create(ZCDP(1))

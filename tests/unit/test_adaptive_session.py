@@ -19,6 +19,7 @@ from hushtable.errors import BudgetError, LedgerError, WorkloadError
 from hushtable.kernel import rounds
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.rounds import run_rounds
+from hushtable.kernel.spending import working_on
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.planning import AdaptivePlan, Compare, Measure, Policy, Purse, Select, State, plan_adaptive
 from hushtable.reconstruct.fits import fit_state, refit_for
@@ -130,7 +131,7 @@ def test_a_lost_group_stays_spent_and_the_loop_ends_within_its_budget(
     lift = stop_after(monkeypatch, 5)
     options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "strategy": "aim", "request": "lost"}
     with monkeypatch.context() as crash:
-        crash.setattr(rounds._Account, "store", lambda self: None)
+        crash.setattr(rounds._Credit, "store", lambda self: None)
         with pytest.raises(Stop):
             session.release(workload(session), **options)
     charged = session.ledger.spent().rho
@@ -250,10 +251,9 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(session: ht.S
         made.append(Confidential(session._source, plan.layout, scored=way == "aim"))
         return made[-1]
 
-    spend = rounds.Spend(
-        session.plan(workload(session), budget=ht.ZCDP("0.3"), strategy=strategy).cost, "release", {}, "spy"
-    )
-    run_rounds(spied(), purse, opened, session.ledger, spend, 1, lambda *_: None)
+    spend = rounds.Spend(whole.cost, "release", {})
+    with working_on(session.ledger, "spy") as account:
+        run_rounds(spied(), purse, opened, account, spend, 1, lambda *_: None)
     twin_state, twin_purse = State.empty(plan.layout), Purse(plan.rho)
     twin = policy_over(twin_state, twin_purse)
     request = next(twin)

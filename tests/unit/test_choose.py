@@ -164,7 +164,7 @@ def test_an_interrupted_refinement_holds_nothing_for_ever(
 ) -> None:
     choice = session.choose(orders(session.schema, 1, 2), budget=ht.ZCDP("0.1"))
 
-    def stop(*_: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, SchemaFile, Spender
+from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, SchemaFile, Spender, Wait
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.deciders import CheckPlan, PlannedQuestion, Query, Verdict, load_batch, parse, plan_check
 from hushtable.deciders.verdict import amount, chance, shown
@@ -78,6 +78,7 @@ def check(
         str | None,
         typer.Option("--head", help="A published head that the ledger must contain.", metavar="HASH"),
     ] = None,
+    wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Say whether answers of a synthetic file are within tau of the truth, how sure that is, and what it costs.
@@ -105,7 +106,14 @@ def check(
     opened = Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     with progress(quiet=json) as steps:
         verdicts = opened.check(
-            tuple(asked), synthetic, tau=tau, budget=spent, decider=decider, largest=largest, progress=steps
+            tuple(asked),
+            synthetic,
+            tau=tau,
+            budget=spent,
+            decider=decider,
+            largest=largest,
+            wait=wait,
+            progress=steps,
         )
     _show_verdicts(verdicts, opened, as_json=json)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, Memory, SchemaFile, Spender
+from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, Memory, SchemaFile, Spender, Wait
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.errors import UsageError
 from hushtable.ledger import Ledger
@@ -16,10 +16,10 @@ from hushtable.ledger.amounts import decimal, text
 from hushtable.linear import Mechanism, marginals
 from hushtable.privacy import Budget
 from hushtable.release import check_free
-from hushtable.release.choice import Choice, abandon_choice
+from hushtable.release.choice import Choice
 from hushtable.release.choosing import option_from_file, option_text
 from hushtable.schema import Schema
-from hushtable.session import Session, open_choice
+from hushtable.session import Session, abandon_choice, open_choice
 
 START = "start"
 EXAMPLE = (
@@ -114,6 +114,7 @@ def start(
     ] = None,
     memory: Memory = None,
     frozen: Frozen = False,
+    wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Release what the options have in common and hold the price of the dearest.
@@ -130,7 +131,12 @@ def start(
     with progress(quiet=json) as steps:
         steps("measuring what the options share", 0, 2)
         choice = session.choose(
-            offered, budget=price, request=request, memory=memory, frozen=frozen or declared.frozen
+            offered,
+            budget=price,
+            request=request,
+            memory=memory,
+            frozen=frozen or declared.frozen,
+            wait=wait,
         )
         decision = None
         if wanted is not None and choice.state == "open":
@@ -152,11 +158,12 @@ def finish(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")],
     data: Where = None,
     frozen: Frozen = False,
+    wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Take an option: measure what is missing of it, pay the difference, free the rest, write the tables."""
     check_free(out)
-    opened = open_choice(ledger, choice, data=data, frozen=frozen)
+    opened = open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
     with progress(quiet=json) as steps:
         steps("measuring", 0, 2)
         made = opened.finish(option)
@@ -166,10 +173,10 @@ def finish(
 
 
 @app.command(epilog="Example: hush choose abandon --ledger people.ledger --choice ID")
-def abandon(ledger: LedgerFile, choice: ChoiceId, json: Json = False) -> None:
+def abandon(ledger: LedgerFile, choice: ChoiceId, wait: Wait = False, json: Json = False) -> None:
     """Take no option: what was measured stays spent, the rest is free again."""
     account = Ledger.open(ledger)
-    settled = abandon_choice(account, choice)
+    settled = abandon_choice(account, choice, wait=wait)
     spent, left = text(settled.drawn), text(account.remaining())
     if json:
         emit(

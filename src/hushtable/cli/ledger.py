@@ -1,4 +1,4 @@
-"""``hush ledger``: create, show, grant, raise, verify, export."""
+"""``hush ledger``: create, show, grant, raise, end, verify, export."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.options import BudgetText, Json
+from hushtable.cli.options import BudgetText, Json, Wait
 from hushtable.cli.output import emit, grid, say
 from hushtable.errors import LedgerError
 from hushtable.ledger import Holding, Ledger, verify_file
 from hushtable.ledger.amounts import decimal
 from hushtable.privacy import Budget, Cost
+from hushtable.session import end as end_request
 
 app = typer.Typer(no_args_is_help=True, help="The account of privacy of one dataset.")
 
@@ -90,6 +91,32 @@ def raise_budget(ledger: File, budget: BudgetText, json: Json = False) -> None:
         )
     else:
         say(f"The budget of {account.name!r} is now {account.budget} per person.", f"head {account.head}")
+
+
+@app.command(epilog="Example: hush ledger end people.ledger 5d1c...")
+def end(
+    ledger: File,
+    request: Annotated[str, typer.Argument(help="Id of the request, as `show` lists it.", metavar="REQUEST")],
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """End a request that nobody will finish: what was charged stays spent, what was only set aside is free again."""
+    account = Ledger.open(ledger)
+    ended = end_request(account, request, wait=wait)
+    spent = written(amounts(ended.drawn, account.kind))
+    left = written(amounts(account.remaining(), account.kind))
+    if json:
+        emit(
+            {
+                "request": request,
+                "state": ended.state,
+                "spent": spent,
+                "remaining": left,
+                "head": account.head,
+            }
+        )
+    else:
+        say(f"Ended {request}: {spent} stays spent, {left} remains.", f"head {account.head}")
 
 
 @app.command(epilog="Example: hush ledger verify people.ledger --head 3f0c...")

@@ -52,5 +52,6 @@ Spender = Annotated[
 Raw = Annotated[
     bool, typer.Option("--raw", help="In CSV, no apostrophe before text that a spreadsheet would run.")
 ]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait while another process works on the same request.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Memory = Annotated[str | None, typer.Option("--memory", help='Most memory to use, as "8GB".', metavar="SIZE")]

@@ -24,6 +24,7 @@ from hushtable.cli.options import (
     SchemaFile,
     Spender,
     Strategy,
+    Wait,
     WorkloadFile,
 )
 from hushtable.cli.output import counted, emit, grid, note, progress, say
@@ -84,6 +85,7 @@ def release(
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Charge only what earlier releases in the ledger do not answer.")
     ] = False,
+    wait: Wait = False,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Do not write report.html beside the tables.")
     ] = False,
@@ -112,6 +114,7 @@ def release(
             memory=memory,
             time=time,
             reuse=reuse,
+            wait=wait,
             progress=steps,
         )
         steps("writing tables", 3, 4)

@@ -5,16 +5,18 @@ What leaves this package is noisy, charged and stored.  Only ``hushtable.session
 
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.draft import draft_schema
-from hushtable.kernel.measure import Spend, measure_batch
+from hushtable.kernel.measure import prepare_batch
 from hushtable.kernel.rounds import run_rounds
 from hushtable.kernel.sources import Source, open_source
+from hushtable.kernel.spending import end_request, working_on
 
 __all__ = [
     "Confidential",
     "Source",
-    "Spend",
     "draft_schema",
-    "measure_batch",
+    "end_request",
     "open_source",
+    "prepare_batch",
     "run_rounds",
+    "working_on",
 ]

@@ -1,7 +1,7 @@
-"""The draws of a choice: count, charge, draw, store one part at a time.
+"""The draws of a choice: count a part, then let ``spending`` charge, draw and store it.
 
-The order is that of ``measure``: the charge is durable before noise is drawn, and the noisy integers are stored before
-they are returned.  What is measured, and at what price, was planned from public sizes.
+What is measured, and at what price, was planned from public sizes.  A choice lives in its ledger and may wait for days;
+each step takes the request's lock, and is refused if the choice went on elsewhere since it was read.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.errors import LedgerError
 from hushtable.kernel.sources import Source
+from hushtable.kernel.spending import Account, Draw, end_request, working_on
 from hushtable.kernel.tabulate import tabulate
-from hushtable.ledger import Ledger, Reservation
+from hushtable.ledger import Ledger, Spend
 from hushtable.planning.parts import Part
 from hushtable.privacy import BitSource, Cost, discrete_gaussian_segments
 
@@ -29,17 +31,55 @@ class PartDrawer:
 
     source: Source
     ledger: Ledger
+    wait: bool = False
 
-    def __call__(
-        self, reservation: Reservation, part: Part | None, cost: Cost, ordinal: int, pack: Pack
-    ) -> bytes:
-        """Measure ``part`` (None: nothing is missing) and return the stored payload."""
+    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, pack: Pack) -> str:
+        """Set the whole cost of a choice aside and draw its first part, unless it began before; gives its id."""
+        with working_on(self.ledger, request, wait=self.wait) as account:
+            account.begin(spend)
+            if not account.charges and not account.settled:
+                self._draw(account, part, cost, pack)
+            return account.request
+
+    def go_on(
+        self, request: str, charges: int, part: Part | None, cost: Cost, pack: Pack, *, last: bool
+    ) -> None:
+        """Draw the next part of a choice that has so many charges; the ``last`` one ends it."""
+        with working_on(self.ledger, request, wait=self.wait) as account:
+            if account.charges != charges or account.settled:
+                raise LedgerError(
+                    "choose.moved-on",
+                    "The choice went on elsewhere since it was read; nothing was spent here.",
+                    "Read it again with `hush choose show`, or session.choice(ID).",
+                )
+            self._draw(account, part, cost, pack)
+            if last:
+                account.settle()
+
+    def once(self, spend: Spend, request: str, part: Part, pack: Pack) -> None:
+        """Draw a part that is a spend of its own."""
+        with working_on(self.ledger, request, wait=self.wait) as account:
+            account.once(spend, lambda: self._prepared(part, pack))
+
+    def end(self, request: str) -> None:
+        """Free what a choice has set aside and not charged."""
+        end_request(self.ledger, request, wait=self.wait)
+
+    def tidy(self, request: str) -> None:
+        """End what is only waiting for its end; whoever is working on it will do so himself."""
+        try:
+            end_request(self.ledger, request)
+        except LedgerError as error:
+            if error.code != "ledger.in-progress":
+                raise
+
+    def _draw(self, account: Account, part: Part | None, cost: Cost, pack: Pack) -> None:
+        account.draw(cost, self._prepared(part, pack))
+
+    def _prepared(self, part: Part | None, pack: Pack) -> Draw:
+        """Count a part (None: nothing is missing)."""
         exact = None if part is None else part.exact(tabulate(self.source.batches(), part.layout))
-        charge = self.ledger.charge(reservation, cost, ordinal=ordinal)
-        values = np.empty(0, np.int64) if part is None or exact is None else noisy(part, exact)
-        payload = pack(values)
-        self.ledger.store(charge, payload)
-        return payload
+        return lambda: pack(np.empty(0, np.int64) if part is None or exact is None else noisy(part, exact))
 
 
 def noisy(part: Part, exact: Ints, bits: BitSource | None = None) -> Ints:

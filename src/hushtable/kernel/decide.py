@@ -1,7 +1,7 @@
 """The private draws of the deciders: exact tallies of the confidential rows, one exact draw each, and nothing else out.
 
-A decider says which whole numbers it needs and what is drawn; here both meet, in the order of ``measure``: tallies are
-made and stay, the charge is durable, the verdicts are drawn, stored, and only then returned.
+A decider says which whole numbers it needs and what is drawn; here both meet: tallies are made and stay, and the
+verdicts are drawn once ``spending`` has charged for them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from hushtable.deciders import (
     tally,
 )
 from hushtable.errors import QueryError
-from hushtable.kernel.measure import Progress, Spend, spend_once
+from hushtable.kernel.measure import Progress
 from hushtable.kernel.records import Records
-from hushtable.ledger import Ledger
+from hushtable.kernel.spending import Draw
 from hushtable.privacy import (
     BitSource,
     bernoulli,
@@ -36,10 +36,8 @@ from hushtable.privacy import (
 )
 
 
-def decide_batch(
-    records: Records, plan: CheckPlan, ledger: Ledger, spend: Spend, progress: Progress
-) -> bytes:
-    """Decide every question of the plan once, for one charge, and return the stored payload."""
+def prepare_check(records: Records, plan: CheckPlan, progress: Progress) -> Draw:
+    """Make the tallies of every question of the plan; the draw decides them all, once."""
     progress("reading", 0, 3)
     frame, columns = records.frame, columns_of(records.schema)
     progress("deciding", 1, 3)
@@ -53,7 +51,7 @@ def decide_batch(
     def draw() -> bytes:
         return plan.payload([verdict(*pair) for pair in zip(deciders, exact, strict=True)])
 
-    return spend_once(ledger, spend, draw)
+    return draw
 
 
 def exact_tally(question: Question, decider: Decider, frame: object, columns: Columns) -> Tally:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from hushtable.errors import LedgerError
 from hushtable.kernel.adaptive import Confidential
-from hushtable.kernel.measure import Progress, Spend
-from hushtable.ledger import Charge, Ledger, Reservation, Stored
+from hushtable.kernel.measure import Progress
+from hushtable.kernel.spending import Account
+from hushtable.ledger import Spend, Stored
 from hushtable.planning.requests import Measure, Policy, Purse, Request, fingerprint
 from hushtable.privacy import UNIT, Cost
 from hushtable.reconstruct.transcript import Reply, replies_from_bytes, replies_to_bytes
@@ -45,52 +46,46 @@ def run_rounds(
     policy: Policy,
     purse: Purse,
     open_handle: Callable[[], Confidential],
-    ledger: Ledger,
+    account: Account,
     spend: Spend,
     rows: int,
     progress: Progress,
 ) -> list[Step]:
-    """Run a policy to its end, resuming after what ``spend.request`` has stored, and return every measurement.
+    """Run a policy to its end, resuming after what the request has stored, and return every measurement.
 
     ``open_handle`` is called when the first unstored round comes; a finished release never opens the data again.
     """
-    stored = None
-    if spend.request is not None:
-        stored = ledger.find(spend.request, kind=spend.kind, detail=spend.detail)
+    stored = account.begin(spend)
     replay = _Replay(policy, purse, rows)
     request = replay.run(stored)
     measured = [step for step in replay.steps if isinstance(step.request, Measure)]
-    if request is None or (stored is not None and stored.state == "settled"):
-        if stored is not None and stored.state == "open":
-            ledger.settle(stored.reservation)
+    if request is None or account.settled:
+        account.settle()
         return measured
     handle = open_handle()
     for step in replay.steps:
         handle.update(step.request)
     done = len(replay.steps)
     replay.steps.clear()
-    reservation = ledger.reserve(
-        cost=spend.cost, kind=spend.kind, request=spend.request, spender=spend.spender, detail=spend.detail
-    )
-    account = _Account(ledger, reservation, rows, replay.charged, replay.groups, replay.used)
+    credit = _Credit(account, rows, replay.charged, replay.used)
     limit = float(purse.limit)
     try:
-        for number, step in enumerate(_live(policy, request, handle, account), done + 1):
+        for number, step in enumerate(_live(policy, request, handle, credit), done + 1):
             if isinstance(step.request, Measure):
                 measured.append(step)
-            progress(f"step {number:,}", int(1000.0 * float(account.used) / limit), 1000)
+            progress(f"step {number:,}", int(1000.0 * float(credit.used) / limit), 1000)
     finally:
-        account.store()
-    ledger.settle(reservation)
+        credit.store()
+    account.settle()
     return measured
 
 
-def _live(policy: Policy, request: Request, handle: Confidential, account: _Account) -> Iterator[Step]:
+def _live(policy: Policy, request: Request, handle: Confidential, credit: _Credit) -> Iterator[Step]:
     """Charge, draw, hand over; until the policy ends or its next request can no longer be paid."""
-    while account.afford(request):
+    while credit.afford(request):
         handle.update(request)
         values = handle.answer(request)
-        account.keep(request, values)
+        credit.keep(request, values)
         yield Step(request, values)
         try:
             request = policy.send(values)
@@ -107,7 +102,6 @@ class _Replay:
     rows: int
     steps: list[Step] = field(default_factory=list[Step])
     charged: int = 0
-    groups: int = 0
     used: Fraction = Fraction(0)
 
     def run(self, stored: Stored | None) -> Request | None:
@@ -117,7 +111,6 @@ class _Replay:
             return request
         for charge, payload in zip(stored.charges, stored.payloads, strict=True):
             self.charged += charge.cost.rho
-            self.groups += 1
             if payload is None:
                 lost = Fraction(self.charged, UNIT) / self.rows**2 - self.used
                 self.purse.lose(lost)
@@ -142,16 +135,13 @@ class _Replay:
             return None
 
 
-class _Account:
-    """The charges of one loop and the replies that the current one pays for."""
+class _Credit:
+    """What a loop has charged, and the replies that the current charge pays for."""
 
-    def __init__(
-        self, ledger: Ledger, reservation: Reservation, rows: int, charged: int, groups: int, used: Fraction
-    ) -> None:
-        self._ledger, self._reservation, self._rows = ledger, reservation, rows
-        self._limit = reservation.cost.rho
-        self._charged, self._groups = charged, groups
-        self._charge: Charge | None = None
+    def __init__(self, account: Account, rows: int, charged: int, used: Fraction) -> None:
+        self._account, self._limit, self._rows = account, account.limit.rho, rows
+        self._charged = charged
+        self._open = False
         self._replies: list[Reply] = []
         self.used = self._after = used
 
@@ -161,13 +151,11 @@ class _Account:
         need = self._units(self._after)
         if need > self._limit:
             return False
-        if need > self._charged or self._charge is None:
+        if need > self._charged or not self._open:
             self.store()
             target = max(need, self._ahead(request), self._charged)
-            cost = Cost(0, target - self._charged)
-            self._charge = self._ledger.charge(self._reservation, cost, ordinal=self._groups)
-            self._groups += 1
-            self._charged = target
+            self._account.charge(Cost(0, target - self._charged))
+            self._charged, self._open = target, True
         return True
 
     def keep(self, request: Request, values: Ints) -> None:
@@ -177,9 +165,9 @@ class _Account:
 
     def store(self) -> None:
         """Store what the current charge has paid for so far; the next draw needs a new charge."""
-        if self._charge is not None:
-            self._ledger.store(self._charge, replies_to_bytes(self._replies))
-            self._charge = None
+        if self._open:
+            self._account.store(replies_to_bytes(self._replies))
+            self._open = False
             self._replies = []
 
     def _ahead(self, request: Request) -> int:

@@ -3,7 +3,7 @@
 from hushtable.ledger.audit import verify_file
 from hushtable.ledger.entries import Entry
 from hushtable.ledger.ledger import Ledger
-from hushtable.ledger.values import Charge, Holding, Report, Reservation, Stored, StoredCharge, Unit
+from hushtable.ledger.values import Charge, Holding, Report, Reservation, Spend, Stored, StoredCharge, Unit
 
 __all__ = [
     "Charge",
@@ -12,6 +12,7 @@ __all__ = [
     "Ledger",
     "Report",
     "Reservation",
+    "Spend",
     "Stored",
     "StoredCharge",
     "Unit",

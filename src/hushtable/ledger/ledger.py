@@ -38,6 +38,7 @@ from hushtable.ledger.entries import (
     seal,
 )
 from hushtable.ledger.failpoints import reach
+from hushtable.ledger.locks import Turn, turn_of
 from hushtable.ledger.payloads import Payloads
 from hushtable.ledger.values import Charge, Holding, Report, Reservation, Stored, Unit
 from hushtable.privacy.budget import Budget, Cost, Kind
@@ -224,6 +225,17 @@ class Ledger:
         with self._reading() as book:
             return book.schemas[sha256]
 
+    @contextlib.contextmanager
+    def turn(self, request: str, *, wait: bool = False) -> Generator[Turn]:
+        """Work on a request alone: others are refused meanwhile, or wait for the end if they say so.
+
+        The lock dies with this process.  The folder of the payloads exists from here on.
+        """
+        name = names.check_request(request)
+        self._payloads.prepare()
+        with turn_of(self._payloads.folder, name, wait=wait) as turn:
+            yield turn
+
     def reserve(
         self,
         *,
@@ -285,6 +297,7 @@ class Ledger:
 
         def decide(book: Book) -> Body:
             rules.check(book, body)
+            rules.check_in_time(book, body)
             pending.keep()
             return body
 
@@ -304,6 +317,13 @@ class Ledger:
             return None if folder.settled else Settle(reservation=reservation.number)
 
         self._append("settle", decide)
+
+    def holding(self, request: str) -> Holding | None:
+        """What a request id reserved and charged, without the bytes; None when the ledger does not know it."""
+        wanted = names.check_request(request)
+        with self._reading() as book:
+            number = book.requests.get(wanted)
+            return None if number is None else book.holding(book.folders[number])
 
     def find(
         self, request: str, *, kind: str | None = None, detail: dict[str, Any] | None = None

@@ -306,6 +306,20 @@ def _check_draw(book: Book, body: Draw) -> None:
         )
 
 
+def check_in_time(book: Book, body: Store) -> None:
+    """Refuse to store what came too late: its reservation has ended, or was charged again meanwhile.
+
+    Asked of every new entry, not of old ones: version 0.1 let a second process overtake the first.
+    """
+    folder = find_folder(book, book.draws[body.charge].reservation)
+    if folder.settled or folder.charges[-1] != body.charge:
+        raise LedgerError(
+            "ledger.too-late",
+            f"Charge {body.charge} was overtaken: its request went on, or ended, without its answers.",
+            "They stay spent; ask again with the same request id for what was stored.",
+        )
+
+
 def _check_store(book: Book, body: Store) -> None:
     if body.charge not in book.draws:
         raise LedgerError(

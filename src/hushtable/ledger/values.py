@@ -43,6 +43,16 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class Spend:
+    """What a request asks a ledger for, in public terms, decided before any row is read; ``cost`` is the most."""
+
+    cost: Cost
+    kind: str
+    detail: dict[str, Any] = field(hash=False)
+    spender: str | None = None
+
+
+@dataclass(frozen=True)
 class Reservation:
     """An amount set aside.  ``fresh`` is False when the request had reserved before."""
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import LedgerError, RefusedError, WorkloadError
-from hushtable.ledger import Ledger, Reservation, Stored, Unit
+from hushtable.ledger import Ledger, Spend, Stored, Unit
 from hushtable.ledger.amounts import decimal
 from hushtable.linear import LinearGaussian, MarginalMechanism, Mechanism, Signal
 from hushtable.linear.residuals import positive
@@ -34,15 +34,40 @@ from hushtable.schema import Schema
 KIND = "choose"
 FROZEN_NOTE = "The price rests on the curator's word that no row changed while the choice was open."
 Rule = Literal["point", "three-sigma"]
-Draw = Callable[[Reservation, Part | None, Cost, int, Callable[[NDArray[np.int64]], bytes]], bytes]
-"""Charges a reservation, measures a part (None: nothing), stores what ``pack`` makes of it and returns that."""
+Pack = Callable[[NDArray[np.int64]], bytes]
+
+
+class Drawer(Protocol):
+    """What a session lends to a choice: it charges, measures a part (None: nothing) and stores what ``pack`` makes."""
+
+    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, pack: Pack) -> str:
+        """Set the whole cost aside and measure the first part, unless this was done before; gives the id."""
+        ...
+
+    def go_on(
+        self, request: str, charges: int, part: Part | None, cost: Cost, pack: Pack, *, last: bool
+    ) -> None:
+        """Measure the next part of a choice that has so many charges; the ``last`` one ends it."""
+        ...
+
+    def once(self, spend: Spend, request: str, part: Part, pack: Pack) -> None:
+        """Measure a part that is a spend of its own."""
+        ...
+
+    def end(self, request: str) -> None:
+        """Free what was set aside and not charged."""
+        ...
+
+    def tidy(self, request: str) -> None:
+        """The same for what is only waiting for its end, unless somebody is working on it."""
+        ...
 
 
 class Choice:
     """An open, finished or abandoned choice; made by ``Session.choose`` and ``Session.choice``."""
 
     def __init__(
-        self, plan: ChoicePlan, schema: Schema, unit: Unit, ledger: Ledger, stored: Stored, draw: Draw
+        self, plan: ChoicePlan, schema: Schema, unit: Unit, ledger: Ledger, stored: Stored, draw: Drawer
     ) -> None:
         self.plan = plan
         self.schema = schema
@@ -217,18 +242,11 @@ class Choice:
         better = step.scaled(rho=positive("rho", rho) / self._unit.rows**2)
         part = ResidualPart(step.sizes, better.precisions)
         part.check()
-        cost = self._units(part.rho)
-        reservation = self._ledger.reserve(
-            cost=cost,
-            kind=f"{KIND}-refine",
-            request=_refinement(self.id, len(self._refined)),
-            spender=self._stored.reservation.spender,
-            detail={"refines": self.id},
-        )
-        try:
-            self._draw(reservation, part, cost, 0, partial(pack, part, note={"refine": len(self._refined)}))
-        finally:
-            self._ledger.settle(reservation)
+        number, spender = len(self._refined), self._stored.reservation.spender
+        detail = {"refines": self.id, "rho": str(rho)}
+        spend = Spend(self._units(part.rho), f"{KIND}-refine", detail, spender)
+        packed = partial(pack, part, note={"refine": number})
+        self._draw.once(spend, _refinement(self.id, number), part, packed)
         self._refresh(find_choice(self._ledger, self.id))
 
     def finish(self, option: int) -> Released:
@@ -242,15 +260,13 @@ class Choice:
                 f"Finish with one of the options {self.stage} to {len(self.options) - 1}.",
             )
         part = self.plan.finish_part(self.stage, chosen, self._parts)
-        self._measure(part, self.options[chosen], {"option": chosen, **self._shape()})
-        self._ledger.settle(self._stored.reservation)
-        self._refresh(find_choice(self._ledger, self.id))
+        self._measure(part, self.options[chosen], {"option": chosen, **self._shape()}, last=True)
         return self.result()
 
     def abandon(self) -> None:
         """Take no option: what was measured stays spent, the rest is free again."""
         self._require_unsettled()
-        self._ledger.settle(self._stored.reservation)
+        self._draw.end(self.id)
         self._refresh(find_choice(self._ledger, self.id))
 
     def result(self) -> Released:
@@ -273,7 +289,9 @@ class Choice:
     def _parts(self) -> list[Part]:
         return [d.part for d in self._drawn if d.part is not None]
 
-    def _measure(self, part: Part | None, target: Mechanism, note: dict[str, Any]) -> None:
+    def _measure(
+        self, part: Part | None, target: Mechanism, note: dict[str, Any], *, last: bool = False
+    ) -> None:
         """Charge the difference to the running cost that ``part`` leads to, and measure it."""
         drawn = [*self._paid(), *([] if part is None else [part])]
         total, spent = self._units(self.plan.rho_with(target, drawn)).rho, self._stored.drawn.rho
@@ -289,7 +307,7 @@ class Choice:
             part.check()
         full = {**note, **part_note(part)}
         ordinal = len(self._stored.charges)
-        self._draw(self._stored.reservation, part, cost, ordinal, partial(pack, part, note=full))
+        self._draw.go_on(self.id, ordinal, part, cost, partial(pack, part, note=full), last=last)
         self._refresh(find_choice(self._ledger, self.id))
 
     def _paid(self) -> list[Part]:
@@ -306,12 +324,12 @@ class Choice:
         self._refined = _refinements(self._ledger, self.id)
         for refinement in self._refined:
             if refinement.state == "open":
-                self._ledger.settle(refinement.reservation)
+                self._draw.tidy(str(refinement.reservation.request))
         kept = [p for s in (stored, *self._refined) for p in s.payloads if p is not None]
         self._drawn: list[Drawn] = [unpack(p) for p in kept]
         self.__dict__.pop("_reading", None)
         if self.taken is not None and stored.state == "open":
-            self._ledger.settle(stored.reservation)
+            self._draw.tidy(self.id)
             self._stored = find_choice(self._ledger, self.id)
 
     def _require_open(self) -> None:
@@ -402,8 +420,8 @@ def find_choice(ledger: Ledger, choice: str) -> Stored:
     return found
 
 
-def abandon_choice(ledger: Ledger, choice: str) -> Stored:
-    """Abandon an open choice without opening the data; refuses one that is settled."""
+def require_open(ledger: Ledger, choice: str) -> None:
+    """Refuse a choice that was finished or abandoned; the data are not needed for that."""
     found = find_choice(ledger, choice)
     finished = any("option" in unpack(p).note for p in found.payloads if p is not None)
     if finished or found.state != "open":
@@ -412,8 +430,6 @@ def abandon_choice(ledger: Ledger, choice: str) -> Stored:
             f"This choice was {'finished' if finished else 'abandoned'} before.",
             "There is nothing left to abandon.",
         )
-    ledger.settle(found.reservation)
-    return find_choice(ledger, choice)
 
 
 def first_note(stored: Stored) -> dict[str, Any]:

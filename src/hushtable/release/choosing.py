@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +19,7 @@ from typing import Any
 import yaml
 
 from hushtable.errors import BundleError, WorkloadError
-from hushtable.ledger import Ledger, Unit
+from hushtable.ledger import Ledger, Spend, Unit
 from hushtable.ledger.amounts import decimal
 from hushtable.linear import (
     LinearGaussian,
@@ -38,7 +37,7 @@ from hushtable.planning.choice import ChoicePlan, plan_choice
 from hushtable.planning.limits import check_memory
 from hushtable.privacy import UNIT, Budget
 from hushtable.privacy.budget import price_in
-from hushtable.release.choice import KIND, Choice, Draw, find_choice, first_note, part_note, person_price
+from hushtable.release.choice import KIND, Choice, Drawer, find_choice, first_note, part_note, person_price
 from hushtable.release.choice_payload import pack
 from hushtable.schema import Schema
 
@@ -51,7 +50,7 @@ class Desk:
     unit: Unit
     ledger: Ledger
     spender: str | None
-    draw: Draw
+    draw: Drawer
     data: str | None
     """Where the data are, when they have a path."""
 
@@ -72,23 +71,16 @@ def start_choice(
     plan = plan_options(desk.schema, desk.unit, options, budget, frozen=frozen)
     _check_sizes(desk.schema, plan, memory)
     detail = _detail(desk, plan, budget)
-    name = request or uuid.uuid4().hex
-    if request is not None and desk.ledger.find(request, kind=KIND, detail=detail) is not None:
-        return resume_choice(desk, request)
     first = plan.step_part(0, ())
     drawn = [] if first is None else [first]
     common = person_price(plan.rho_with(plan.steps[0], drawn), desk.unit, desk.ledger)
     held = person_price(plan.dearest, desk.unit, desk.ledger)
-    desk.ledger.require_room(held, desk.spender)
-    reservation = desk.ledger.reserve(cost=held, kind=KIND, request=name, spender=desk.spender, detail=detail)
     note = {**_description(desk, plan), **part_note(first)}
-    try:
-        desk.draw(reservation, first, common, 0, partial(pack, first, note=note))
-    except BaseException:
-        if not find_choice(desk.ledger, name).charges:
-            desk.ledger.settle(reservation)
-        raise
-    return Choice(plan, desk.schema, desk.unit, desk.ledger, find_choice(desk.ledger, name), desk.draw)
+    spend = Spend(held, KIND, detail, desk.spender)
+    started = desk.draw.start(spend, request, first, common, partial(pack, first, note=note))
+    stored = find_choice(desk.ledger, started)
+    first_note(stored)
+    return Choice(plan, desk.schema, desk.unit, desk.ledger, stored, desk.draw)
 
 
 def resume_choice(desk: Desk, choice: str, *, frozen: bool = False) -> Choice:

@@ -101,19 +101,9 @@ def earlier_answers(
     return Earlier(tuple(charges), tuple(answers))
 
 
-def record_nothing(
-    ledger: Ledger, request: str, spender: str | None, detail: dict[str, Any], plan: Plan
-) -> bytes:
-    """An entry for a release that needed no measurement: a charge of nothing, and an empty payload."""
-    empty = Answers("residual", "gaussian", Layout(plan.workload.sizes, ()), (), np.empty(0, np.int64))
-    reservation = ledger.reserve(
-        cost=plan.cost, kind="release", request=request, spender=spender, detail=detail
-    )
-    try:
-        ledger.store(ledger.charge(reservation, plan.cost, ordinal=0), empty.to_bytes())
-    finally:
-        ledger.settle(reservation)
-    return empty.to_bytes()
+def nothing_new(sizes: tuple[int, ...]) -> bytes:
+    """The payload of a release that needed no measurement."""
+    return Answers("residual", "gaussian", Layout(sizes, ()), (), np.empty(0, np.int64)).to_bytes()
 
 
 def reusable_strategy(strategy: str) -> str:

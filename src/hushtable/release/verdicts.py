@@ -24,10 +24,15 @@ def stored_verdicts(ledger: Ledger, keys: Collection[str]) -> dict[str, Verdict]
     return found
 
 
+def base_id(keys: Sequence[str], spender: str | None) -> str:
+    """What the names of all spends for these questions begin with."""
+    parts = "\n".join([spender or "", *keys])
+    return f"check-{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
+
+
 def request_id(ledger: Ledger, keys: Sequence[str], spender: str | None) -> str:
     """The name of the spend for these questions: a new one after a lost draw, the same when nothing was drawn."""
-    parts = "\n".join([spender or "", *keys])
-    base = f"check-{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
+    base = base_id(keys, spender)
     used = [
         holding
         for holding in ledger.reservations()

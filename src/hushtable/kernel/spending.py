@@ -1,0 +1,165 @@
+"""Find, lock, room, prepare, reserve, charge, draw, store, settle: the only module that knows this order.
+
+Whatever looks at confidential rows for money goes through an ``Account``: batches, rounds, parts of a choice, checks.
+Nothing else reserves, charges, stores or settles.  The order is the promise: all that can fail comes before the charge,
+the charge is durable before the first bit of noise, and the noisy integers are stored before they are shown.  A charge
+without a payload, while nobody holds its request's lock, is lost and stays spent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Generator
+
+from hushtable.errors import LedgerError
+from hushtable.ledger import Charge, Holding, Ledger, Reservation, Spend, Stored
+from hushtable.ledger.locks import Turn
+from hushtable.privacy import Cost
+
+Draw = Callable[[], bytes]
+"""Draws noise, adds it to counts made before, and gives the payload: nothing else is left to do after a charge."""
+
+Prepare = Callable[[], Draw]
+"""Reads, counts, allocates and compiles: all that can fail or take long."""
+
+
+class Account:
+    """One request of a ledger, in the hands of this process alone unless it is settled."""
+
+    def __init__(self, ledger: Ledger, request: str, *, named: bool, turn: Turn | None) -> None:
+        self.ledger, self.request = ledger, request
+        self._named, self._turn = named, turn
+        self._spend: Spend | None = None
+        self._charge: Charge | None = None
+        found = ledger.holding(request)
+        self._reservation = None if found is None else found.reservation
+        self.charges = 0 if found is None else len(found.charges)
+        self.settled = found is not None and found.state == "settled"
+
+    @property
+    def limit(self) -> Cost:
+        """The most that the request may be charged: what it has set aside, or will."""
+        if self._reservation is not None:
+            return self._reservation.cost
+        return Cost.ZERO if self._spend is None else self._spend.cost
+
+    def begin(self, spend: Spend) -> Stored | None:
+        """What the request has stored, or None when it is new and the ledger has room for it.
+
+        Refuses an id that belongs to another request.  What an open request has set aside is its own room.
+        """
+        self._spend = spend
+        if self._reservation is None:
+            self.ledger.require_room(spend.cost, spend.spender)
+            return None
+        return self.ledger.find(self.request, kind=spend.kind, detail=spend.detail)
+
+    def once(self, spend: Spend, prepare: Prepare) -> bytes:
+        """The one payload of a request: what was stored before, or a charge, a draw and a store."""
+        stored = self.begin(spend)
+        if stored is not None and (stored.charges or self.settled):
+            self.settle()
+            return _only(stored)
+        payload = self.draw(spend.cost, prepare(), whole=True)
+        self.settle()
+        return payload
+
+    def draw(self, cost: Cost, draw: Draw, *, whole: bool = False) -> bytes:
+        """Charge, draw, store, and return what was stored; ``whole``: a failure after the charge ends the request."""
+        try:
+            self.charge(cost)
+            payload = draw()
+            self.store(payload)
+        except BaseException:
+            self._give_up(whole)
+            raise
+        return payload
+
+    def charge(self, cost: Cost) -> None:
+        """Spend a part of what is set aside, for ever; the first charge sets it aside."""
+        if self._turn is not None:
+            self._turn.require()
+        reservation = self._reservation or self._reserve()
+        self._charge = self.ledger.charge(reservation, cost, ordinal=self.charges)
+        self.charges += 1
+
+    def store(self, payload: bytes) -> None:
+        """Keep what the last charge paid for; afterwards, and only then, it may be shown."""
+        if self._charge is None:
+            raise LedgerError("ledger.unknown-charge", "There is no charge to store for.", "Charge first.")
+        self.ledger.store(self._charge, payload)
+        self._charge = None
+
+    def settle(self) -> None:
+        """End the request and free what was never charged; one that the ledger does not know has no end."""
+        if self._reservation is not None and not self.settled:
+            self.ledger.settle(self._reservation)
+            self.settled = True
+
+    def _give_up(self, whole: bool) -> None:
+        """After a failure: end what lost its only draw, and what has no name by which it could be asked for again."""
+        found = self.ledger.holding(self.request)
+        if found is not None and found.state == "open" and (whole if found.charges else not self._named):
+            self.ledger.settle(found.reservation)
+
+    def _reserve(self) -> Reservation:
+        if self._spend is None:
+            raise LedgerError("ledger.unknown-reservation", "The request was not begun.", "Begin it first.")
+        spend = self._spend
+        self._reservation = self.ledger.reserve(
+            cost=spend.cost, kind=spend.kind, request=self.request, spender=spend.spender, detail=spend.detail
+        )
+        return self._reservation
+
+
+@contextlib.contextmanager
+def working_on(ledger: Ledger, request: str | None, *, wait: bool = False) -> Generator[Account]:
+    """The account of a request, which belongs to this process until the block ends.
+
+    Without an id the request is a new one.  A settled request is read without a lock.  While another process works on
+    it the request is refused, or waited for.
+    """
+    name = request or uuid.uuid4().hex
+    found = None if request is None else ledger.holding(name)
+    if found is not None and found.state == "settled":
+        yield Account(ledger, name, named=True, turn=None)
+        return
+    with ledger.turn(name, wait=wait) as turn:
+        yield Account(ledger, name, named=request is not None, turn=turn)
+
+
+def end_request(ledger: Ledger, request: str, *, wait: bool = False) -> Holding:
+    """End a request as it stands: what was stored can be read, what was charged stays spent, the rest is free."""
+    with working_on(ledger, request, wait=wait) as account:
+        account.settle()
+    ended = ledger.holding(request)
+    if ended is None:
+        raise LedgerError(
+            "ledger.unknown-request",
+            "The ledger knows no request of this id.",
+            "Copy the id from `hush ledger show L`.",
+        )
+    return ended
+
+
+def _only(stored: Stored) -> bytes:
+    if not stored.charges:
+        raise ended_empty()
+    payload = stored.payloads[0]
+    if payload is None:
+        raise LedgerError(
+            "ledger.draw-lost",
+            "This request was charged, and its answers were lost in a crash; they stay spent.",
+            "Use a new --request id to measure again.",
+        )
+    return payload
+
+
+def ended_empty() -> LedgerError:
+    """The refusal to read a request that was ended before anything of it was stored."""
+    return LedgerError(
+        "ledger.nothing-stored",
+        "This request was ended before anything of it was stored.",
+        "Use a new --request id to measure.",
+    )
