@@ -80,6 +80,24 @@ def test_a_verdict_is_a_sentence_and_asking_again_is_free(
     assert again["remaining"] == "epsilon=1.75"
 
 
+def test_what_a_bound_assumes_is_in_plan_sentence_and_json(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = ("--query", "AVG(age) WHERE sex = 'F'", "--tau", "20", "--budget", "epsilon=0.5")
+    capsys.readouterr()
+    assert hush(*ASK, "--plan", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["questions"][0]["assumes"] == ""
+    assert hush(*ask, "--plan") == 0
+    assert "provided that      at least" in capsys.readouterr().out
+    assert hush(*ask, "--plan", "--json") == 0
+    assumed = json.loads(capsys.readouterr().out)["questions"][0]["assumes"]
+    assert assumed.startswith("at least") and assumed.endswith("true rows match")
+    assert hush(*ask) == 0
+    assert f"away from it, provided that {assumed}; in between" in capsys.readouterr().out
+    assert hush(*ask, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["verdicts"][0]["assumes"] == assumed
+
+
 def test_a_file_of_questions_is_one_spend(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert hush("--queries", "batch.txt", "--tau", "5%", "--budget", "epsilon=0.5", "--json") == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 from math import isclose
 from pathlib import Path
@@ -10,10 +11,13 @@ import polars as pl
 import pytest
 
 import hushtable as ht
+from hushtable.deciders import Verdict
 from hushtable.errors import UsageError
+from hushtable.privacy import Cost
 from hushtable.release import add_explanation, make_microdata
 from hushtable.report import public_report
 from hushtable.report.records import label_records
+from hushtable.report.sections.verdicts import verdicts_section
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +74,18 @@ def test_verdicts_are_those_of_the_ledger(folder: Path) -> None:
         ordered = curve.sort("distance")["probability"].to_list()
         assert ordered[0] > 0.99 and ordered[-1] < 0.01
         assert all(a >= b - 1e-12 for a, b in pairwise(ordered))
+
+
+def test_a_verdict_is_shown_with_what_its_error_assumes() -> None:
+    facts = (Fraction(40), Fraction(5), "avg-margin", Fraction(1), 0.001, Cost(1, 0))
+    every = Verdict(True, "COUNT", *facts)
+    some = Verdict(True, "AVG(age)", *facts, assumes="at least 59 true rows match")
+    section = verdicts_section([every, some], 1)
+    assert section is not None
+    shown = section.grids[0]
+    column = [cell["heading"] for cell in shown.columns].index("Provided that")
+    assert [row[column] for row in shown.rows][1] == "at least 59 true rows match"
+    assert shown.data["assumes"].to_list() == [None, "at least 59 true rows match"]
 
 
 def test_choices_show_what_was_saved(folder: Path) -> None:

@@ -10,7 +10,8 @@ import typer
 from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, SchemaFile, Spender, Wait
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.deciders import CheckPlan, PlannedQuestion, Query, Verdict, load_batch, parse, plan_check
-from hushtable.deciders.verdict import amount, chance, shown
+from hushtable.deciders.interval import shown
+from hushtable.deciders.verdict import amount, chance
 from hushtable.errors import UsageError
 from hushtable.ledger import Ledger
 from hushtable.ledger.amounts import decimal
@@ -180,6 +181,7 @@ def _planned(one: PlannedQuestion, beta: float, distances: list[float]) -> dict[
         "epsilon": float(question.epsilon * one.rows),
         "price": _charged(one.cost),
         "error_bound": one.error_bound,
+        "assumes": one.assumes,
         "threshold": one.threshold(beta),
         "epsilon_needed": None if needed == float("inf") else needed,
         "profile": one.profile(),
@@ -198,6 +200,7 @@ def _explain(one: PlannedQuestion, beta: float, distances: list[float]) -> None:
     question = one.question
     threshold, needed = one.threshold(beta), one.epsilon_needed(beta)
     known = "depends on the data" if threshold is None else f"{threshold:,.4g}"
+    provided = [f"  provided that      {one.assumes}"] if one.assumes else []
     say(
         "",
         str(question.query),
@@ -205,9 +208,11 @@ def _explain(one: PlannedQuestion, beta: float, distances: list[float]) -> None:
         f"  decider            {question.decider}: {question.reason}",
         f"  price              {amount(one.cost)} per person (epsilon {float(question.epsilon * one.rows):.4g})",
         f"  wrong at most      {chance(one.error_bound)} of the time, at distance 0 and from 2 tau on",
+        *provided,
         f"  smallest tau       {known} for an error of {beta:g}",
         f"  epsilon needed     {needed:.4g} per person to decide this tau with an error of {beta:g}",
         "",
+        "If the true rows were the synthetic ones, and the synthetic answer this far from theirs:",
     )
     rows = [
         [

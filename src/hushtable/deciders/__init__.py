@@ -14,12 +14,12 @@ from hushtable.deciders.catalog import (
 )
 from hushtable.deciders.choice import Choice, choose_decider, epsilon_for
 from hushtable.deciders.columns import Column, Columns, columns_of
-from hushtable.deciders.decider import CandidateDecider, CoinDecider, Decider, NoisyDecider
+from hushtable.deciders.decider import CandidateDecider, Claim, CoinDecider, Decider, NoisyDecider
 from hushtable.deciders.evaluate import answer, check_header, grid_values, matching
 from hushtable.deciders.interval import Interval, distance_bound, interval, require_open_question
 from hushtable.deciders.parser import load_batch, parse, parse_batch
 from hushtable.deciders.plan import CheckPlan, PlannedQuestion, plan_check
-from hushtable.deciders.profile import Supposed, error_bound, errors_at, gap_to_optimal, satisfied_at
+from hushtable.deciders.profile import Supposed, claim, error_bound, errors_at, gap_to_optimal, satisfied_at
 from hushtable.deciders.queries import Query
 from hushtable.deciders.question import Question, Share, pose
 from hushtable.deciders.resolve import resolve
@@ -33,6 +33,7 @@ __all__ = [
     "CandidateDecider",
     "CheckPlan",
     "Choice",
+    "Claim",
     "CoinDecider",
     "Column",
     "Columns",
@@ -52,6 +53,7 @@ __all__ = [
     "build",
     "check_header",
     "choose_decider",
+    "claim",
     "columns_of",
     "distance_bound",
     "effectiveness_threshold",

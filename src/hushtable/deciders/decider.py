@@ -9,20 +9,38 @@ over ``edges``, one of three draws decides:
 
 ``probability`` is the probability of "satisfied" over that draw, a number about hypothetical data.  Nothing is drawn
 in this package.
+
+What a decider promises is ``worst_error``: the largest error over all true tables whose answer equals the synthetic
+one or is 2 tau or more away.  Where no useful number holds for all of them, it is taken over those that keep a
+``premise``, a whole number in the decider's own terms (rows that match, levels that stay empty); 0 excludes no table,
+and a larger one never gives a larger error.  ``proofs/decider-errors.md`` derives each of them.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from hushtable.deciders.cost import rho_of_exponential, rho_of_pure
+from hushtable.deciders.interval import Interval, Number, exact
 from hushtable.deciders.tally import IntArray, Tally
 from hushtable.privacy.mechanism import Price
+
+CLEAR = 1e-3
+"""An error that is small enough: from here on a claim asks less of the true table rather than promise more."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The error is at most ``error`` at distance 0 and from 2 tau on, for every true table, or if ``assumes`` holds."""
+
+    error: float
+    assumes: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,6 +82,58 @@ class Decider(ABC):
         satisfied = self.probability(tally)
         return 1.0 - satisfied if self.truth(tally) else satisfied
 
+    @abstractmethod
+    def at(self, within: Interval) -> Decider:
+        """The same decider with another interval."""
+
+    @abstractmethod
+    def worst_error(self, premise: int = 0) -> float:
+        """The largest error at distance 0 and from 2 tau on, over every true table that keeps the premise."""
+
+    def premise(self, tally: Tally, largest: int | None = None) -> int:
+        """The premise that one may rely on when the true table is like a supposed one; ``largest`` is public."""
+        return 0
+
+    def assumption(self, premise: int, unit: Fraction) -> str:
+        """The premise in words, as what follows "provided that"; ``unit`` is the step of the grid."""
+        return ""
+
+    def supposed_error(self, tally: Tally, largest: int | None = None) -> float:
+        """The worst error under the premise that a supposed table suggests."""
+        return self.worst_error(self.premise(tally, largest))
+
+    def claim(self, tally: Tally, unit: Fraction = Fraction(1), largest: int | None = None) -> Claim:
+        """What a verdict may say: an error as small as a supposed table suggests, and the fewest tables left out."""
+        premise = self.premise(tally, largest)
+        error = max(CLEAR, self.worst_error(premise)) if premise else self.worst_error()
+        needed = first_whole(lambda least: self.worst_error(least) <= error, premise)
+        if needed == 0:
+            error = self.worst_error()
+        return Claim(error, self.assumption(needed, unit))
+
+    @property
+    def by_distance(self) -> bool:
+        """Whether the worst error depends on tau and not on where the interval lies, so that there is a threshold."""
+        return False
+
+    def threshold(self, accepted: float, premise: int = 0) -> float | None:
+        """The smallest tau in whole steps whose worst error is at most ``accepted``; None without ``by_distance``."""
+        if not self.by_distance:
+            return None
+
+        def effective(tau: int) -> bool:
+            return self.around(tau).worst_error(premise) <= accepted
+
+        limit = 1
+        while not effective(limit):
+            limit *= 2
+        return float(first_whole(effective, limit, above=limit // 2))
+
+    def around(self, tau: Number) -> Decider:
+        """The same decider with an interval of this size that is far from zero."""
+        size = exact(tau)
+        return self.at(Interval(Fraction(4 * math.ceil(size)), size))
+
 
 @dataclass(frozen=True)
 class NoisyDecider(Decider):
@@ -93,6 +163,10 @@ class CoinDecider(Decider):
 
     def probability(self, tally: Tally) -> float:
         return sigmoid(float(self.logit(tally)))
+
+    def error(self, tally: Tally) -> float:
+        x = float(self.logit(tally))
+        return sigmoid(-x if self.truth(tally) else x)
 
 
 @dataclass(frozen=True)
@@ -124,6 +198,15 @@ class CandidateDecider(Decider):
         inside[self.accepted] = True
         rest = weights[~inside].sum()
         return float(weights[inside].sum() / (weights[inside].sum() + rest))
+
+
+def first_whole(holds: Callable[[int], bool], last: int, *, above: int = -1) -> int:
+    """The smallest whole number in (above, last] from which on something holds; it holds at ``last``."""
+    low, high = above, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def sigmoid(x: float) -> float:

@@ -65,6 +65,13 @@ class Interval:
         """Whether a whole answer is inside."""
         return self.first <= answer <= self.last
 
+    def clear_answers(self, lowest: int | None = None) -> list[int]:
+        """The whole answers that are the hardest of those at distance 0 and from 2 tau on; none below ``lowest``."""
+        found = [math.ceil(self.centre + 2 * self.tau), math.floor(self.centre - 2 * self.tau)]
+        if self.centre.denominator == 1:
+            found.append(int(self.centre))
+        return [answer for answer in found if lowest is None or answer >= lowest]
+
     def margin(self, answer: int) -> int:
         """How many whole steps the answer can move before the truth of "close enough" changes, with a sign.
 
@@ -145,3 +152,14 @@ def interval(synthetic: Number, tau: Number | str, *, resolution: Number = 1, wh
             "Give a larger tau.",
         )
     return made
+
+
+def shown(number: Fraction) -> str:
+    """A number for people: whole ones in full, others to four digits after the point."""
+    if number.denominator == 1:
+        return f"{int(number):,}"
+    return (
+        f"{float(number):,.4f}".rstrip("0").rstrip(".")
+        if abs(number) >= Fraction(1, 100)
+        else f"{float(number):.4g}"
+    )

@@ -19,16 +19,16 @@ TAIL = 45.0  # scales after which the rest of the mass, below 3e-20, is left out
 LARGEST_SUMMED = 2**15  # scale of noise up to which probabilities are summed over every value of it
 
 
-def log_at_least(threshold: ArrayLike, scale: float | Fraction) -> FloatArray:
-    """log P[X >= threshold] for whole thresholds."""
+def log_at_least(threshold: ArrayLike, scale: float | Fraction | FloatArray) -> FloatArray:
+    """log P[X >= threshold] for whole thresholds, each with its own scale or all with one."""
     k = np.asarray(threshold, np.float64)
-    s = float(scale)
+    s = np.asarray(scale, np.float64)
     logs = -np.where(k > 0, k, 1.0 - k) / s - np.log1p(np.exp(-1.0 / s))
     return np.where(k > 0, logs, np.log1p(-np.exp(logs)))
 
 
-def log_at_most(threshold: ArrayLike, scale: float | Fraction) -> FloatArray:
-    """log P[X <= threshold] for whole thresholds."""
+def log_at_most(threshold: ArrayLike, scale: float | Fraction | FloatArray) -> FloatArray:
+    """log P[X <= threshold] for whole thresholds, each with its own scale or all with one."""
     return log_at_least(-np.asarray(threshold, np.float64), scale)
 
 
@@ -40,6 +40,11 @@ def between(first: int, last: int, scale: float | Fraction) -> float:
         return float(1.0 - np.exp(log_at_least(last + 1, scale)) - np.exp(log_at_most(first - 1, scale)))
     near, beyond = (first, last + 1) if first > 0 else (-last, 1 - first)
     return float(np.exp(log_at_least(near, scale)) * -np.expm1(-(beyond - near) / float(scale)))
+
+
+def outside(first: int, last: int, scale: float | Fraction) -> float:
+    """P[X < first or X > last], for first <= last; accurate also when it is tiny."""
+    return float(np.exp(log_at_least(last + 1, scale)) + np.exp(log_at_most(first - 1, scale)))
 
 
 def difference(log_larger: float, log_smaller: float) -> float:

@@ -6,16 +6,19 @@ margin is in ``margin``.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
 from hushtable.deciders import laplace
 from hushtable.deciders.cost import rho_of_parts
-from hushtable.deciders.decider import CandidateDecider, NoisyDecider
-from hushtable.deciders.interval import Interval
+from hushtable.deciders.decider import CandidateDecider, NoisyDecider, sigmoid
+from hushtable.deciders.interval import Interval, shown
 from hushtable.deciders.margin import QuantileMargin
 from hushtable.deciders.tally import IntArray, Tally, as_array
 from hushtable.errors import QueryError
@@ -30,6 +33,9 @@ class QuantileExponential(CandidateDecider):
     Published: the penalty |b #(< e) - a n| counts b steps per row and is charged as if one row moved it by b.
     ``tight``: max(b #(< e) - a n + 1, a n - b #(<= e), 0), which is zero at the quantile alone, however often that
     value occurs, and which one row moves by max(a, b - a).
+
+    The premise k is that of the margin when ``tight``.  The published score cannot tell a frequent quantile from its
+    neighbours, so there the premise is about values: k rows lie strictly between the quantile and each end.
     """
 
     interval: Interval
@@ -59,8 +65,8 @@ class QuantileExponential(CandidateDecider):
 
     @property
     def accepted(self) -> slice:
-        found = np.searchsorted(as_array(self.candidates), [self.interval.first, self.interval.last + 1])
-        return slice(int(found[0]), int(found[1]))
+        first, after = self.interval.first, self.interval.last + 1
+        return slice(bisect_left(self.candidates, first), bisect_left(self.candidates, after))
 
     def truth(self, tally: Tally) -> bool:
         """Whether the quantile is inside; an empty table has none."""
@@ -76,6 +82,37 @@ class QuantileExponential(CandidateDecider):
             return np.abs(b * below - a * tally.rows)
         return np.maximum(np.maximum(b * below - a * tally.rows + 1, a * tally.rows - b * up_to), 0)
 
+    def at(self, within: Interval) -> Self:
+        return replace(self, interval=within)
+
+    def worst_error(self, premise: int = 0) -> float:
+        """Odds of a wrong candidate against the right ones are at most their number times exp(-rate * lead)."""
+        if premise == 0 and not self.tight:
+            return 1.0
+        inside = self.accepted.stop - self.accepted.start
+        left, right = self.accepted.start, len(self.candidates) - self.accepted.stop
+        rivals = max(inside, left + right if self.tight else max(left, right))
+        lead = self.quantile.denominator * premise + self.tight
+        return sigmoid(math.log(rivals) - float(self.rate) * lead) if rivals else 0.0
+
+    def premise(self, tally: Tally, largest: int | None = None) -> int:
+        """Half of what these data keep."""
+        below, up_to = self._ranks(tally)
+        rank = -(-self.quantile.numerator * tally.rows // self.quantile.denominator)
+        inside = self.accepted
+        found = np.flatnonzero((below < rank) & (rank <= up_to))
+        if len(found) == 0 or inside.start == inside.stop:
+            return 0
+        smaller, larger = (rank - 1, rank) if self.tight else (below[found[0]], up_to[found[0]])
+        return max(0, int(min(smaller - below[inside.start], up_to[inside.stop - 1] - larger)) // 2)
+
+    def assumption(self, premise: int, unit: Fraction) -> str:
+        if self.tight:
+            return QuantileMargin(self.interval, self.quantile).assumption(premise)
+        rows = "1 true row lies" if premise == 1 else f"{premise:,} true rows lie"
+        ends = " and ".join(shown(end * unit) for end in (self.interval.low, self.interval.high))
+        return f"at least {rows} strictly between it and each of {ends}" if premise else ""
+
     def _ranks(self, tally: Tally) -> tuple[IntArray, IntArray]:
         """#(< e) and #(<= e) for every candidate e."""
         rows = tally.cumulative_rows()
@@ -86,34 +123,50 @@ class QuantileExponential(CandidateDecider):
 
 
 @dataclass(frozen=True)
-class QuantileHistogram(NoisyDecider):
-    """Hist_med: are fewer than half of the rows on either side of the interval?  dp-pqd algorithm 3.
-
-    Noisy n, noisy #(<= l), noisy #(>= r), each with noise of scale 2 / epsilon.
-    """
+class QuantileCounts(NoisyDecider):
+    """What the deciders on rows beyond either end share: the edges, the truth and the premise of the margin."""
 
     interval: Interval
     quantile: Fraction
 
     @property
-    def edges(self) -> Sequence[int]:
-        return self._margin.edges
+    def margin(self) -> QuantileMargin:
+        """How far the data are from the other verdict."""
+        return QuantileMargin(self.interval, self.quantile)
 
     @property
-    def _margin(self) -> QuantileMargin:
-        return QuantileMargin(self.interval, self.quantile)
+    def edges(self) -> Sequence[int]:
+        return self.margin.edges
+
+    @property
+    def rho(self) -> Fraction:
+        """Two parts of half the price each: one row moves both."""
+        return rho_of_parts((self.epsilon / 2, self.epsilon / 2))
+
+    def truth(self, tally: Tally) -> bool:
+        return self.margin.of(tally) >= 1
+
+    def at(self, within: Interval) -> Self:
+        return replace(self, interval=within)
+
+    def premise(self, tally: Tally, largest: int | None = None) -> int:
+        return self.margin.premise(tally)
+
+    def assumption(self, premise: int, unit: Fraction) -> str:
+        return self.margin.assumption(premise)
+
+
+@dataclass(frozen=True)
+class QuantileHistogram(QuantileCounts):
+    """Hist_med: are fewer than half of the rows on either side of the interval?  dp-pqd algorithm 3.
+
+    Noisy n, noisy #(<= l), noisy #(>= r), each with noise of scale 2 / epsilon; the two sides are disjoint, so one of
+    them moves, and n.
+    """
 
     @property
     def noise(self) -> tuple[Fraction, ...]:
         return (2 / self.epsilon,) * 3
-
-    @property
-    def rho(self) -> Fraction:
-        """The two sides are disjoint, so one of them moves, and n."""
-        return rho_of_parts((self.epsilon / 2, self.epsilon / 2))
-
-    def truth(self, tally: Tally) -> bool:
-        return self._margin.of(tally) >= 1
 
     def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
         a, b = self.quantile.as_integer_ratio()
@@ -131,35 +184,33 @@ class QuantileHistogram(NoisyDecider):
         logs = logs + laplace.log_at_most(right - 1 - int(tally.counts[2]), scale)
         return float(np.dot(laplace.mass(offsets, scale), np.exp(logs)))
 
+    def worst_error(self, premise: int = 0) -> float:
+        """Summed over the noise on n; rounding a n / b moves a comparison by less than a row, in either direction."""
+        a, b = self.quantile.as_integer_ratio()
+        scale = self.noise[0]
+        offsets = laplace.support(scale)
+        mass = laplace.mass(offsets, scale)
+        left, right = -(-a * offsets // b), -(-(b - a) * offsets // b)
+        right_inside = laplace.log_at_most(premise - 1 + left, scale)
+        right_inside = right_inside + laplace.log_at_most(premise - 1 + right, scale)
+        wrong_inside = 1.0 - float(np.dot(mass, np.exp(right_inside)))
+        wrong_outside = (
+            float(np.dot(mass, np.exp(laplace.log_at_most(side - 1 - premise, scale))))
+            for side in (left, right)
+        )
+        return max(wrong_inside, *wrong_outside)
+
 
 @dataclass(frozen=True)
-class QuantileSides(NoisyDecider):
+class QuantileSides(QuantileCounts):
     """The histogram decider on (b #(<= l) - a n, b #(>= r) - (b - a) n), which one row moves by 2 max(a, b - a) in all.
 
     No noisy n; unmet when the first is at least 0 or the second at least 1, which is right for even n too.
     """
 
-    interval: Interval
-    quantile: Fraction
-
-    @property
-    def edges(self) -> Sequence[int]:
-        return self._margin.edges
-
-    @property
-    def _margin(self) -> QuantileMargin:
-        return QuantileMargin(self.interval, self.quantile)
-
     @property
     def noise(self) -> tuple[Fraction, ...]:
-        return (2 * self._margin.sensitivity / self.epsilon,) * 2
-
-    @property
-    def rho(self) -> Fraction:
-        return rho_of_parts((self.epsilon / 2, self.epsilon / 2))
-
-    def truth(self, tally: Tally) -> bool:
-        return self._margin.of(tally) >= 1
+        return (2 * self.margin.sensitivity / self.epsilon,) * 2
 
     def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
         left, right = self._sides(tally)
@@ -169,6 +220,12 @@ class QuantileSides(NoisyDecider):
         left, right = self._sides(tally)
         scale = self.noise[0]
         return float(np.exp(laplace.log_at_most(-1 - left, scale) + laplace.log_at_most(-right, scale)))
+
+    def worst_error(self, premise: int = 0) -> float:
+        """The two margins are together at least b (2 k + 1) + 1, each at least b k + 1; worst when one is as small."""
+        b = self.quantile.denominator
+        near, far = np.exp(laplace.log_at_least([b * premise + 1, b * premise + b], self.noise[0]))
+        return float(near + far - near * far)
 
     def _sides(self, tally: Tally) -> tuple[int, int]:
         a, b = self.quantile.as_integer_ratio()

@@ -1,32 +1,27 @@
 """What a check will cost and how sure its verdicts will be, before anything is spent or read.
 
-Errors are those on supposed data, the synthetic rows, with the synthetic answer moved away from theirs; never those at
-the true distance.
+A profile of errors is that of supposed data, the synthetic rows, with the synthetic answer moved away from theirs;
+never that of the true distance.  The claim of a verdict holds for true tables, and says for which.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, cast
 
 from hushtable.deciders.columns import columns_of, find
+from hushtable.deciders.decider import Claim, Decider
 from hushtable.deciders.interval import Number, exact
 from hushtable.deciders.parser import parse
-from hushtable.deciders.profile import Supposed, error_bound, errors_at, satisfied_at
+from hushtable.deciders.profile import Supposed, errors_at, satisfied_at
 from hushtable.deciders.queries import Query
 from hushtable.deciders.question import Question, Share, pose
 from hushtable.deciders.resolve import resolve
 from hushtable.deciders.synthetic import Synthetic
-from hushtable.deciders.thresholds import (
-    FORMULAS,
-    RACES,
-    effectiveness_threshold,
-    epsilon_needed,
-    probability,
-)
+from hushtable.deciders.tally import Tally
+from hushtable.deciders.thresholds import least_epsilon, probability
 from hushtable.deciders.verdict import Verdict, to_bytes
 from hushtable.errors import BudgetError, QueryError
 from hushtable.privacy import Budget, Cost, charge, total_price
@@ -35,20 +30,31 @@ from hushtable.privacy.mechanism import Price
 from hushtable.schema import Schema
 
 MAX_QUESTIONS = 1000
+SPENDABLE = (1e-6, 1e3)  # epsilons among which the one that is needed is looked for
 PROFILE = tuple(Fraction(step, 8) for step in range(25))
 """Distances of the error profile, in units of tau."""
 
 
 @dataclass(frozen=True)
 class PlannedQuestion:
-    """One question, what is supposed about the data, its price per person, and its error at distance 0 or 2 tau."""
+    """One question, what is supposed about the data, its price per person, and the claim of its verdict."""
 
     question: Question
     supposed: Supposed
     key: str
     cost: Cost
     rows: int
-    error_bound: float
+    claim: Claim
+
+    @property
+    def error_bound(self) -> float:
+        """The larger error at distance 0 and from distance 2 tau on."""
+        return self.claim.error
+
+    @property
+    def assumes(self) -> str:
+        """What the error bound assumes of the true rows; empty when it holds for all."""
+        return self.claim.assumes
 
     @property
     def _steps(self) -> Fraction:
@@ -69,48 +75,28 @@ class PlannedQuestion:
         return [{"distance": float(d), "satisfied": p, "error": e} for d, p, e in columns]
 
     def threshold(self, beta: float) -> float | None:
-        """The smallest tau that the decider decides with error ``beta``; None when that depends on the data."""
-        question = self.question
-        if question.decider not in FORMULAS:
-            return None
-        steps = effectiveness_threshold(
-            question.decider, epsilon=question.epsilon, delta=beta, bound=self._bound
-        )
-        return steps * float(question.resolution)
+        """The smallest tau that the decider decides with error ``beta``; None when that depends on the data.
+
+        Like ``epsilon_needed``, under the premise that the synthetic rows suggest, where the decider has one.
+        """
+        made, seen = self._supposed()
+        found = made.threshold(probability(beta, "beta"), made.premise(seen, self.question.largest))
+        return None if found is None else found * float(self.question.resolution)
 
     def epsilon_needed(self, beta: float) -> float:
-        """The epsilon per person that decides this tau with error at most ``beta``."""
-        name = self.question.decider
-        if name in FORMULAS and name not in RACES:
-            found = epsilon_needed(name, tau=self._steps, beta=beta, bound=self._bound)
-        else:
-            found = self._search(beta)
-        return self.rows * found
+        """The epsilon per person that decides this tau with error at most ``beta``; infinite when none does."""
+        made, seen = self._supposed()
+        accepted, largest = probability(beta, "beta"), self.question.largest
 
-    @property
-    def _bound(self) -> int | None:
-        domain = self.question.domain
-        return None if not domain else max(-domain[0], domain[-1])
+        def wrong(epsilon: Fraction) -> float:
+            return replace(made, epsilon=epsilon).supposed_error(seen, largest)
 
-    def _search(self, beta: float) -> float:
-        """Bisection on the logarithm of epsilon: the error bound falls as epsilon grows."""
-        accepted = probability(beta, "beta")
+        return self.rows * least_epsilon(wrong, accepted, SPENDABLE, precision=1e-3)
 
-        def enough(log_epsilon: float) -> bool:
-            epsilon = exact(math.exp(log_epsilon))
-            try:
-                found = error_bound(self.question.decider, self.supposed, tau=self._steps, epsilon=epsilon)
-            except QueryError:  # noise too large to compute with
-                return False
-            return found <= accepted
-
-        low, high = math.log(1e-6), math.log(1e3)
-        if not enough(high):
-            return math.inf
-        while high - low > 1e-3:
-            middle = (low + high) / 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return math.exp(high)
+    def _supposed(self) -> tuple[Decider, Tally]:
+        """The decider, and what it would see if the true rows were the synthetic ones."""
+        made = self.question.build()
+        return made, self.supposed.tally(made)
 
     def _at(self, what: Callable[..., list[float]], distances: Sequence[Number]) -> list[float]:
         question = self.question
@@ -136,6 +122,7 @@ class PlannedQuestion:
             question.epsilon * self.rows,
             self.error_bound,
             self.cost,
+            assumes=self.assumes,
         )
 
 
@@ -214,10 +201,10 @@ def plan_check(
         question = pose(
             query, column, supposed, tau=tau, share=share, rows=rows, decider=decider, largest=largest
         )
-        cost = charge(*question.build().price(rows).in_currency(kind, prefer=prefer))
-        steps = question.tau / question.resolution
-        wrong = error_bound(question.decider, supposed, tau=steps, epsilon=question.epsilon)
-        planned[text] = PlannedQuestion(question, supposed, question.key(schema.version), cost, rows, wrong)
+        made = question.build()
+        cost = charge(*made.price(rows).in_currency(kind, prefer=prefer))
+        claim = made.claim(supposed.tally(made), question.resolution, question.largest)
+        planned[text] = PlannedQuestion(question, supposed, question.key(schema.version), cost, rows, claim)
     order = tuple(planned[str(query)].key for query in resolved)
     every = tuple(planned.values())
     return CheckPlan(every, order, _price(every), kind, prefer)

@@ -1,7 +1,8 @@
 """How often a verdict is wrong, as a function of the distance between the synthetic and the true answer.
 
 The data are supposed by the caller (usually the synthetic rows themselves): the profile moves the synthetic answer
-away from the answer on these data.  It never describes the true distance.
+away from the answer on these data.  It never describes the true distance, and other rows have other errors; what holds
+for all of them is the ``claim``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from fractions import Fraction
 from numpy.typing import ArrayLike
 
 from hushtable.deciders.catalog import BETA, build, clamp, entry
-from hushtable.deciders.decider import Decider
+from hushtable.deciders.decider import Claim, Decider
 from hushtable.deciders.interval import Interval, Number, exact
 from hushtable.deciders.tally import IntArray, Tally, rows_only, tally, whole
 from hushtable.errors import QueryError
@@ -98,12 +99,20 @@ def errors_at(
     return [1 - p if abs(place) < bound else p for place, p in zip(places, satisfied, strict=True)]
 
 
+def claim(
+    decider: str, supposed: Supposed, *, tau: Number, epsilon: Number | str, beta: float = BETA
+) -> Claim:
+    """What a verdict about the answer on supposed data may say of its error, and of which true tables."""
+    centre = supposed.answer(entry(decider).aggregate)
+    made = _moved(decider, supposed, centre, exact(tau), epsilon, beta)
+    return made.claim(supposed.tally(made))
+
+
 def error_bound(
     decider: str, supposed: Supposed, *, tau: Number, epsilon: Number | str, beta: float = BETA
 ) -> float:
-    """The larger error at distance 0 and at distance 2 tau, on either side."""
-    far = 2 * exact(tau)
-    return max(errors_at(decider, supposed, tau=tau, epsilon=epsilon, distances=(0, far, -far), beta=beta))
+    """The larger error at distance 0 and from distance 2 tau on: for all the true tables that ``claim`` names."""
+    return claim(decider, supposed, tau=tau, epsilon=epsilon, beta=beta).error
 
 
 def gap_to_optimal(

@@ -73,7 +73,11 @@ class Share:
 
 @dataclass(frozen=True)
 class Question:
-    """Made by ``pose``.  ``synthetic`` and ``tau`` are in the attribute's own unit, ``epsilon`` is per row."""
+    """Made by ``pose``.  ``synthetic`` and ``tau`` are in the attribute's own unit, ``epsilon`` is per row.
+
+    ``largest`` is the largest value that is publicly known, in grid steps.  It is no part of the ``key``: it bears on
+    what is said about the error, not on what is drawn.
+    """
 
     query: Query
     column: Column | None
@@ -83,6 +87,7 @@ class Question:
     epsilon: Fraction
     share: Share
     reason: str = ""
+    largest: int | None = None
 
     @property
     def aggregate(self) -> Aggregate:
@@ -156,15 +161,23 @@ def pose(
     epsilon = None if share.epsilon is None else share.epsilon / rows
     rho = None if share.rho is None else share.rho / rows**2
     reason = "as asked"
+    steps = None if largest is None else _steps(largest, resolution)
     if decider == "auto":
-        steps = None if largest is None else _steps(largest, resolution)
         chosen = choose_decider(aggregate, epsilon=epsilon, rho=rho, low=low, high=high, largest=steps)
         decider, amount, reason = chosen.decider, chosen.epsilon, chosen.reason
     else:
         _require_fitting(decider, aggregate)
         amount = epsilon_for(decider, rho=rho, low=low, high=high) if epsilon is None and rho else epsilon
     made = Question(
-        query, column, answer, distance_bound(tau, answer), decider, amount or Fraction(0), share, reason
+        query,
+        column,
+        answer,
+        distance_bound(tau, answer),
+        decider,
+        amount or Fraction(0),
+        share,
+        reason,
+        steps,
     )
     require_open_question(aggregate, made.within, domain)
     made.build()

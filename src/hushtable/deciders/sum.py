@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from hushtable.deciders import laplace
 from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import NoisyDecider
-from hushtable.deciders.interval import Interval
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.interval import Interval, shown
+from hushtable.deciders.laplace import FloatArray
+from hushtable.deciders.tally import Tally, tally
 
 
 def levels(bound: int) -> int:
@@ -53,8 +55,24 @@ class SumLaplace(NoisyDecider):
         return self.interval.contains(tally.total + noise[0])
 
     def probability(self, tally: Tally) -> float:
-        total = tally.total
-        return laplace.between(self.interval.first - total, self.interval.last - total, self.noise[0])
+        return laplace.between(*self._reach(tally), self.noise[0])
+
+    def error(self, tally: Tally) -> float:
+        wrong = laplace.outside if self.truth(tally) else laplace.between
+        return wrong(*self._reach(tally), self.noise[0])
+
+    def at(self, within: Interval) -> Self:
+        return replace(self, interval=within)
+
+    def worst_error(self, premise: int = 0) -> float:
+        return max(self.error(tally([total])) for total in self.interval.clear_answers())
+
+    @property
+    def by_distance(self) -> bool:
+        return True
+
+    def _reach(self, tally: Tally) -> tuple[int, int]:
+        return self.interval.first - tally.total, self.interval.last - tally.total
 
 
 @dataclass(frozen=True)
@@ -65,6 +83,8 @@ class SumRace(NoisyDecider):
     and shift_j = s_j ln(L / beta).  Published: factor L.  ``shared_factor`` is enough, because the truncated sums
     move together.  With ``centred``, shift_j = max(0, s_j ln((L + 1) / beta) - tau): the room that tau leaves at
     distances 0 and 2 tau is used, which halves the threshold.
+
+    The premise is how many of the highest levels are empty: no value is above t_(L - premise).
     """
 
     interval: Interval
@@ -121,3 +141,60 @@ class SumRace(NoisyDecider):
             below_r += float(laplace.log_at_most(upper - int(q), scale))
             below_l += float(laplace.log_at_most(lower - 1 - int(q), scale))
         return float(np.exp(below_r)) if self.interval.low < 0 else laplace.difference(below_r, below_l)
+
+    def at(self, within: Interval) -> Self:
+        return replace(self, interval=within)
+
+    @property
+    def by_distance(self) -> bool:
+        return True
+
+    def premise(self, tally: Tally, largest: int | None = None) -> int:
+        """The levels above the largest value of these data, or above the largest value that is publicly known."""
+        size = levels(self.bound)
+        occupied = np.flatnonzero(tally.counts)
+        highest = levels(largest) if largest is not None else 1 + int(occupied.max(initial=0))
+        return size - min(size, highest)
+
+    def assumption(self, premise: int, unit: Fraction) -> str:
+        top = self.edges[-1 - premise]
+        return f"no true value is above {shown(top * unit)}" if premise else ""
+
+    def worst_error(self, premise: int = 0) -> float:
+        """From level L - premise on, a truncated sum is the sum; the sums below are anything from 0 to it."""
+        whole = levels(self.bound) - 1 - premise
+        above = math.ceil(self.interval.centre + 2 * self.interval.tau)
+        below = math.floor(self.interval.centre - 2 * self.interval.tau)
+        found = [float(np.exp(self._below(above)[0][whole:].sum()))]
+        if below >= 0:
+            found.append(float(-np.expm1(self._below(below)[1].sum())))
+        if self.interval.centre.denominator == 1 and self.interval.centre >= 0:
+            found.append(self._wrong_inside(int(self.interval.centre), whole))
+        return min(1.0, max(found))
+
+    def _wrong_inside(self, total: int, whole: int) -> float:
+        """1 - prod F_j(r_j - q_j) + prod F_j(l_j - q_j), largest over the sums q_j below level ``whole``.
+
+        Each q_j is 0 or the total at the maximum.  Where a higher level gains more of the first term and loses less of
+        the second one, all levels from some level on have the total; otherwise the two terms are bounded apart.
+        """
+        (up, low), (up_empty, low_empty) = self._below(total), self._below(0)
+        if self.interval.low < 0:
+            return float(-np.expm1(up.sum()))
+        gains, losses = (up - up_empty)[:whole], (low - low_empty)[:whole]
+        if np.all(np.diff(gains) <= 0) and np.all(np.diff(losses) >= 0):
+            above = up[whole:].sum() + _tails(up[:whole], up_empty[:whole])
+            under = low[whole:].sum() + _tails(low[:whole], low_empty[:whole])
+            return float((np.exp(under) - np.expm1(above)).max())
+        return float(np.exp(low[whole:].sum()) - np.expm1(up.sum()))
+
+    def _below(self, total: int) -> tuple[FloatArray, FloatArray]:
+        """log P[not above r] and log P[not above l] of every level whose truncated sum is ``total``."""
+        scales = np.array([float(scale) for scale in self.noise])
+        lower, upper = (np.array(ends, np.float64) for ends in zip(*self.limits, strict=True))
+        return laplace.log_at_most(upper - total, scales), laplace.log_at_most(lower - 1 - total, scales)
+
+
+def _tails(full: FloatArray, empty: FloatArray) -> FloatArray:
+    """Sums with the levels below m empty and those from m on full, for every m."""
+    return np.concatenate([[0.0], np.cumsum(empty)]) + np.concatenate([np.cumsum(full[::-1])[::-1], [0.0]])

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
 from hushtable.deciders import laplace
 from hushtable.deciders.cost import rho_of_parts
-from hushtable.deciders.decider import NoisyDecider
+from hushtable.deciders.decider import Claim, NoisyDecider
 from hushtable.deciders.interval import Interval
 from hushtable.deciders.laplace import FloatArray
 from hushtable.deciders.noise_loops import first_reached, satisfied_by_level
@@ -27,9 +28,15 @@ THETA = Fraction(19, 20)  # share of the rows that the private bound should cove
 STEPS = 512  # steps of the threshold noise per scale, at least; then its grid is as good as continuous
 
 
+ALIKE = "the true rows are spread like the synthetic ones, which is all that is known of this decider's error"
+
+
 @dataclass(frozen=True)
 class SumSparse(NoisyDecider):
-    """Draws, in order: noise on n, the threshold of the bound, L counts, R, L sums against r, L sums against l."""
+    """Draws, in order: noise on n, the threshold of the bound, L counts, R, L sums against r, L sums against l.
+
+    The private bound drops rows whose values may hold any share of the sum, so no error below 1 holds for every table.
+    """
 
     interval: Interval
     bound: int
@@ -73,6 +80,21 @@ class SumSparse(NoisyDecider):
 
     def probability(self, tally: Tally) -> float:
         return float(np.dot(self.level_probabilities(tally), self._satisfied_by_level(tally)))
+
+    def at(self, within: Interval) -> Self:
+        return replace(self, interval=within)
+
+    def worst_error(self, premise: int = 0) -> float:
+        return 1.0
+
+    def supposed_error(self, tally: Tally, largest: int | None = None) -> float:
+        """The larger error on the supposed rows with the synthetic answer at theirs and 2 tau away from it."""
+        centre, tau = self.interval.centre, self.interval.tau
+        places = (Interval(centre + distance, tau) for distance in (0, 2 * tau, -2 * tau))
+        return max(self.at(within).error(tally) for within in places)
+
+    def claim(self, tally: Tally, unit: Fraction = Fraction(1), largest: int | None = None) -> Claim:
+        return Claim(self.supposed_error(tally), ALIKE)
 
     def level_probabilities(self, tally: Tally) -> FloatArray:
         """P[J = j] for j = 1..L, dp-pqd algorithm 4.

@@ -1,8 +1,8 @@
 """Which tau a decider can decide: the effectiveness threshold, and backwards the epsilon that a tau needs.
 
 A decider is effective at delta when it errs with probability at most delta at distance 0 and at every distance of
-2 tau or more (dp-pqd def. 3.4).  Both directions of the error count, so the Laplace deciders need ln(1/delta), not
-the printed ln(1/(2 delta)).  Formulas only, of public numbers.
+2 tau or more (dp-pqd def. 3.4), whatever the table.  Both are exact for the noise that is drawn: found by bisection on
+the decider's own worst error.  Public numbers only.
 """
 
 from __future__ import annotations
@@ -10,61 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
-from hushtable.deciders.catalog import build, entry
-from hushtable.deciders.interval import Interval, Number
-from hushtable.deciders.sum import levels, shared_factor
-from hushtable.deciders.tally import Tally, rows_only, tally
+from hushtable.deciders.catalog import NONNEGATIVE_ONLY, build, entry
+from hushtable.deciders.decider import Decider
+from hushtable.deciders.interval import Interval, Number, exact
+from hushtable.deciders.tally import tally
 from hushtable.errors import QueryError
 from hushtable.privacy.amounts import positive
 
-# One formula per decider: epsilon, delta, bound on a value, largest value supposed in the data.
-Formula = Callable[[float, float, int, int], float]
-
-
-def _laplace(epsilon: float, delta: float, bound: int, largest: int) -> float:
-    return bound / epsilon * math.log(1 / delta)
-
-
-def _exponential(epsilon: float, delta: float, bound: int, largest: int) -> float:
-    return bound / epsilon * math.log((1 - delta) / delta)
-
-
-def _margin(epsilon: float, delta: float, bound: int, largest: int) -> float:
-    """P[margin tau is lost] = a^tau / (1 + a), a = exp(-epsilon/bound)."""
-    return bound / epsilon * -math.log(delta * (1 + math.exp(-epsilon / bound)))
-
-
-def _logistic(epsilon: float, delta: float, bound: int, largest: int) -> float:
-    return 0.5 + _exponential(epsilon, delta, bound, largest)
-
-
-def _race(epsilon: float, delta: float, bound: int, largest: int) -> float:
-    return 4 * levels(bound) * math.log(levels(bound) / delta) * largest / epsilon
-
-
-def _race_shared(epsilon: float, delta: float, bound: int, largest: int) -> float:
-    return 4 * float(shared_factor(bound)) * math.log(levels(bound) / delta) * largest / epsilon
-
-
-def _race_centred(epsilon: float, delta: float, bound: int, largest: int) -> float:
-    return 2 * float(shared_factor(bound)) * math.log((levels(bound) + 1) / delta) * largest / epsilon
-
-
-FORMULAS: dict[str, Formula] = {
-    "count-lm": _laplace,
-    "count-em": _exponential,
-    "count-optimal": _margin,
-    "count-logistic": _logistic,
-    "sum-lm": _laplace,
-    "sum-margin": _margin,
-    "sum-logistic": _logistic,
-    "sum-r2t": _race,
-    "sum-r2t-shared": _race_shared,
-    "sum-r2t-centred": _race_centred,
-}
-
-RACES = frozenset({"sum-r2t", "sum-r2t-shared", "sum-r2t-centred"})
+EPSILONS = (1e-26, 1e26)  # where an epsilon is looked for; beyond, nothing can be drawn
 
 
 def effectiveness_threshold(
@@ -75,84 +30,78 @@ def effectiveness_threshold(
     bound: int | None = None,
     largest: int | None = None,
 ) -> float:
-    """A tau from which the decider is effective at ``delta``.
+    """The smallest tau from which the decider is effective at ``delta``: whole steps, but for "count-em".
 
     ``bound`` is the largest possible value of a SUM's attribute.  ``largest`` is the largest value that the caller
-    supposes in the data (R2T's DS; the race's beta is delta); without it, the bound.  The Laplace deciders have the
-    formula of continuous noise; ``least_tau`` has the exact value on the grid, at most about half a step above.
+    supposes in the data (R2T's DS; the race's beta is delta); without it, the bound.
     """
-    formula = _formula(decider)
-    amount = float(positive(epsilon, "epsilon"))
-    limit = _limit(decider, bound)
-    supposed = limit if largest is None else int(largest)
-    return max(0.0, formula(amount, probability(delta, "delta", 1), limit, supposed))
+    return _threshold(
+        decider, positive(epsilon, "epsilon"), probability(delta, "delta", 1), _limit(decider, bound), largest
+    )
+
+
+@lru_cache(1024)
+def _threshold(name: str, epsilon: Fraction, delta: float, limit: int, largest: int | None) -> float:
+    made = _sample(name, epsilon, delta, limit)
+    found = made.threshold(delta, _premise(made, largest))
+    if found is None:
+        raise _no_threshold(name)
+    return found
 
 
 def epsilon_needed(
     decider: str, *, tau: Number, beta: float, bound: int | None = None, largest: int | None = None
 ) -> float:
-    """The epsilon with which ``tau`` is the effectiveness threshold at ``beta``: it decides tau with error <= beta."""
-    formula = _formula(decider)
-    accepted, limit = probability(beta, "beta"), _limit(decider, bound)
-    supposed = limit if largest is None else int(largest)
-    wanted = float(tau)
+    """The smallest epsilon, to a relative 1e-12, with which the decider errs at ``tau`` with at most ``beta``."""
+    accepted, limit, wanted = probability(beta, "beta"), _limit(decider, bound), exact(tau)
+    if not _sample(decider, Fraction(1), accepted, limit).by_distance:
+        raise _no_threshold(decider)
+
+    def wrong(epsilon: Fraction) -> float:
+        made = _sample(decider, epsilon, accepted, limit)
+        return made.around(wanted).worst_error(_premise(made, largest))
+
+    found = least_epsilon(wrong, accepted, EPSILONS, precision=1e-12) if wanted > 0 else math.inf
+    if math.isinf(found):
+        raise QueryError(
+            "query.tau-too-small", f"No epsilon lets {decider!r} decide this tau.", "Give a larger tau."
+        )
+    return found
+
+
+def least_epsilon(
+    wrong: Callable[[Fraction], float], accepted: float, between: tuple[float, float], *, precision: float
+) -> float:
+    """The smallest epsilon whose error is at most ``accepted``, to a relative precision; infinite if there is none."""
 
     def enough(log_epsilon: float) -> bool:
-        return formula(math.exp(log_epsilon), accepted, limit, supposed) <= wanted
+        try:
+            return wrong(exact(math.exp(log_epsilon))) <= accepted
+        except QueryError:  # noise too large to draw or to compute with
+            return False
 
-    low, high = -60.0, 60.0
+    low, high = (math.log(end) for end in between)
     if not enough(high):
-        raise QueryError(
-            "query.tau-too-small",
-            f"No epsilon lets {decider!r} decide this tau.",
-            "Give a tau of at least one step.",
-        )
-    if enough(low):
-        return math.exp(low)
-    while high - low > 1e-13:
+        return math.inf
+    while high - low > precision:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return math.exp(high)
 
 
 def least_tau(decider: str, *, epsilon: Number | str, delta: float, bound: int | None = None) -> int:
-    """The smallest whole tau at which the decider, with its discrete noise, is effective at ``delta``.
-
-    For deciders whose error depends on the distance alone: COUNT, and SUM without truncation.
-    """
-    if decider in RACES:
-        raise _no_threshold(decider)
-    accepted, limit = probability(delta, "delta"), _limit(decider, bound)
-    _formula(decider)
-
-    def effective(tau: int) -> bool:
-        made = build(
-            decider,
-            within=Interval(Fraction(0), Fraction(tau)),
-            epsilon=epsilon,
-            domain=range(-limit, limit + 1),
-        )
-        return all(made.error(_at(decider, answer)) <= accepted for answer in (0, 2 * tau, -2 * tau))
-
-    high = 1
-    while not effective(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if effective(middle) else (middle, high)
-    return high
+    """The smallest whole tau at which the decider is effective at ``delta``."""
+    return math.ceil(effectiveness_threshold(decider, epsilon=epsilon, delta=delta, bound=bound))
 
 
-def _at(decider: str, answer: int) -> Tally:
-    return rows_only(answer) if entry(decider).aggregate == "count" else tally([answer])
+def _sample(name: str, epsilon: Fraction, delta: float, limit: int) -> Decider:
+    """The decider with any interval; a threshold is about all of them."""
+    domain = range(0 if name in NONNEGATIVE_ONLY else -limit, limit + 1)
+    return build(name, within=Interval(Fraction(1), Fraction(1)), epsilon=epsilon, domain=domain, beta=delta)
 
 
-def _formula(decider: str) -> Formula:
-    entry(decider)
-    if decider not in FORMULAS:
-        raise _no_threshold(decider)
-    return FORMULAS[decider]
+def _premise(made: Decider, largest: int | None) -> int:
+    return 0 if largest is None else made.premise(tally([int(largest)], made.edges))
 
 
 def _no_threshold(decider: str) -> QueryError:
@@ -164,7 +113,7 @@ def _no_threshold(decider: str) -> QueryError:
 
 
 def _limit(decider: str, bound: int | None) -> int:
-    if entry(decider).aggregate == "count":
+    if entry(decider).aggregate != "sum":
         return 1
     if bound is None or int(bound) < 1:
         raise QueryError(

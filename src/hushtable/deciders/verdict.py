@@ -8,18 +8,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from hushtable.deciders.interval import shown
 from hushtable.errors import LedgerError
 from hushtable.notebook import html_card
 from hushtable.privacy import UNIT, Cost
 from hushtable.privacy.amounts import text
 
 FORMAT = "hushtable-verdicts-1"
+ALIKE = "the true rows are spread like the synthetic ones"
+SILENT = ("median-", "avg-", "sum-r2t", "sum-svt")  # deciders whose verdicts of 0.1 assumed it without a word
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a decider said.  ``error_bound`` is the larger error at distance 0 and at distance 2 tau.
+    """What a decider said.  ``error_bound`` is the larger error at distance 0 and from distance 2 tau on.
 
+    It holds for every true table, or for those of which ``assumes`` is true when that is not empty.
     ``epsilon`` is the pure privacy loss of a person, ``price`` what the ledger was charged for it, ``repeated`` says
     whether the answer is an earlier one that cost nothing now.
     """
@@ -33,16 +37,18 @@ class Verdict:
     error_bound: float
     price: Cost
     repeated: bool = False
+    assumes: str = ""
 
     def __str__(self) -> str:
         answer, distance = shown(self.synthetic), shown(self.tau)
         verdict = "Yes" if self.satisfied else "No"
         claim = "is" if self.satisfied else "is not"
+        provided = f", provided that {self.assumes}" if self.assumes else ""
         cost = "nothing, it was asked before" if self.repeated else f"{amount(self.price)} per person"
         return (
             f"{verdict}: the true {self.query} {claim} within {distance} of the synthetic {answer}. "
             f"The chance that this verdict is wrong is at most {chance(self.error_bound)} if the truth is equal to the "
-            f"synthetic answer or at least {shown(2 * self.tau)} away from it; in between it is less sure. "
+            f"synthetic answer or at least {shown(2 * self.tau)} away from it{provided}; in between it is less sure. "
             f"It cost {cost}."
         )
 
@@ -60,12 +66,14 @@ class Verdict:
             "decider": self.decider,
             "epsilon": str(self.epsilon),
             "error_bound": self.error_bound,
+            "assumes": self.assumes,
             "price": self.price.as_dict(),
         }
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], *, repeated: bool = False) -> Verdict:
         """The verdict that ``to_dict`` wrote."""
+        silent = ALIKE if str(given["decider"]).startswith(SILENT) else ""
         return cls(
             bool(given["satisfied"]),
             str(given["query"]),
@@ -76,6 +84,7 @@ class Verdict:
             float(given["error_bound"]),
             Cost(int(given["price"]["xi"]), int(given["price"]["rho"])),
             repeated,
+            str(given.get("assumes", silent)),
         )
 
 
@@ -100,17 +109,6 @@ def from_bytes(payload: bytes, *, repeated: bool = False) -> dict[str, Verdict]:
             "The stored verdicts cannot be read by this version.",
             "Read them with the version that asked.",
         ) from None
-
-
-def shown(number: Fraction) -> str:
-    """A number for people: whole ones in full, others to four digits after the point."""
-    if number.denominator == 1:
-        return f"{int(number):,}"
-    return (
-        f"{float(number):,.4f}".rstrip("0").rstrip(".")
-        if abs(number) >= Fraction(1, 100)
-        else f"{float(number):.4g}"
-    )
 
 
 def chance(probability: float) -> str:

@@ -9,7 +9,8 @@ import altair as alt
 import polars as pl
 
 from hushtable.deciders import probability_satisfied
-from hushtable.deciders.verdict import Verdict, amount, chance, shown
+from hushtable.deciders.interval import shown
+from hushtable.deciders.verdict import Verdict, amount, chance
 from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import GREEN, RED, chart, finished
 
@@ -19,6 +20,7 @@ _HEADINGS = {
     "synthetic": "Synthetic answer",
     "tau": "Allowed distance",
     "error_bound": "Wrong at most",
+    "assumes": "Provided that",
     "decider": "Decider",
     "price": "Price per person",
 }
@@ -41,7 +43,8 @@ def verdicts_section(verdicts: Sequence[Verdict], rows_per_person: int) -> Secti
             f"Numbers of a synthetic file were checked privately against the truth. Is it close enough? The answer "
             f"was yes for {yes} and no for {len(verdicts) - yes}.",
             "A verdict itself is noisy. The bound says how often it is wrong if the truth equals the synthetic "
-            "answer, or lies at twice the allowed distance or beyond; in between it is less sure.",
+            "answer, or lies at twice the allowed distance or beyond; in between it is less sure. It holds for every "
+            "true table unless a condition is written beside it.",
         ),
         figures=figures,
         grids=(Grid("verdicts", "Verdicts", data, _HEADINGS),),
@@ -57,9 +60,11 @@ def verdicts_data(verdicts: Sequence[Verdict]) -> pl.DataFrame:
             "synthetic": [shown(v.synthetic) for v in verdicts],
             "tau": [shown(v.tau) for v in verdicts],
             "error_bound": [chance(v.error_bound) for v in verdicts],
+            "assumes": [v.assumes or None for v in verdicts],
             "decider": [v.decider for v in verdicts],
             "price": [amount(v.price) for v in verdicts],
-        }
+        },
+        schema_overrides={"assumes": pl.String},
     )
 
 
