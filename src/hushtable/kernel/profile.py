@@ -105,8 +105,6 @@ def day(number: float | int | None) -> date:
 
 
 def _texts(array: Any) -> Texts:
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
     return typed.as_texts(array)
 
 

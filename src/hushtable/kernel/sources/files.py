@@ -103,7 +103,9 @@ class Guard:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        if kind is None or not issubclass(kind, Exception) or issubclass(kind, HushtableError):
+        if kind is None or issubclass(kind, HushtableError):
+            return False
+        if not issubclass(kind, Exception) and kind.__name__ != "PanicException":  # polars': no Exception
             return False
         self._failed = True
         return True

@@ -6,14 +6,14 @@ only when the caller hands over one of their frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any, Protocol
 
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.files import Guard
+from hushtable.kernel.sources.objects import CodedObjects, Objects
+from hushtable.kernel.sources.typed import UNTYPED
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class PolarsFrame:
         self._frame = frame
         self._lazy = lazy
         declared = frame.collect_schema if lazy else lambda: frame.schema
-        self.parts = [part_of("The polars frame", lambda: declared().to_frame().to_arrow().schema)]
+        self.parts = [part_of("The polars frame", lambda: _Columns(_empty_frames(declared()), _polars_type))]
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         for frame in self._frames(list(columns), size):
@@ -84,27 +84,51 @@ class PolarsFrame:
 
 
 class PandasFrame:
-    """A pandas DataFrame; NaN, NaT and NA are nulls.
-
-    Columns of Python objects are read as text: texts as they are, numbers, booleans and dates as a file would hold
-    them, anything else as text that fits no attribute.
-    """
+    """A pandas DataFrame; NaN, NaT and NA are nulls.  Columns of Python objects are read as ``objects`` says."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        self.parts = [part_of("The pandas frame", self._schema)]
+        self.parts = [part_of("The pandas frame", lambda: _Columns(self._series(), _pandas_type))]
 
-    def _schema(self) -> Any:
-        arrays = [_pandas_array(self._frame.iloc[:0, k]) for k in range(self._frame.shape[1])]
-        return pa.schema(
-            [(str(name), array.type) for name, array in zip(self._frame.columns, arrays, strict=True)]
-        )
+    def _series(self) -> Iterator[tuple[str, Any]]:
+        for place, name in enumerate(self._frame.columns):
+            yield str(name), self._frame.iloc[:0, place]
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         places = [self.parts[0].names.index(name) for name in columns]
+        categories = {place: _categories(self._frame.iloc[:0, place]) for place in places}
         for start in range(0, len(self._frame), size):
             rows = self._frame.iloc[start : start + size]
-            yield ArrowBlock([_pandas_array(rows.iloc[:, k]) for k in places])
+            yield ArrowBlock([_pandas_column(rows.iloc[:, k], categories[k]) for k in places])
+
+
+class _Columns:
+    """Names and types of a frame; None for the type of a column that Arrow cannot hold."""
+
+    def __init__(self, columns: Iterable[tuple[str, Any]], type_of: Callable[[Any], Any]) -> None:
+        self.names: list[str] = []
+        self.types: list[Any] = []
+        for name, column in columns:
+            self.names.append(name)
+            self.types.append(_type_or_none(type_of, column))
+
+
+def _type_or_none(type_of: Callable[[Any], Any], column: Any) -> Any:
+    try:
+        return type_of(column)
+    except Exception:
+        return None
+
+
+def _empty_frames(schema: Any) -> Iterator[tuple[str, Any]]:
+    """One frame without rows for each column."""
+    empty = schema.to_frame()
+    return ((name, empty.select(name)) for name in empty.columns)
+
+
+def _polars_type(empty: Any) -> Any:
+    """None for objects, which polars gives to Arrow as addresses in memory."""
+    return None if empty.dtypes[0].is_object() else empty.to_arrow().schema.types[0]
 
 
 def part_of(shown: str, schema: Callable[[], Any]) -> Part:
@@ -116,29 +140,28 @@ def part_of(shown: str, schema: Callable[[], Any]) -> Part:
     return Part(shown, [] if found is None else list(found.names), [] if found is None else list(found.types))
 
 
-def _pandas_array(series: Any) -> Any:
-    if series.dtype == object:
-        return pa.array([_object_text(value) for value in series.tolist()], pa.large_string())
-    if series.dtype.name == "category" and series.cat.categories.dtype == object:
-        categories = [_object_text(value) for value in series.cat.categories.tolist()]
-        indices = pa.array(series.cat.codes.to_numpy(), pa.int32(), mask=series.isna().to_numpy())
-        return pa.DictionaryArray.from_arrays(indices, pa.array(categories, pa.large_string()))
+def _holds_objects(dtype: Any) -> bool:
+    """Whether pandas keeps a column as Python objects: of any kind, or texts that Arrow may not be able to write."""
+    return dtype.name == "object" or getattr(dtype, "storage", None) == "python"
+
+
+def _pandas_type(empty: Any) -> Any:
+    if _holds_objects(empty.dtype) or _categories(empty) is not None:
+        return UNTYPED
+    return _pandas_column(empty, None).type
+
+
+def _categories(empty: Any) -> Objects | None:
+    """The categories of a column, where they are Python objects."""
+    if empty.dtype.name != "category" or not _holds_objects(empty.cat.categories.dtype):
+        return None
+    return Objects(empty.cat.categories.tolist())
+
+
+def _pandas_column(series: Any, categories: Objects | None) -> Any:
+    if categories is not None:
+        return CodedObjects(categories, series.cat.codes.to_numpy())
+    if _holds_objects(series.dtype):
+        return Objects(series.tolist())
     array = pa.array(series, from_pandas=True)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-
-
-def _object_text(value: Any) -> str | None:
-    """What a file would hold for one Python object."""
-    if value is None or value != value:  # NaN and NaT differ from themselves
-        return None
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return repr(value).removesuffix(".0")
-    if isinstance(value, int | Decimal):
-        return str(value)
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    return "\0"

@@ -28,6 +28,7 @@ from hushtable.kernel.sources.assign import Codes
 from hushtable.kernel.sources.delimited import TextFiles, require_columns, require_distinct
 from hushtable.kernel.sources.encode import CodeArray, Encoder
 from hushtable.kernel.sources.frames import ArrowTable, PandasFrame, PolarsFrame, Table
+from hushtable.kernel.sources.keys import as_keys, check_key_type
 from hushtable.kernel.sources.parquet import ParquetFiles
 from hushtable.kernel.sources.people import People, Words
 from hushtable.kernel.sources.plain import PlainArray, PlainReader
@@ -144,7 +145,7 @@ class Source:
         keys: Texts | None = None
         if people is not None and self.schema.person is not None:
             column = columns[self._columns.index(self.schema.person)]
-            keys = column if isinstance(column, Texts) else typed.as_keys(column)
+            keys = as_keys(column)
             keep &= keys.starts != keys.ends
         given = arrays if keep.all() else [array[keep] for array in arrays]
         if people is None or keys is None:
@@ -202,18 +203,19 @@ def open_source(
 
 
 def _check_parts(table: Table, schema: Schema, columns: Sequence[str]) -> None:
-    families: set[str] = set()
+    kinds: set[str] = set()
     for part in table.parts:
         require_distinct(part.names, part.shown)
         require_columns(columns, part.names, part.shown)
         for attribute in schema.attributes.values():
             typed.check_type(attribute, part.type_of(attribute.column))
         if schema.person is not None:
-            families.add(typed.check_key_type(schema.person, part.type_of(schema.person)))
-    if len(families) > 1:
+            kinds.add(check_key_type(schema.person, part.type_of(schema.person)))
+    kinds.discard("null")  # a column without values agrees with any other
+    if len(kinds) > 1:
         raise SchemaError(
             "source.person-types",
-            f"The person column {schema.person!r} has different types in different files.",
+            f"The person column {schema.person!r} has different types in different files: {', '.join(sorted(kinds))}.",
             "Convert it to one type, so that a person is recognised in all of them.",
         )
 

@@ -27,6 +27,13 @@ class Texts:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def take(self, places: NDArray[np.int64]) -> Texts:
+        """The fields at these places; empty for a place below 0."""
+        if not len(self.starts):
+            return Texts(self.data, np.zeros(len(places), np.int64), np.zeros(len(places), np.int64))
+        starts = self.starts[places]
+        return Texts(self.data, starts, np.where(places < 0, starts, self.ends[places]))
+
 
 @dataclass(frozen=True)
 class Values:

@@ -13,6 +13,7 @@ boolean            boolean, categorical (values true and false)
 date               date, categorical (as YYYY-MM-DD)
 timestamp          date (in UTC when the column has a time zone)
 null               anything
+Python objects     anything, by the rules for text files
 =================  ==========================================================================================
 """
 
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from hushtable.errors import SchemaError
 from hushtable.kernel.sources import text
 from hushtable.kernel.sources.arrow import pa, pc
+from hushtable.kernel.sources.objects import CodedObjects, Objects
 from hushtable.kernel.sources.parse import HUGE, NULL, OTHER, VALUE
 from hushtable.kernel.sources.text import Texts, Values
 from hushtable.schema import FALSE_TEXTS, Attribute, Categorical
@@ -41,14 +43,19 @@ _READABLE: dict[str, frozenset[str]] = {
     "day": frozenset({"date", "categorical"}),
     "timestamp": frozenset({"date"}),
 }
+UNTYPED = "object"
+"""Stands for the Arrow type of a column of Python objects."""
 _DAYS_PER = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def family(arrow_type: Any) -> str | None:
     """Which row of the table a column type belongs to; None for types that hold no single value."""
     types = pa.types
-    if isinstance(arrow_type, pa.BaseExtensionType):
-        return family(arrow_type.storage_type)
+    if arrow_type is UNTYPED:
+        return "text"
+    if arrow_type is None:
+        return None
+    arrow_type = storage(arrow_type)
     if types.is_dictionary(arrow_type):
         return family(arrow_type.value_type)
     tests: list[tuple[Callable[[Any], bool], str]] = [
@@ -66,6 +73,27 @@ def family(arrow_type: Any) -> str | None:
     return next((name for test, name in tests if test(arrow_type)), None)
 
 
+def storage(arrow_type: Any) -> Any:
+    """What an extension type stores; any other type as it is."""
+    while isinstance(arrow_type, pa.BaseExtensionType):
+        arrow_type = arrow_type.storage_type
+    return arrow_type
+
+
+def type_name(arrow_type: Any) -> str:
+    """A type as a message may show it: without names that a file gave to parts of it."""
+    if arrow_type is UNTYPED or arrow_type is None:
+        return "object"
+    inner = storage(arrow_type)
+    if pa.types.is_dictionary(inner):
+        return f"dictionary of {type_name(inner.value_type)}"
+    if pa.types.is_nested(inner):
+        return str(inner).partition("<")[0]
+    if pa.types.is_timestamp(inner) and inner.tz is not None:
+        return f"timestamp[{inner.unit}] with a time zone"
+    return str(inner)
+
+
 def check_type(attribute: Attribute, arrow_type: Any) -> None:
     """Refuses a column that the attribute cannot read, whatever it holds."""
     found = family(arrow_type)
@@ -75,7 +103,7 @@ def check_type(attribute: Attribute, arrow_type: Any) -> None:
     if not allowed:
         raise SchemaError(
             "source.column-type",
-            f"The column {attribute.column!r} has type {arrow_type}, which attribute {attribute.name!r} "
+            f"The column {attribute.column!r} has type {type_name(arrow_type)}, which attribute {attribute.name!r} "
             f"of type {attribute.kind} cannot read.",
             "Change the attribute's `type` or `values`, or convert the column.",
         )
@@ -103,8 +131,10 @@ class TypedReader:
 
     def read(self, array: Any) -> Values:
         """Values of a column of a type that ``check_type`` has accepted."""
+        if isinstance(array, Objects | CodedObjects):
+            return self._text(array.texts)
         if isinstance(array.type, pa.BaseExtensionType):
-            array = array.storage
+            return self.read(array.storage)
         if pa.types.is_dictionary(array.type):
             return self._dictionary(array)
         found = family(array.type)
@@ -113,16 +143,18 @@ class TypedReader:
         if found == "text" or (found == "day" and self._attribute.kind == "categorical"):
             return self._text(as_texts(array))
         if found in ("day", "timestamp"):
-            return Values(_days(array), _states(array))
+            return Values(day_numbers(array), _states(array))
         if found == "boolean":
-            return self._whole(_filled(array.cast(pa.int8()), np.int64), _states(array), found)
+            return self._whole(filled(array.cast(pa.int8()), np.int64), _states(array), found)
+        if found == "integer" and self._attribute.kind == "real":
+            return Values(filled(array, np.float64), _states(array))
         if found == "integer":
             return self._whole(_whole_numbers(array), _states(array), found)
         return self._floats(array)
 
     def _dictionary(self, array: Any) -> Values:
         known = self.read(array.dictionary)
-        indices, states = _filled(array.indices, np.int64), _states(array.indices)
+        indices, states = filled(array.indices, np.int64), _states(array.indices)
         if len(known.states) == 0:
             return Values(np.zeros(len(array), known.numbers.dtype), states)
         return Values(known.numbers[indices], np.where(states == NULL, states, known.states[indices]))
@@ -139,7 +171,7 @@ class TypedReader:
         return _looked_up(numbers, states, entries)
 
     def _floats(self, array: Any) -> Values:
-        numbers, states = _filled(array.cast(pa.float64()), np.float64), _states(array)
+        numbers, states = filled(array.cast(pa.float64()), np.float64), _states(array)
         if self._attribute.kind == "real":
             return Values(
                 numbers, np.where(np.isnan(numbers) & (states == VALUE), OTHER, states).astype(np.uint8)
@@ -152,54 +184,20 @@ class TypedReader:
 
 def as_texts(array: Any) -> Texts:
     """A column as the text that a file would hold."""
+    if isinstance(array, Objects | CodedObjects):
+        return array.texts
+    if isinstance(array.type, pa.BaseExtensionType):
+        return as_texts(array.storage)
+    if pa.types.is_dictionary(array.type):
+        return as_texts(array.dictionary).take(places(array))
     if family(array.type) != "text" or pa.types.is_decimal(array.type):
         array = array.cast(pa.string())
     return text.from_arrow(array)
 
 
-def as_keys(array: Any) -> Texts:
-    """A column as bytes that are equal when, and only when, the values are; nulls are empty."""
-    if isinstance(array.type, pa.BaseExtensionType):
-        array = array.storage
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    found = family(array.type)
-    if found == "integer":
-        return _fixed(_whole_numbers(array), _states(array))
-    if found == "real":
-        numbers = _filled(array.cast(pa.float64()), np.float64)
-        missing = np.isnan(numbers) | (_states(array) == NULL)
-        return _fixed(numbers + 0.0, np.where(missing, NULL, VALUE))
-    if pa.types.is_fixed_size_binary(array.type):
-        array = array.cast(pa.large_binary())
-    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        return text.from_arrow(array)
-    return as_texts(array)
-
-
-def check_key_type(column: str, arrow_type: Any) -> str:
-    """The family of a person column, which must be the same in all files."""
-    if isinstance(arrow_type, pa.BaseExtensionType):
-        return check_key_type(column, arrow_type.storage_type)
-    if pa.types.is_binary(arrow_type) or pa.types.is_large_binary(arrow_type):
-        return "binary"
-    if pa.types.is_fixed_size_binary(arrow_type):
-        return "binary"
-    found = family(arrow_type)
-    if found in ("text", "integer", "real"):
-        return found
-    raise SchemaError(
-        "source.column-type",
-        f"The person column {column!r} has type {arrow_type}, which cannot identify a person.",
-        "Use a column of text, bytes or numbers.",
-    )
-
-
-def _fixed(numbers: NDArray[Any], states: NDArray[Any]) -> Texts:
-    starts = np.arange(0, 8 * len(numbers), 8, dtype=np.int64)
-    return Texts(
-        np.ascontiguousarray(numbers).view(np.uint8), starts, np.where(states == NULL, starts, starts + 8)
-    )
+def places(array: Any) -> NDArray[np.int64]:
+    """Where in its dictionary each row of a dictionary array is; -1 for nulls."""
+    return np.where(_states(array.indices) == NULL, -1, filled(array.indices, np.int64))
 
 
 def _looked_up(numbers: NDArray[np.int64], states: NDArray[np.uint8], entries: dict[int, int]) -> Values:
@@ -210,20 +208,22 @@ def _looked_up(numbers: NDArray[np.int64], states: NDArray[np.uint8], entries: d
     return Values(positions[at], np.where(missing, OTHER, states).astype(np.uint8))
 
 
-def _days(array: Any) -> NDArray[np.int64]:
+def day_numbers(array: Any) -> NDArray[np.int64]:
+    """Days since 1970-01-01 of a column of dates or timestamps; in UTC where there is a zone."""
     if pa.types.is_date32(array.type):
-        return _filled(array.cast(pa.int32()), np.int64)
+        return filled(array.cast(pa.int32()), np.int64)
     per_day = _DAYS_PER["ms" if pa.types.is_date64(array.type) else array.type.unit]
-    return _filled(array.cast(pa.int64()), np.int64) // per_day
+    return filled(array.cast(pa.int64()), np.int64) // per_day
 
 
 def _whole_numbers(array: Any) -> NDArray[np.int64]:
     if pa.types.is_uint64(array.type):
-        return np.minimum(_filled(array, np.uint64), np.uint64(HUGE)).astype(np.int64)
-    return np.clip(_filled(array, np.int64), -HUGE, HUGE)
+        return np.minimum(filled(array, np.uint64), np.uint64(HUGE)).astype(np.int64)
+    return np.clip(filled(array, np.int64), -HUGE, HUGE)
 
 
-def _filled(array: Any, dtype: Any) -> NDArray[Any]:
+def filled(array: Any, dtype: Any) -> NDArray[Any]:
+    """Numbers of a column of numbers, 0 for nulls."""
     if array.null_count:
         array = pc.fill_null(array, 0)
     return array.to_numpy(zero_copy_only=False).astype(dtype, copy=False)

@@ -1,0 +1,148 @@
+"""Who a row belongs to, as bytes: two keys are equal exactly when the values in the person column are.
+
+=====================================  ============================================================================
+column                                 bytes of a key
+=====================================  ============================================================================
+text, bytes (of any Arrow type)        as they are
+whole number                           8 bytes; a ninth for what only an unsigned number of 64 bits can be
+decimal, of any width                  the unscaled number in 32 bytes; columns of two scales are two kinds
+boolean                                one byte
+date                                   its day
+timestamp of any unit                  seconds and nanoseconds, in UTC where the column has a time zone
+Python objects                         see ``objects``
+dictionary, categories                 those of the values
+=====================================  ============================================================================
+
+A null, an empty text and empty bytes are nobody.  Floating-point numbers are refused, because large whole numbers are
+rounded in them, and so is every type that holds more than one value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import SchemaError
+from hushtable.kernel.sources import text
+from hushtable.kernel.sources.arrow import pa
+from hushtable.kernel.sources.objects import CodedObjects, Objects
+from hushtable.kernel.sources.text import Texts
+from hushtable.kernel.sources.typed import UNTYPED, day_numbers, family, filled, places, storage, type_name
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_WIDE = 32
+
+
+def key_kind(arrow_type: Any) -> str | None:
+    """Columns of one kind can be compared; None for a type that cannot tell people apart."""
+    types = pa.types
+    if arrow_type is UNTYPED:
+        return "objects"
+    if arrow_type is None:
+        return None
+    inner = storage(arrow_type)
+    if types.is_dictionary(inner):
+        return key_kind(inner.value_type)
+    if types.is_decimal(inner):
+        return f"decimal of scale {inner.scale}"
+    if types.is_timestamp(inner):
+        return "timestamp" if inner.tz is None else "timestamp with a time zone"
+    if _is_bytes(inner):
+        return "bytes"
+    found = family(inner)
+    return None if found == "real" else found
+
+
+def check_key_type(column: str, arrow_type: Any) -> str:
+    """The kind of a person column; refuses one that cannot tell people apart exactly."""
+    found = key_kind(arrow_type)
+    if found is None:
+        raise SchemaError(
+            "source.column-type",
+            f"The person column {column!r} has type {type_name(arrow_type)}, which cannot tell people apart exactly.",
+            "Use a column of text, bytes, whole numbers, decimals, booleans, dates or timestamps.",
+        )
+    return found
+
+
+def as_keys(column: Any) -> Texts:
+    """The keys of a text, object or Arrow column of a type that ``check_key_type`` has accepted."""
+    if isinstance(column, Texts):
+        return column
+    if isinstance(column, Objects | CodedObjects):
+        return column.keys
+    if isinstance(column.type, pa.BaseExtensionType):
+        return as_keys(column.storage)
+    if pa.types.is_dictionary(column.type):
+        return as_keys(column.dictionary).take(places(column))
+    found = key_kind(column.type)
+    if found == "text":
+        return text.from_arrow(column)
+    if found == "bytes":
+        return text.from_arrow(column.cast(pa.large_binary()))
+    if found == "null":
+        return Texts(np.zeros(1, np.uint8), *np.zeros((2, len(column)), np.int64))
+    return _fixed(_rows(column, found or ""), _missing(column))
+
+
+def _rows(array: Any, found: str) -> NDArray[np.uint8]:
+    """One row of bytes per value."""
+    if found == "integer":
+        return _whole(array)
+    if found.startswith("decimal"):
+        return _decimals(array)
+    if found == "boolean":
+        return filled(array.cast(pa.int8()), np.uint8).reshape(-1, 1)
+    if found == "day":
+        return _as_bytes(day_numbers(array))
+    return _moments(array)
+
+
+def _whole(array: Any) -> NDArray[np.uint8]:
+    if not pa.types.is_uint64(array.type):
+        return _as_bytes(filled(array, np.int64))
+    numbers = filled(array, np.uint64)
+    return np.concatenate([_as_bytes(numbers), (numbers >> np.uint64(63)).astype(np.uint8)[:, None]], axis=1)
+
+
+def _decimals(array: Any) -> NDArray[np.uint8]:
+    width = array.type.byte_width
+    stored = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+    numbers = stored[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+    wide = np.repeat(np.where(numbers[:, -1:] >= 0x80, 0xFF, 0).astype(np.uint8), _WIDE, axis=1)
+    wide[:, :width] = numbers
+    return wide
+
+
+def _moments(array: Any) -> NDArray[np.uint8]:
+    per_second = _PER_SECOND[array.type.unit]
+    seconds, parts = np.divmod(filled(array.cast(pa.int64()), np.int64), per_second)
+    return np.concatenate([_as_bytes(seconds), _as_bytes(parts * (10**9 // per_second))], axis=1)
+
+
+def _as_bytes(numbers: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(numbers).view(np.uint8).reshape(-1, numbers.dtype.itemsize)
+
+
+def _fixed(found: NDArray[np.uint8], missing: NDArray[np.bool_]) -> Texts:
+    """Rows of bytes as fields; those of a ninth byte of 0 without it."""
+    starts = np.arange(len(found), dtype=np.int64) * found.shape[1]
+    lengths = np.full(len(found), found.shape[1], np.int64)
+    if found.shape[1] == 9:
+        lengths -= found[:, 8] == 0
+    data = np.ascontiguousarray(found).reshape(-1)
+    return Texts(data if data.size else np.zeros(1, np.uint8), starts, starts + np.where(missing, 0, lengths))
+
+
+def _is_bytes(arrow_type: Any) -> bool:
+    types = pa.types
+    tests = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view)
+    return any(test(arrow_type) for test in tests)
+
+
+def _missing(array: Any) -> NDArray[np.bool_]:
+    if array.null_count == 0:
+        return np.zeros(len(array), np.bool_)
+    return array.is_null().to_numpy(zero_copy_only=False)
