@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 from math import prod
 from typing import Any
 
@@ -99,6 +99,17 @@ def _shapes(sizes: tuple[int, ...], sets: tuple[AttributeSet, ...]) -> NDArray[n
     filler = len(sizes)
     axes = np.array([(filler,) * (width - len(s)) + s for s in sets], np.int64).reshape(len(sets), width)
     return np.array((*sizes, 0), np.int64)[axes]
+
+
+def is_attribute_set(attributes: Sequence[Any], axes: int) -> bool:
+    """Whether a sequence holds rising numbers of ``axes`` axes.
+
+    >>> is_attribute_set((0, 2), 3), is_attribute_set((2, 0), 3), is_attribute_set((3,), 3)
+    (True, False, False)
+    """
+    return not attributes or (
+        attributes[0] >= 0 and attributes[-1] < axes and all(a < b for a, b in pairwise(attributes))
+    )
 
 
 def sorted_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:

@@ -7,6 +7,7 @@ IPC, uncompressed) have a length that depends on sizes and noise parameters only
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, cast
@@ -16,9 +17,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.errors import BundleError
-from hushtable.marginals.layout import AttributeSet, Layout
+from hushtable.marginals.layout import AttributeSet, Layout, is_attribute_set
 
 FORMAT = "hushtable-answers-1"
+LARGEST = 2**62
+"""Measured integers stay below it: plans that could reach it are refused."""
+_SMALLEST = Fraction(1, 2**256)
+"""Noise parameters lie between this and its inverse, with room to spare for every budget and table."""
+_FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
 _SCHEMA = pa.schema(
     [
         ("attributes", pa.list_(pa.int32())),
@@ -73,7 +79,7 @@ class Answers:
         """Read what :meth:`to_table` made; refuses anything else."""
         try:
             answers = cls._read(table)
-        except (KeyError, ValueError, TypeError, IndexError, pa.ArrowException):
+        except (LookupError, ValueError, TypeError, ArithmeticError, RecursionError, pa.ArrowException):
             raise BundleError(
                 "bundle.damaged", "The measured answers cannot be read.", "Restore the folder from a backup."
             ) from None
@@ -82,15 +88,24 @@ class Answers:
     @classmethod
     def _read(cls, table: pa.Table) -> Answers:
         header = cast("dict[str, Any]", json.loads((table.schema.metadata or {})[b"hushtable"]))
-        layout = Layout(tuple(header["sizes"]), tuple(tuple(s) for s in table["attributes"].to_pylist()))
-        values = table["values"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        parameters = tuple(Fraction(p) for p in table["parameter"].to_pylist())
+        sizes = tuple(header["sizes"])
+        sets = tuple(tuple(s) for s in table["attributes"].to_pylist())
+        if not all(type(n) is int and n > 0 for n in sizes) or not all(
+            is_attribute_set(s, len(sizes)) for s in sets
+        ):
+            raise ValueError(FORMAT)
+        layout = Layout(sizes, sets)
+        lists = table["values"].combine_chunks()
+        values = lists.flatten().to_numpy(zero_copy_only=False)
+        parameters = _parameters(table["parameter"])
         if (
             header["format"] != FORMAT
             or header["query"] not in ("residual", "marginal")
             or header["noise"] not in ("gaussian", "laplace")
-            or len(values) != layout.cells
-            or not all(p > 0 for p in parameters)
+            or values.dtype != np.int64
+            or not np.array_equal(lists.value_lengths().to_numpy(zero_copy_only=False), layout.lengths)
+            or (len(values) and not -LARGEST < int(values.min()) <= int(values.max()) < LARGEST)
+            or len(parameters) != len(sets)
         ):
             raise ValueError(FORMAT)
         return cls(header["query"], header["noise"], layout, parameters, values)
@@ -106,3 +121,19 @@ class Answers:
                 "bundle.damaged", "The measured answers cannot be read.", "Restore the payload from a backup."
             ) from None
         return cls.from_table(table)
+
+
+def _parameters(column: pa.ChunkedArray) -> tuple[Fraction, ...]:
+    """Exact noise parameters; each distinct text is read once, and none that no plan could have asked for."""
+    encoded = column.combine_chunks().dictionary_encode() if len(column) else None
+    if encoded is None:
+        return ()
+    if encoded.null_count:
+        raise ValueError(FORMAT)
+    texts = encoded.dictionary.to_pylist()
+    if not all(_FRACTION.fullmatch(text) for text in texts):
+        raise ValueError(FORMAT)
+    known = [Fraction(text) for text in texts]
+    if not all(_SMALLEST <= p <= 1 / _SMALLEST for p in known):
+        raise ValueError(FORMAT)
+    return tuple(known[k] for k in encoded.indices.to_pylist())

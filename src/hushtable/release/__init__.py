@@ -3,11 +3,13 @@
 from hushtable.release.bundle import add_explanation, check_free
 from hushtable.release.card import epsilon_by_delta, privacy_card
 from hushtable.release.history import history_frame
+from hushtable.release.loading import Bundle
 from hushtable.release.microdata import Microdata, complete_priorities, make_microdata
 from hushtable.release.plan import Plan
 from hushtable.release.release import Release
 
 __all__ = [
+    "Bundle",
     "Microdata",
     "Plan",
     "Release",

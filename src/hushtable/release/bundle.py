@@ -13,7 +13,6 @@ computed when asked for.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -26,19 +25,18 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hushtable.errors import BundleError, HushtableError
+from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet
 from hushtable.reconstruct.answers import Answers
+from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
 from hushtable.release.tables import Columns, LongFile, chunks
 from hushtable.schema import Schema
 
 FORMAT = "hushtable-release-1"
-MANIFEST = "release.json"
-_HISTORY = "history.parquet"
-_EXPLANATION = "microdata.json"
+SCHEMA, README = "schema.yaml", "README.txt"
+MEASUREMENTS, HISTORY, EXPLANATION = "measurements.parquet", "history.parquet", "microdata.json"
 MOST_TABLE_CELLS = 50_000_000
 ALPHA = 0.05
 _README = """\
@@ -119,41 +117,15 @@ def write(contents: Contents, folder: str | PathLike[str], read_columns: Read) -
         shutil.rmtree(building, ignore_errors=True)
 
 
-def read(folder: str | PathLike[str]) -> Contents:
-    """Read a bundle; damaged or foreign folders are refused."""
-    place = Path(folder)
-    manifest = _manifest(place)
-    try:
-        for name, digest in manifest["files"].items():
-            if name.startswith("tables/"):
-                continue
-            if _sha256(place / name) != digest:
-                raise _damaged(place)
-        schema = Schema.load_stored(place / "schema.yaml")
-        answers = Answers.from_table(pq.read_table(place / "measurements.parquet"))
-        history = pl.read_parquet(place / _HISTORY) if _HISTORY in manifest["files"] else None
-        workload = tuple(tuple(int(i) for i in s) for s in manifest["workload"])
-        fits = answers.layout.sizes == schema.sizes and all(
-            0 <= i < len(schema.sizes) for s in workload for i in s
-        )
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
-        raise _damaged(place) from None
-    except HushtableError:
-        raise _damaged(place) from None
-    if not fits:
-        raise _damaged(place)
-    return Contents(schema, workload, answers, manifest["card"], history)
-
-
 def add_explanation(folder: str | PathLike[str], explanation: dict[str, Any]) -> Path:
     """Keep in a bundle how far records made from it lie from its tables; replaces an earlier explanation."""
     place = Path(folder)
-    manifest = _manifest(place)
-    target = place / _EXPLANATION
+    manifest = dict(manifest_of(place, FORMAT))
+    target = place / EXPLANATION
     try:
-        _replace(target, json.dumps(explanation, indent=1))
-        manifest["files"][_EXPLANATION] = _sha256(target)
-        _replace(place / MANIFEST, json.dumps(manifest, indent=1))
+        replace(target, json.dumps(explanation, indent=1))
+        manifest["files"][EXPLANATION] = sha256(target)
+        replace(place / MANIFEST, json.dumps(manifest, indent=1))
     except OSError:
         raise BundleError(
             "bundle.read-only",
@@ -163,22 +135,15 @@ def add_explanation(folder: str | PathLike[str], explanation: dict[str, Any]) ->
     return target
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file beside its place and move it there."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(path)
-
-
 def _write_files(contents: Contents, folder: Path, read_columns: Read) -> None:
-    contents.schema.save(folder / "schema.yaml")
-    pq.write_table(contents.answers.to_table(), folder / "measurements.parquet", compression="zstd")
+    contents.schema.save(folder / SCHEMA)
+    pq.write_table(contents.answers.to_table(), folder / MEASUREMENTS, compression="zstd")
     if contents.history is not None:
-        contents.history.write_parquet(folder / _HISTORY)
+        contents.history.write_parquet(folder / HISTORY)
     estimate = _ESTIMATES[contents.card.get("reconstruct", "mle")]
     text = _README.format(version=contents.card["versions"]["hushtable"], estimate=estimate)
-    (folder / "README.txt").write_text(text, encoding="utf-8")
-    _write_tables(contents, folder / "tables", read_columns)
+    (folder / README).write_text(text, encoding="utf-8")
+    _write_tables(contents, folder / TABLES, read_columns)
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     manifest = {
         "format": FORMAT,
@@ -186,7 +151,7 @@ def _write_files(contents: Contents, folder: Path, read_columns: Read) -> None:
         "alpha": ALPHA,
         "attributes": list(contents.schema.names),
         "workload": [list(s) for s in contents.workload],
-        "files": {name: _sha256(folder / name) for name in files},
+        "files": {name: sha256(folder / name) for name in files},
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
@@ -205,34 +170,3 @@ def _write_tables(contents: Contents, folder: Path, read_columns: Read) -> None:
             part = sets[first:last]
             file.write(part, read_columns(part, ALPHA))
         file.close()
-
-
-def _manifest(place: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise BundleError(
-            "bundle.missing",
-            f"{place} is not a release: it has no readable {MANIFEST}.",
-            "Give the --out of a release.",
-        ) from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise BundleError(
-            "bundle.format",
-            f"{place} was not written by this version of Hushtable.",
-            "Open it with the version it names.",
-        )
-    return manifest
-
-
-def _damaged(place: Path) -> BundleError:
-    return BundleError(
-        "bundle.damaged",
-        f"{place} is damaged: a file is missing or was changed.",
-        "Repeat the release with its --request id; nothing is spent again.",
-    )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

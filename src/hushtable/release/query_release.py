@@ -14,14 +14,24 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.errors import BundleError
 from hushtable.reconstruct.bounds import FULLY, published_ends
 from hushtable.release.bundle import check_free
+from hushtable.release.files import MANIFEST, manifest_of, opened, refusing_damage, sha256
+from hushtable.release.manifest import check_card, check_labels
+from hushtable.release.parquet import Column, Damaged, ParquetPart, finite_column, text_column
 from hushtable.release.tables import UNBIASED
 
 FORMAT = "hushtable-queries-1"
+ANSWERS = "answers.parquet"
+MOST_ANSWERS, MOST_BYTES, MOST_LABEL = 10_000_000, 2**32, 10_000
+"""Answers of a folder, bytes of its file and letters of a label: nothing in the folder implies them."""
+_NUMBERS = {name: Column("DOUBLE") for name in ("estimate", "std", "lower", "upper")}
+_WORDS = Column("BYTE_ARRAY")
+_UNBIASED = {name: Column("DOUBLE") for name in UNBIASED}
 Floats = NDArray[np.float64]
 
 
@@ -61,14 +71,15 @@ class QueryRelease:
         place = check_free(folder)
         try:
             place.mkdir(exist_ok=True)
-            self.table().write_parquet(place / "answers.parquet")
+            self.table().write_parquet(place / ANSWERS)
             manifest = {
                 "format": FORMAT,
                 "card": self.card,
                 "labels": self.labels.columns,
                 "counts": self.counts,
+                "files": {ANSWERS: sha256(place / ANSWERS)},
             }
-            (place / "release.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+            (place / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         except OSError:
             raise BundleError(
                 "bundle.not-written",
@@ -78,21 +89,25 @@ class QueryRelease:
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> QueryRelease:
-        """Read what :meth:`save` wrote."""
+        """Read what :meth:`save` wrote; folders of version 0.1 have no hash of their answers, and only their shape is
+        checked."""
         place = Path(folder)
-        try:
-            manifest = json.loads((place / "release.json").read_text(encoding="utf-8"))
-            if manifest["format"] != FORMAT:
-                raise ValueError(FORMAT)
-            frame = pl.read_parquet(place / "answers.parquet")
-            std = frame["std"].to_numpy()
-            labels = frame.select(manifest["labels"])
-            counts = bool(manifest.get("counts", False))
-            return cls(labels, frame["estimate"].to_numpy(), std**2, manifest["card"], counts)
-        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
-            raise BundleError(
-                "bundle.damaged", f"{place} is not a folder of answers, or is damaged.", "Write it again."
-            ) from None
+        manifest = manifest_of(place, FORMAT)
+        with refusing_damage(place):
+            card, labels = check_card(manifest["card"]), check_labels(manifest["labels"])
+            digest = manifest.get("files", {}).get(ANSWERS)
+            with opened(place, ANSWERS, most=MOST_BYTES, digest=digest) as file:
+                part = ParquetPart(file, {**dict.fromkeys(labels), **_NUMBERS, "measured": _WORDS}, _UNBIASED)
+                if part.rows > MOST_ANSWERS:
+                    raise Damaged("rows")
+                names = [*labels, *_NUMBERS]
+                table = part.read(names, most_bytes=64 * part.rows * len(names))
+            numbers = {name: finite_column(table[name]) for name in _NUMBERS}
+            if (numbers["std"] < 0).any():
+                raise Damaged("std")
+            words = [text_column(table[name], MOST_LABEL) for name in labels]
+            frame = pl.DataFrame(pl.from_arrow(pa.table(words, names=labels)))
+        return cls(frame, numbers["estimate"], numbers["std"] ** 2, card, bool(manifest.get("counts", False)))
 
     def __repr__(self) -> str:
         worst = float(np.sqrt(self.variances).max(initial=0.0))

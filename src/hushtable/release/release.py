@@ -27,6 +27,7 @@ from hushtable.reconstruct.fits import Fitted, fit_tables
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.release import bundle
 from hushtable.release.frames import long_frame
+from hushtable.release.loading import Bundle
 from hushtable.release.microdata import Priorities, make_microdata
 from hushtable.release.tables import Columns, tidy
 from hushtable.schema import Schema
@@ -159,7 +160,11 @@ class Release:
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Release:
         """Read a bundle that :meth:`save` wrote."""
-        contents = bundle.read(folder)
+        return cls.of(Bundle.open(folder).contents)
+
+    @classmethod
+    def of(cls, contents: bundle.Contents) -> Release:
+        """The release that a bundle holds."""
         return cls(contents.schema, contents.workload, contents.answers, contents.card, contents.history)
 
     def __repr__(self) -> str:

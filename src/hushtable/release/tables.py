@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet
+from hushtable.release.parquet import Column
 from hushtable.schema import Attribute, Schema
 
 NUMBERS = ("estimate", "std", "lower", "upper", "measured")
@@ -159,6 +160,14 @@ class LongFile:
         shape = [self._sizes[i] for i in attributes]
         inner, outer = prod(shape[k + 1 :]), prod(shape[:k])
         return np.tile(np.repeat(np.arange(shape[k]), inner), outer)
+
+
+def table_columns(order: int) -> tuple[dict[str, Column], dict[str, Column]]:
+    """The columns of a long file as they lie on disk, and those that version 0.1 did not write."""
+    words = [f"{kind}_{k}" for k in range(1, order + 1) for kind in ("attribute", "value")]
+    always = {name: Column("BYTE_ARRAY") for name in words}
+    always |= {name: Column("BYTE_ARRAY" if name == "measured" else "DOUBLE") for name in NUMBERS}
+    return always, {name: Column("DOUBLE") for name in UNBIASED}
 
 
 def chunks(sets: Sequence[AttributeSet], sizes: Sequence[int]) -> list[tuple[int, int]]:

@@ -70,10 +70,12 @@ class Page:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             data = file.parent / self.folder
+            if data.is_symlink():
+                raise NotADirectoryError
             data.mkdir(mode=0o777 if self.stamp is None else 0o700, exist_ok=True)
             for key, frame in self.data().items():
-                write_csv(frame, data / f"{key}.csv", raw=self.raw)
-            part = file.with_name(f".{file.name}.part")
+                write_csv(frame, _removed(data / f"{key}.csv"), raw=self.raw)
+            part = _removed(file.with_name(f".{file.name}.part"))
             part.touch(mode=0o666 if self.stamp is None else 0o600)
             part.write_text(self.html(), encoding="utf-8")
             part.replace(file)
@@ -90,6 +92,12 @@ class Page:
             "csv": {figure.key: write_csv(figure.data, raw=self.raw) for figure in figures},
             "tables": {grid.key: _search_data(grid) for grid in grids},
         }
+
+
+def _removed(path: Path) -> Path:
+    """The path without what lies there: a link in a stranger's folder must not be written through."""
+    path.unlink(missing_ok=True)
+    return path
 
 
 def _search_data(grid: Grid) -> dict[str, Any]:

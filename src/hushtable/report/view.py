@@ -1,12 +1,14 @@
 """What a report reads: a bundle on disk, opened once, and figures that several sections need.
 
-Only the bundle is read.  Numbers of whole tables come from its Parquet files, so that nothing is fitted again.
+Only the bundle is read.  Numbers of whole tables come from its Parquet files, so that nothing is fitted again; what a
+row stands for follows from schema and workload.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 from itertools import combinations
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import polars as pl
 
 from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.reconstruct.bounds import FULLY, measured_flags
-from hushtable.release import Release
+from hushtable.release import Bundle, Release
 from hushtable.schema import Schema
 
 ALPHA = 0.05
@@ -24,14 +26,14 @@ ALPHA = 0.05
 class View:
     """A bundle with cached summaries."""
 
-    def __init__(self, folder: Path, release: Release) -> None:
-        self.folder = folder
-        self.release = release
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+        self.release = Release.of(bundle.contents)
 
     @classmethod
     def open(cls, folder: str | Path) -> View:
         """Open a bundle; a damaged or foreign folder is refused."""
-        return cls(Path(folder), Release.load(folder))
+        return cls(Bundle.open(folder))
 
     @property
     def card(self) -> dict[str, Any]:
@@ -81,10 +83,15 @@ class View:
     def marginals(self) -> pl.DataFrame:
         """One row per marginal: its accuracy, and what its cells say (null where the bundle has no cells)."""
         accuracy = self.release.accuracy(ALPHA)
-        cells = [self._cells(path) for path in sorted((self.folder / "tables").glob("order-*.parquet"))]
+        cells = [self._cells(order) for order in self._bundle.orders]
         if not cells:
             return accuracy.with_columns(half_range=pl.lit(None, pl.Float64), below=pl.lit(None, pl.Float64))
         return accuracy.join(pl.concat(cells), on="marginal", how="left", maintain_order="left")
+
+    @cached_property
+    def explanation(self) -> dict[str, Any] | None:
+        """What ``hush microdata --explain`` kept in the bundle."""
+        return self._bundle.explanation()
 
     @cached_property
     def total(self) -> dict[str, Any]:
@@ -96,15 +103,22 @@ class View:
         """Whether every marginal has a known standard error."""
         return bool((self.marginals["measured"] == FULLY).all())
 
-    def _cells(self, path: Path) -> pl.DataFrame:
+    def _cells(self, order: int) -> pl.DataFrame:
         """Half the range of the bounds (median over cells) and the share of cells below two standard errors."""
-        order = int(path.stem.removeprefix("order-"))
-        names = [f"attribute_{k}" for k in range(1, order + 1)]
-        label = pl.concat_str(names, separator=" x ") if names else pl.lit(self.label(()))
-        below = (pl.col("estimate") < 2 * pl.col("std")).mean().alias("below")
-        half = ((pl.col("upper") - pl.col("lower")) / 2).median().alias("half_range")
-        columns = [*names, "estimate", "std", "lower", "upper"]
-        lazy = pl.scan_parquet(path).select(columns)
-        grouped = lazy.group_by(names).agg(half, below) if names else lazy.select(half, below)
-        casts = [pl.col(name).cast(pl.String) for name in names]
-        return grouped.with_columns(casts).collect().select(label.alias("marginal"), "half_range", "below")
+        sets = [s for s in self.release.workload if len(s) == order]
+        numbers = self._bundle.numbers(order)
+        lengths = [prod(self.schema.sizes[i] for i in s) for s in sets]
+        frame = pl.DataFrame(
+            {
+                "place": np.repeat(np.arange(len(sets)), lengths),
+                "half": (numbers["upper"] - numbers["lower"]) / 2,
+                "below": numbers["estimate"] < 2 * numbers["std"],
+                "known": ~np.isnan(numbers["std"]),
+            }
+        )
+        below = pl.col("below").filter("known").mean().alias("below")
+        found = frame.group_by("place", maintain_order=True).agg(
+            pl.col("half").median().alias("half_range"), below
+        )
+        labels = pl.Series("marginal", [self.label(s) for s in sets], dtype=pl.String)
+        return found.select(labels.gather(found["place"]), "half_range", "below")

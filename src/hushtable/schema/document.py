@@ -23,6 +23,8 @@ import yaml
 from hushtable.errors import SchemaError
 
 MAX_BYTES = 1_000_000
+MAX_STORED_BYTES = 64 * 2**20
+"""Of the schema of a release: a million values of sixty letters."""
 MAX_DEPTH = 16
 MAX_NODES = 2_000_000
 _PLAIN = (None, "")  # how the two parsers of PyYAML mark a scalar without quotes
@@ -66,12 +68,12 @@ def read(path: str | Path) -> str:
     return decode(data)
 
 
-def decode(data: bytes) -> str:
-    """UTF-8 text of at most 1 MB."""
-    if len(data) > MAX_BYTES:
+def decode(data: bytes, most: int = MAX_BYTES) -> str:
+    """UTF-8 text of at most ``most`` bytes."""
+    if len(data) > most:
         raise SchemaError(
             "schema.too-large",
-            "The schema has more than 1,000,000 bytes.",
+            f"The schema has more than {most:,} bytes.",
             "Bin long lists of values, or build the schema with Schema.from_dict.",
         )
     try:
@@ -83,10 +85,10 @@ def decode(data: bytes) -> str:
         ) from None
 
 
-def parse(text: str) -> Document:
-    """Values and lines of one YAML document."""
-    if len(text) > MAX_BYTES:
-        decode(text.encode())
+def parse(text: str, most: int = MAX_BYTES) -> Document:
+    """Values and lines of one YAML document of at most ``most`` bytes."""
+    if len(text) > most:
+        decode(text.encode(), most)
     try:
         return _Composer(text).document()
     except yaml.YAMLError as error:

@@ -81,9 +81,11 @@ class Schema:
         return _from_document(document.parse(text))
 
     @classmethod
-    def load_stored(cls, path: str | Path) -> Schema:
-        """Reads the schema of a finished release, which may have fields that no data are opened with any more."""
-        return _from_document(document.parse(document.read(path)), stored=True)
+    def loads_stored(cls, data: bytes) -> Schema:
+        """Reads the schema of a finished release, which may be longer than a file that people write, and may have
+        fields that no data are opened with any more."""
+        most = document.MAX_STORED_BYTES
+        return _from_document(document.parse(document.decode(data, most), most), stored=True)
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Schema:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import altair as alt
@@ -14,7 +13,6 @@ from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import BLUE, RED, chart, finished
 from hushtable.report.view import View
 
-EXPLANATION = "microdata.json"
 GENERATED = "generated"
 FAR = 1.5
 MOST_COMPARED = 100_000
@@ -47,15 +45,9 @@ _FIT_HEADINGS = {
 _FIT_FORMATS = {"mean": "{:.2f}", "worst": "{:.1f}", "sum_gap": "{:+,.1f}", "small_bias": "{:+.2f}"}
 
 
-def explanation(view: View) -> dict[str, Any] | None:
-    """What ``hush microdata --explain`` kept in the bundle."""
-    file = view.folder / EXPLANATION
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
-
-
 def microdata_section(view: View) -> Section | None:
     """The distortion of the records, where the bundle has it."""
-    found = explanation(view)
+    found = view.explanation
     if found is None:
         return None
     tables = tables_data(found)

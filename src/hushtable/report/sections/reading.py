@@ -8,7 +8,6 @@ import polars as pl
 
 from hushtable.reconstruct.bounds import FULLY
 from hushtable.report.parts import Grid, Section
-from hushtable.report.sections.microdata import explanation
 from hushtable.report.view import View
 
 TABLES, MICRODATA, NEITHER = "tables", "microdata", "neither"
@@ -65,7 +64,7 @@ def _counts(order: int, tables: pl.DataFrame) -> tuple[str, str, str] | None:
 
 def _records(view: View) -> list[tuple[str, str, str]]:
     """The same counts taken from the records, where the bundle says how far they lie apart."""
-    found = explanation(view)
+    found = view.explanation
     if found is None:
         return []
     near = sum(1 for table in found["tables"] if table["read_from"] == MICRODATA)

@@ -1,0 +1,155 @@
+"""The files of a bundle: a fixed set of names, each a plain file of bounded length with the SHA-256 that was noted.
+
+Nothing outside the folder is opened: links, pipes and devices are refused, whatever a manifest names.  What a file
+means is no matter of this module; it knows how to get at the bytes safely and how to replace a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pydantic import ValidationError
+
+from hushtable.errors import BundleError, HushtableError
+from hushtable.release.parquet import Damaged
+
+MANIFEST = "release.json"
+TABLES = "tables"
+MOST_MANIFEST = 256 * 2**20
+"""Bytes of a manifest; one of a million marginals has a tenth of it."""
+
+MOST_VALUES = 24_000_000
+"""Values of a JSON file: four million marginals of four attributes; as many empty lists take a gigabyte."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    MemoryError,
+    RecursionError,
+    pa.ArrowException,
+    ValidationError,
+    HushtableError,
+)
+
+
+def damaged(place: Path) -> BundleError:
+    """The one refusal of a bundle that is not as it was written."""
+    return BundleError(
+        "bundle.damaged",
+        f"{place} is damaged: a file is missing, was changed, or does not fit the others.",
+        "Repeat the release with its --request id; nothing is spent again.",
+    )
+
+
+@contextmanager
+def refusing_damage(place: Path) -> Iterator[None]:
+    """Whatever goes wrong inside is damage of the bundle."""
+    try:
+        yield
+    except BundleError:
+        raise
+    except _UNREADABLE:
+        raise damaged(place) from None
+
+
+@contextmanager
+def opened(place: Path, name: str, *, most: int, digest: str | None = None) -> Iterator[BinaryIO]:
+    """One file of a bundle, at its beginning, after its kind, length and hash were checked."""
+    folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        *above, last = name.split("/")
+        for part in above:
+            inner = os.open(part, _PLAIN | os.O_DIRECTORY, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        found = os.open(last, _PLAIN, dir_fd=folder)
+    finally:
+        os.close(folder)
+    with os.fdopen(found, "rb") as file:
+        status = os.fstat(found)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+            raise Damaged(name)
+        if digest is not None:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise Damaged(name)
+            file.seek(0)
+        yield file
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file that was just written."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_json(place: Path, name: str, *, most: int, digest: str | None = None) -> Any:
+    """The value of a JSON file of at most ``MOST_VALUES`` values, all numbers finite, all texts Unicode."""
+    with opened(place, name, most=most, digest=digest) as file:
+        data = file.read(most + 1)
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
+        raise Damaged(name)
+    text = data.decode("utf-8")
+    value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+    if _SURROGATE.search(text):
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    return value
+
+
+def manifest_of(place: Path, form: str) -> Mapping[str, Any]:
+    """The manifest of a folder, when it is one of ``form``."""
+    try:
+        manifest = read_json(place, MANIFEST, most=MOST_MANIFEST)
+    except _UNREADABLE:
+        raise BundleError(
+            "bundle.missing",
+            f"{place} is not a release: it has no readable {MANIFEST}.",
+            "Give the --out of a release.",
+        ) from None
+    if not isinstance(manifest, dict) or manifest.get("format") != form:
+        raise BundleError(
+            "bundle.format",
+            f"{place} was not written by this version of Hushtable.",
+            "Open it with the version it names.",
+        )
+    return manifest
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file under a name that nobody else has, and move it to its place; links are replaced, not followed."""
+    number, fresh = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(fresh, 0o644)  # noqa: PTH101
+        os.replace(fresh, path)  # noqa: PTH105
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise
+
+
+def _no_constant(name: str) -> Any:
+    raise Damaged(name)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise Damaged(text)
+    return value

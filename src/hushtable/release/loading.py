@@ -1,0 +1,236 @@
+"""Reading a bundle back: every file by its fixed name, under the limits that the bundle's own schema implies.
+
+The order matters.  The manifest is bounded by constants; schema and workload follow from it; they say how many rows a
+table has, how many integers were measured, how long a history may be, and so how much the other files may hold.
+Whatever does not fit is one error, ``bundle.damaged``; what fits and is too much for this machine ``bundle.too-large``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from os import PathLike, sysconf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushtable.errors import BundleError
+from hushtable.marginals import AttributeSet
+from hushtable.marginals.layout import MAX_SETS, is_attribute_set
+from hushtable.reconstruct.answers import Answers
+from hushtable.release.account import Account, charged
+from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA, Contents
+from hushtable.release.files import manifest_of, opened, read_json, refusing_damage
+from hushtable.release.manifest import Manifest, check_explanation, check_manifest
+from hushtable.release.parquet import Column, Damaged, ParquetPart, finite_column, float_column, text_column
+from hushtable.release.tables import table_columns
+from hushtable.schema import Schema
+from hushtable.schema.document import MAX_STORED_BYTES
+
+Floats = NDArray[np.float64]
+MOST_TEXT = 2**20
+MOST_EXPLANATION = 256 * 2**20
+REPEATS = 4096
+"""How often one marginal may have been measured: far above what any number of rounds or reused releases does."""
+ROUNDS_WITHOUT_ANSWER = 64
+"""Rounds of a history that may have measured nothing; a strategy has at most a handful."""
+MEMORY_SHARE = 0.75
+"""Share of this machine's memory that reading a release may need."""
+_BYTES_PER_VALUE = 32
+"""An integer, its page, its estimate and a copy."""
+_PARAMETER = 10_000
+_ORDER_FILE = re.compile(r"tables/order-(0|[1-9][0-9]{0,3})\.parquet")
+_LISTS = {
+    "attributes.list.element": Column("INT32", listed=True),
+    "parameter": Column("BYTE_ARRAY"),
+    "values.list.element": Column("INT64", listed=True),
+}
+_CELL_NUMBERS = ("estimate", "std", "lower", "upper")
+_ROUNDS = {
+    "round": Column("INT64"),
+    "action": Column("BYTE_ARRAY"),
+    "marginal": Column("BYTE_ARRAY"),
+    "residuals": Column("INT64"),
+    "sigma": Column("DOUBLE"),
+    "epsilon": Column("DOUBLE"),
+    "share": Column("DOUBLE"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """A bundle on disk whose files all have the hashes of its manifest; its contents are read, its tables are not."""
+
+    place: Path
+    manifest: Manifest
+    contents: Contents
+
+    @classmethod
+    def open(cls, folder: str | PathLike[str]) -> Bundle:
+        """Open a bundle; damaged or foreign folders are refused."""
+        place = Path(folder)
+        raw = manifest_of(place, FORMAT)
+        with refusing_damage(place):
+            manifest = check_manifest(raw)
+            files = manifest.files
+            with opened(place, SCHEMA, most=MAX_STORED_BYTES, digest=files[SCHEMA]) as file:
+                schema = Schema.loads_stored(file.read())
+            _check_names(manifest, schema)
+            with opened(place, README, most=MOST_TEXT, digest=files[README]):
+                pass
+            answers = _read_answers(place, manifest, schema)
+            history = _read_history(place, manifest, schema, len(answers.layout.sets))
+            found = cls(place, manifest, Contents(schema, manifest.sets, answers, dict(raw["card"]), history))
+            found._check_hashes()
+        return found
+
+    @property
+    def orders(self) -> tuple[int, ...]:
+        """Orders whose tables the bundle holds."""
+        matches = [_ORDER_FILE.fullmatch(name) for name in self.manifest.files]
+        return tuple(sorted(int(m[1]) for m in matches if m))
+
+    def numbers(self, order: int) -> dict[str, Floats]:
+        """Estimate, std, lower and upper of all cells of the tables of one order, in the order of the workload."""
+        with refusing_damage(self.place), self._table(order) as file:
+            sets = self._sets(order)
+            part = ParquetPart(file, *table_columns(order))
+            rows = sum(self._cells(s) for s in sets)
+            if part.rows != rows:
+                raise Damaged("rows")
+            table = part.read(_CELL_NUMBERS, most_bytes=32 * rows * len(_CELL_NUMBERS))
+            numbers = {name: float_column(table[name], nulls=name == "std") for name in _CELL_NUMBERS}
+            if (numbers["std"] < 0).any() or (numbers["lower"] > numbers["upper"]).any():
+                raise Damaged("numbers")
+        return numbers
+
+    def explanation(self) -> dict[str, Any] | None:
+        """What ``hush microdata --explain`` kept in the bundle."""
+        digest = self.manifest.files.get(EXPLANATION)
+        if digest is None:
+            return None
+        with refusing_damage(self.place):
+            return check_explanation(read_json(self.place, EXPLANATION, most=MOST_EXPLANATION, digest=digest))
+
+    def _sets(self, order: int) -> list[AttributeSet]:
+        return [s for s in self.contents.workload if len(s) == order]
+
+    def _cells(self, attributes: AttributeSet) -> int:
+        return prod(self.contents.schema.sizes[i] for i in attributes)
+
+    def _table(self, order: int) -> Any:
+        """The open file of one order; labels and pages may take 64 bytes for each of its columns and rows."""
+        cells = sum(self._cells(s) for s in self._sets(order))
+        most = 2**26 + 64 * cells * (2 * order + 8)
+        name = f"tables/order-{order}.parquet"
+        return opened(self.place, name, most=most, digest=self.manifest.files[name])
+
+    def _check_hashes(self) -> None:
+        for order in self.orders:
+            with self._table(order):
+                pass
+        digest = self.manifest.files.get(EXPLANATION)
+        if digest is not None:
+            with opened(self.place, EXPLANATION, most=MOST_EXPLANATION, digest=digest):
+                pass
+
+
+def _check_names(manifest: Manifest, schema: Schema) -> None:
+    """Files, attributes and workload that fit together, and an account that adds up."""
+    orders = {len(s) for s in manifest.sets}
+    for name in manifest.files.keys() - {SCHEMA, README, MEASUREMENTS, HISTORY, EXPLANATION}:
+        match = _ORDER_FILE.fullmatch(name)
+        if match is None or int(match[1]) not in orders:
+            raise Damaged("files")
+    if tuple(manifest.attributes) != schema.names:
+        raise Damaged("attributes")
+    if any(not is_attribute_set(s, len(schema.names)) for s in manifest.sets):
+        raise Damaged("workload")
+    if len(set(manifest.sets)) != len(manifest.sets) or not manifest.sets:
+        raise Damaged("workload")
+    if sum(2 ** len(s) for s in manifest.sets) > 8 * MAX_SETS:
+        raise Damaged("workload")
+    bounds = manifest.card.l1_bounds
+    if bounds is not None and len(bounds.records) != len(manifest.sets):
+        raise Damaged("bounds")
+    _check_account(manifest.card.model_dump())
+
+
+def _check_account(card: Mapping[str, Any]) -> None:
+    """The account that a card kept is within its limit, and holds what this release was charged."""
+    own, account = charged(card), None
+    if card["ledger"]["account"] is not None:
+        account = Account.kept(card)
+    if account is not None:
+        account.left  # noqa: B018
+        if not own <= account.spent.get("release", own):
+            raise Damaged("account")
+
+
+def _read_answers(place: Path, manifest: Manifest, schema: Schema) -> Answers:
+    """The noisy integers: sets and noise first, then as many integers as they imply."""
+    memory = int(MEMORY_SHARE * sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES"))
+    with opened(place, MEASUREMENTS, most=memory, digest=manifest.files[MEASUREMENTS]) as file:
+        part = ParquetPart(file, _LISTS)
+        below = sum(2 ** len(s) for s in manifest.sets)
+        if part.rows > min(MAX_SETS, REPEATS * below):
+            raise Damaged("rows")
+        if part.values("attributes.list.element") > part.rows * max(1, len(schema.names)):
+            raise Damaged("attributes")
+        head = ["attributes.list.element", "parameter"]
+        described = part.read(head, most_bytes=part.rows * (1024 + 16 * len(schema.names)))
+        text_column(described["parameter"], _PARAMETER)
+        sets = [tuple(s) for s in described["attributes"].to_pylist()]
+        if not all(is_attribute_set(s, len(schema.names)) for s in sets):
+            raise Damaged("sets")
+        cells = sum(prod(schema.sizes[i] for i in s) for s in sets)
+        if cells != part.values("values.list.element"):
+            raise Damaged("values")
+        if cells * _BYTES_PER_VALUE > memory:
+            raise _too_large(place, cells * _BYTES_PER_VALUE)
+        values = part.read(["values.list.element"], most_bytes=32 * cells)
+        header = json.loads(part.metadata[b"hushtable"])
+    if tuple(header["sizes"]) != schema.sizes:
+        raise Damaged("sizes")
+    table = described.append_column("values", values["values"])
+    return Answers.from_table(table.replace_schema_metadata({b"hushtable": json.dumps(header).encode()}))
+
+
+def _read_history(place: Path, manifest: Manifest, schema: Schema, measured: int) -> pl.DataFrame | None:
+    """The rounds: no more than answers allow, with labels no longer than the attributes' names."""
+    if HISTORY not in manifest.files:
+        return None
+    longest = 256 + sum(4 + len(name.encode()) for name in schema.names)
+    most_rows = 2 * measured + ROUNDS_WITHOUT_ANSWER
+    most = 2**24 + most_rows * (64 + 2 * longest)
+    with opened(place, HISTORY, most=most, digest=manifest.files[HISTORY]) as file:
+        part = ParquetPart(file, _ROUNDS)
+        if part.rows > most_rows:
+            raise Damaged("rows")
+        table = part.read(list(_ROUNDS), most_bytes=part.rows * (256 + 2 * longest))
+    texts = {name: text_column(table[name], longest) for name in ("action", "marginal")}
+    columns = {name: texts.get(name, table[name]) for name in _ROUNDS}
+    for name, column in columns.items():
+        if column.null_count and name != "marginal":
+            raise Damaged(name)
+        if pa.types.is_floating(column.type):
+            finite_column(column)
+    frame = pl.DataFrame(pl.from_arrow(pa.table(columns)))
+    if frame.select((pl.col("residuals", "sigma", "epsilon", "share") < 0).any()).row(0) != (False,) * 4:
+        raise Damaged("rounds")
+    return frame.with_columns(pl.col("action", "marginal").cast(pl.String))
+
+
+def _too_large(place: Path, needed: int) -> BundleError:
+    return BundleError(
+        "bundle.too-large",
+        f"Reading {place} would take about {needed / 2**30:.1f} GiB, more than this machine has to spare.",
+        "Open it on a machine with more memory, or read its files in tables/ one by one.",
+    )

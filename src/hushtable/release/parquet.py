@@ -1,0 +1,286 @@
+"""Parquet files that strangers wrote: looked over before anything is decoded, so that a small file cannot fill memory.
+
+A column may repeat one value two thousand million times in a few bytes, and what a file says of itself in its footer
+need not be true.  So the header of every page is read first: encodings are those that we write, values and bytes add
+up to what the footer says, and the footer to what the caller expects.  Only then does Arrow decode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+MOST_FOOTER = 16 * 2**20
+MOST_HEADER = 2**20
+SPARE = 64 * 2**20
+"""Bytes that every file may decompress to, however few values it is said to hold."""
+
+LARGEST_NUMBER = 1e100
+"""No count, error or amount of noise comes near it."""
+
+_DICTIONARY, _DATA, _DATA_2 = 2, 0, 3
+_PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY = 0, 2, 3, 8
+_ENCODINGS = frozenset({_PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY})
+_PAGE_FIELDS = {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}
+_ENCODING_FIELD = {_DATA: 2, _DICTIONARY: 2, _DATA_2: 4}
+
+
+class Damaged(ValueError):
+    """A file that is not what its reader expects."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The physical type of a leaf column, and whether it lies in a list."""
+
+    kind: str
+    listed: bool = False
+
+
+FLAT = (Column("BYTE_ARRAY"), Column("INT64"), Column("INT32"), Column("DOUBLE"), Column("BOOLEAN"))
+"""What a column may be of which None is expected: one plain value per row."""
+
+
+class ParquetPart:
+    """An open Parquet file with all ``expected`` columns and perhaps ``optional`` ones, and no others."""
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        expected: Mapping[str, Column | None],
+        optional: Mapping[str, Column | None] | None = None,
+    ) -> None:
+        self._file = file
+        self._length = _checked_length(file)
+        self._opened = pq.ParquetFile(file, memory_map=False)
+        self._columns = _columns(self._opened.metadata)
+        known = {**(optional or {}), **expected}
+        if not expected.keys() <= self._columns.keys() <= known.keys():
+            raise Damaged("columns")
+        for path, (_, column) in self._columns.items():
+            if column not in (FLAT if known[path] is None else (known[path],)):
+                raise Damaged("columns")
+
+    @property
+    def rows(self) -> int:
+        """Rows as the footer says."""
+        return int(self._opened.metadata.num_rows)
+
+    @property
+    def metadata(self) -> Mapping[bytes, bytes]:
+        """Key-value metadata of the file."""
+        return self._opened.metadata.metadata or {}
+
+    def values(self, path: str) -> int:
+        """Values of a leaf column as the footer says."""
+        meta, place = self._opened.metadata, self._columns[path][0]
+        return sum(int(meta.row_group(g).column(place).num_values) for g in range(meta.num_row_groups))
+
+    def read(self, paths: Sequence[str], *, most_bytes: int) -> pa.Table:
+        """Some leaf columns as one table; texts stay dictionaries.  Their pages may hold ``most_bytes`` in all."""
+        self._check_pages(paths, most_bytes + SPARE)
+        texts = [path for path in paths if self._columns[path][1].kind == "BYTE_ARRAY"]
+        self._file.seek(0)
+        opened = pq.ParquetFile(self._file, memory_map=False, read_dictionary=texts)
+        table = opened.read(columns=list(paths), use_threads=False)
+        if table.num_rows != self.rows:
+            raise Damaged("rows")
+        return table
+
+    def _check_pages(self, paths: Sequence[str], most_bytes: int) -> None:
+        meta, rows, bytes_left = self._opened.metadata, 0, most_bytes
+        for g in range(meta.num_row_groups):
+            group = meta.row_group(g)
+            rows += int(group.num_rows)
+            for path in paths:
+                place, column = self._columns[path]
+                chunk = group.column(place)
+                if not column.listed and int(chunk.num_values) != int(group.num_rows):
+                    raise Damaged("values")
+                bytes_left -= self._check_chunk(chunk)
+                if bytes_left < 0:
+                    raise Damaged("bytes")
+        if rows != self.rows:
+            raise Damaged("rows")
+
+    def _check_chunk(self, chunk: Any) -> int:
+        """Bytes that the pages of a column chunk decompress to."""
+        starts = [chunk.data_page_offset, chunk.dictionary_page_offset]
+        start = min(int(s) for s in starts if s is not None)
+        end = start + int(chunk.total_compressed_size)
+        if start < 4 or end > self._length:
+            raise Damaged("offsets")
+        values = size = 0
+        for page in self._pages(start, end):
+            values += page.values
+            size += page.size
+        if values != int(chunk.num_values):
+            raise Damaged("values")
+        return size
+
+    def _pages(self, start: int, end: int) -> Iterator[_Page]:
+        at = start
+        while at < end:
+            page = _page(self._file, at, end)
+            at += page.length
+            if at > end:
+                raise Damaged("pages")
+            yield page
+
+
+def text_column(column: pa.ChunkedArray, longest: int) -> pa.ChunkedArray:
+    """Texts as plain strings, when none is longer than ``longest`` letters; other columns as they are."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    for chunk in column.chunks:
+        chunk.validate(full=True)
+        chunk.dictionary.validate(full=True)
+        if any(len(text) > longest for text in chunk.dictionary.drop_null().to_pylist()):
+            raise Damaged("text")
+    return column.cast(pa.string())
+
+
+def float_column(column: pa.ChunkedArray, *, nulls: bool = False) -> Floats:
+    """Doubles that can be squared; a missing one is nan, if there may be any."""
+    if not pa.types.is_float64(column.type) or (column.null_count and not nulls):
+        raise Damaged("numbers")
+    found = column.to_numpy()
+    if (np.abs(found) > LARGEST_NUMBER).any():
+        raise Damaged("numbers")
+    return found
+
+
+def finite_column(column: pa.ChunkedArray) -> Floats:
+    """Doubles that are all finite."""
+    found = float_column(column)
+    if np.isnan(found).any():
+        raise Damaged("numbers")
+    return found
+
+
+@dataclass(frozen=True)
+class _Page:
+    length: int
+    """Bytes in the file, with the header."""
+    size: int
+    """Bytes after decompression."""
+    values: int
+    """Values of a data page, 0 for a dictionary."""
+
+
+def _checked_length(file: BinaryIO) -> int:
+    """Length of the file, when its footer is not too long to be parsed."""
+    length = file.seek(0, 2)
+    if length < 12:
+        raise Damaged("length")
+    file.seek(length - 8)
+    footer = int.from_bytes(file.read(4), "little")
+    file.seek(0)
+    if footer > min(MOST_FOOTER, length):
+        raise Damaged("footer")
+    return length
+
+
+def _columns(meta: Any) -> dict[str, tuple[int, Column]]:
+    found: dict[str, tuple[int, Column]] = {}
+    for k in range(meta.num_columns):
+        leaf = meta.schema.column(k)
+        if leaf.path in found or leaf.max_repetition_level > 1:
+            raise Damaged("columns")
+        found[leaf.path] = (k, Column(leaf.physical_type, leaf.max_repetition_level == 1))
+    return found
+
+
+def _page(file: BinaryIO, at: int, end: int) -> _Page:
+    """The header of the page that begins at ``at``."""
+    for length in (512, MOST_HEADER):
+        file.seek(at)
+        data = file.read(min(length, end - at))
+        try:
+            fields, size = _struct(data, 0, 0)
+            break
+        except IndexError:
+            continue
+    else:
+        raise Damaged("header")
+    kind, plain, packed = fields.get(1), fields.get(2), fields.get(3)
+    if kind not in _PAGE_FIELDS:
+        raise Damaged("header")
+    header = fields.get(_PAGE_FIELDS[kind])
+    if not isinstance(header, dict) or not isinstance(plain, int) or not isinstance(packed, int):
+        raise Damaged("header")
+    values, encoding = header.get(1), header.get(_ENCODING_FIELD[kind])
+    if not isinstance(values, int) or min(values, plain, packed) < 0 or encoding not in _ENCODINGS:
+        raise Damaged("header")
+    if kind == _DICTIONARY:
+        if values > plain:
+            raise Damaged("dictionary")
+        values = 0
+    return _Page(size + packed, size + plain, values)
+
+
+def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
+    """A struct of Thrift's compact protocol: fields by number, and where it ends.
+
+    An IndexError means that it goes on beyond ``data``.  Page headers hold numbers, flags, texts and structs.
+    """
+    if depth > 4:
+        raise Damaged("depth")
+    fields: dict[int, Any] = {}
+    number = 0
+    while (lead := data[at]) != 0:
+        at += 1
+        step, kind = lead >> 4, lead & 15
+        if step == 0:
+            number, at = _zigzag(data, at)
+        number += step
+        fields[number], at = _value(data, at, kind, depth)
+    return fields, at + 1
+
+
+def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind in (1, 2):
+        return kind == 1, at
+    if kind == 3:
+        return data[at], at + 1
+    if kind in (4, 5, 6):
+        return _zigzag(data, at)
+    if kind == 7:
+        return None, _inside(data, at + 8)
+    if kind == 8:
+        length, at = _varint(data, at)
+        return None, _inside(data, at + length)
+    if kind == 12:
+        return _struct(data, at, depth + 1)
+    raise Damaged("field")
+
+
+def _inside(data: bytes, at: int) -> int:
+    if at >= len(data):
+        raise IndexError
+    return at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise Damaged("number")
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    value, at = _varint(data, at)
+    return (value >> 1) ^ -(value & 1), at
