@@ -88,9 +88,12 @@ def test_what_a_bound_assumes_is_in_plan_sentence_and_json(
     assert hush(*ASK, "--plan", "--json") == 0
     assert json.loads(capsys.readouterr().out)["questions"][0]["assumes"] == ""
     assert hush(*ask, "--plan") == 0
-    assert "provided that      at least" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "provided that      at least" in shown and "both suppose that  at least" in shown
     assert hush(*ask, "--plan", "--json") == 0
-    assumed = json.loads(capsys.readouterr().out)["questions"][0]["assumes"]
+    planned = json.loads(capsys.readouterr().out)["questions"][0]
+    assumed, half = planned["assumes"], pl.read_csv("synthetic.csv").filter(pl.col("sex") == "F").height // 2
+    assert planned["supposes"] == f"at least {half:,} true rows match"
     assert assumed.startswith("at least") and assumed.endswith("true rows match")
     assert hush(*ask) == 0
     assert f"away from it, provided that {assumed}; in between" in capsys.readouterr().out

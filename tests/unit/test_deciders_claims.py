@@ -141,7 +141,7 @@ def centres(answer: Fraction, tau: Fraction, side: int, further: int, whole: boo
     return answer + side * (Fraction(math.ceil(away)) if whole else away)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     name=st.sampled_from(QUANTILES),
     values=tables(0, 40),
@@ -182,7 +182,7 @@ def test_averages_err_at_most_as_often_as_their_premise_says(
     check(name, values, centre, tau, epsilon, {"domain": range(-7, 41)})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     name=st.sampled_from(RACES),
     bound=st.sampled_from([1, 2, 3, 17, 64, 1000]),
@@ -260,7 +260,9 @@ def climbs(
             best = proposal
 
 
-def searched(name: str, premise: int, tau: Fraction, epsilon: Fraction, facts: dict, seed: int) -> float:
+def searched(
+    name: str, premise: int, tau: Fraction, epsilon: Fraction, facts: dict, seed: int, steps: int
+) -> float:
     """The largest error that a hill climb finds among tables that keep the premise, at distance 0 and 2 tau."""
     rng = np.random.default_rng(seed)
     domain = facts.get("domain", range(facts.get("bound", 0) + 1))
@@ -270,7 +272,7 @@ def searched(name: str, premise: int, tau: Fraction, epsilon: Fraction, facts: d
         top = 2 ** (max(1, math.ceil(math.log2(facts["bound"]))) - premise) if name in RACES else domain[-1]
         top = min(top, domain[-1])
         best = -1.0
-        search = climbs([int(v) for v in rng.integers(domain[0], top + 1, 60)], domain[0], top, rng, 250)
+        search = climbs([int(v) for v in rng.integers(domain[0], top + 1, 60)], domain[0], top, rng, steps)
         proposal = next(search)
         while True:
             centre = centres(true_answer(kind, proposal, quantile), tau, side, 0, whole=kind != "avg")
@@ -295,7 +297,7 @@ def test_a_search_for_the_worst_table_does_not_pass_the_bound(name: str) -> None
     facts: dict = {"bound": 40} if name in RACES else {"domain": range(21)}
     premise = 1 if name in RACES else 3
     tau = Fraction(60) if name in RACES else Fraction(4)
-    assert searched(name, premise, tau, Fraction(1, 2), facts, seed=7) > 0.001
+    assert searched(name, premise, tau, Fraction(1, 2), facts, seed=7, steps=100) > 0.001
 
 
 @pytest.mark.slow
@@ -310,7 +312,7 @@ def test_many_searches_for_the_worst_table_do_not_pass_the_bound(name: str, seed
         levels = max(1, math.ceil(math.log2(facts.get("bound", 2))))
         premise = int(rng.integers(0, levels if name in RACES else 9))
         tau = Fraction(int(rng.integers(1, 400 if name in RACES else 7)))
-        searched(name, premise, tau, Fraction(int(rng.integers(1, 30)), 10), facts, seed)
+        searched(name, premise, tau, Fraction(int(rng.integers(1, 30)), 10), facts, seed, steps=250)
 
 
 # ---------------------------------------------------------------- bounds that are reached
@@ -458,6 +460,16 @@ def test_the_assumption_leaves_room_and_the_error_is_useful(query: str, name: st
         assert verdict.error_bound <= 0.001 and number[0] <= 400
 
 
+def test_no_bound_holds_for_the_sparse_vector_decider() -> None:
+    """The 3% of the rows that its private bound leaves out hold nearly all of the sum."""
+    values = [1] * 20_000 + [1000] * 600
+    error = exact_error(
+        "sum-svt", values, Fraction(sum(values)), Fraction(50_000), Fraction(1), {"bound": 1000}
+    )
+    assert error > 0.999
+    assert "is all that is known" in str(said_of("SUM(x)", "sum-svt", synthetic_rows("SUM")))
+
+
 @pytest.mark.parametrize(("query", "name"), DATA_DEPENDENT)
 def test_the_bound_on_the_synthetic_rows_would_be_caught(query: str, name: str) -> None:
     """The mutant: the error at 0 and 2 tau on the synthetic rows, said of all tables."""
@@ -518,7 +530,7 @@ def test_verdicts_that_version_0_1_stored_say_what_they_assumed() -> None:
 
 
 @pytest.mark.parametrize("name", CATALOG)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(epsilon=EPSILONS, tau=TAUS, centre=st.integers(0, 60))
 def test_a_stronger_premise_never_has_a_larger_error(
     name: str, epsilon: Fraction, tau: Fraction, centre: int

@@ -184,6 +184,7 @@ def _planned(one: PlannedQuestion, beta: float, distances: list[float]) -> dict[
         "assumes": one.assumes,
         "threshold": one.threshold(beta),
         "epsilon_needed": None if needed == float("inf") else needed,
+        "supposes": one.supposes,
         "profile": one.profile(),
         "at": [
             {"distance": distance, "satisfied": satisfied, "error": error}
@@ -201,6 +202,7 @@ def _explain(one: PlannedQuestion, beta: float, distances: list[float]) -> None:
     threshold, needed = one.threshold(beta), one.epsilon_needed(beta)
     known = "depends on the data" if threshold is None else f"{threshold:,.4g}"
     provided = [f"  provided that      {one.assumes}"] if one.assumes else []
+    supposing = [f"  both suppose that  {one.supposes}"] if one.supposes else []
     say(
         "",
         str(question.query),
@@ -211,6 +213,7 @@ def _explain(one: PlannedQuestion, beta: float, distances: list[float]) -> None:
         *provided,
         f"  smallest tau       {known} for an error of {beta:g}",
         f"  epsilon needed     {needed:.4g} per person to decide this tau with an error of {beta:g}",
+        *supposing,
         "",
         "If the true rows were the synthetic ones, and the synthetic answer this far from theirs:",
     )

@@ -75,16 +75,13 @@ class PlannedQuestion:
         return [{"distance": float(d), "satisfied": p, "error": e} for d, p, e in columns]
 
     def threshold(self, beta: float) -> float | None:
-        """The smallest tau that the decider decides with error ``beta``; None when that depends on the data.
-
-        Like ``epsilon_needed``, under the premise that the synthetic rows suggest, where the decider has one.
-        """
+        """The smallest tau that is decided with error ``beta`` if ``supposes`` holds; None if there is none."""
         made, seen = self._supposed()
         found = made.threshold(probability(beta, "beta"), made.premise(seen, self.question.largest))
         return None if found is None else found * float(self.question.resolution)
 
     def epsilon_needed(self, beta: float) -> float:
-        """The epsilon per person that decides this tau with error at most ``beta``; infinite when none does."""
+        """The epsilon per person that decides this tau with error ``beta`` if ``supposes`` holds; may be infinite."""
         made, seen = self._supposed()
         accepted, largest = probability(beta, "beta"), self.question.largest
 
@@ -92,6 +89,12 @@ class PlannedQuestion:
             return replace(made, epsilon=epsilon).supposed_error(seen, largest)
 
         return self.rows * least_epsilon(wrong, accepted, SPENDABLE, precision=1e-3)
+
+    @property
+    def supposes(self) -> str:
+        """What ``threshold`` and ``epsilon_needed`` assume of the true rows, from the synthetic ones; may be empty."""
+        made, seen = self._supposed()
+        return made.assumption(made.premise(seen, self.question.largest), self.question.resolution)
 
     def _supposed(self) -> tuple[Decider, Tally]:
         """The decider, and what it would see if the true rows were the synthetic ones."""

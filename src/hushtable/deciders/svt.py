@@ -93,6 +93,9 @@ class SumSparse(NoisyDecider):
         places = (Interval(centre + distance, tau) for distance in (0, 2 * tau, -2 * tau))
         return max(self.at(within).error(tally) for within in places)
 
+    def assumption(self, premise: int, unit: Fraction) -> str:
+        return ALIKE
+
     def claim(self, tally: Tally, unit: Fraction = Fraction(1), largest: int | None = None) -> Claim:
         return Claim(self.supposed_error(tally), ALIKE)
 
