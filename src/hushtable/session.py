@@ -42,7 +42,7 @@ from hushtable.kernel.evaluate import Names, evaluate
 from hushtable.kernel.records import Records
 from hushtable.kernel.spending import Account, Draw
 from hushtable.ledger import Holding, Ledger, Spend, Unit
-from hushtable.ledger.amounts import decimal
+from hushtable.ledger.amounts import texts
 from hushtable.linear import Mechanism
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.microdata.point_sum import counts_workload
@@ -83,7 +83,7 @@ MEMORY_SHARE = 0.75
 
 @dataclass(frozen=True)
 class Remaining:
-    """What a ledger still allows, per person: ``epsilon`` of pure privacy and ``rho`` of zCDP."""
+    """What a ledger still allows, per person: ``epsilon`` of pure privacy, ``rho`` of zCDP, ``delta`` set aside."""
 
     kind: str
     cost: Cost
@@ -96,10 +96,14 @@ class Remaining:
     def rho(self) -> float:
         return self.cost.rho / UNIT
 
+    @property
+    def delta(self) -> float:
+        return float(self.cost.delta)
+
     def __str__(self) -> str:
-        parts = {"epsilon": self.cost.xi, "rho": self.cost.rho}
-        shown = {"pure": ("epsilon",), "zcdp": ("rho",)}.get(self.kind, ("epsilon", "rho"))
-        return ",".join(f"{name}={decimal(parts[name])}" for name in shown)
+        parts = texts(self.cost)
+        shown = {"pure": ("xi",), "zcdp": ("rho",)}.get(self.kind, tuple(parts))
+        return ",".join(f"{'epsilon' if name == 'xi' else name}={parts[name]}" for name in shown)
 
 
 class Session:

@@ -108,6 +108,8 @@ def test_costs_compare_part_by_part() -> None:
         ("epsilon=2/3", "pure", "epsilon=2/3"),
         ("epsilon=1,delta=1e-9", "approx", "epsilon=1,delta=1e-9"),
         ("delta=1e-9, epsilon=1, pure=0.2", "approx", "epsilon=1,delta=1e-9,pure=0.2"),
+        ("epsilon=1,delta=1e-6,truncation=5e-7", "approx", "epsilon=1,delta=1e-6,truncation=5e-7"),
+        ("epsilon=1,delta=1e-6,truncation=1e-6", "approx", "epsilon=1,delta=1e-6,pure=1,truncation=1e-6"),
     ],
 )
 def test_budgets_read_back_from_text_and_dict(written: str, kind: str, again: str) -> None:
@@ -143,13 +145,57 @@ def test_an_approximate_budget_sets_its_pure_part_aside() -> None:
             ApproxDP(epsilon=1, delta=1e-9, pure=pure)
 
 
+def test_a_truncation_is_set_aside_from_delta_before_the_conversion() -> None:
+    budget = ApproxDP(epsilon=1, delta="1e-6", pure="0.25", truncation="4e-7")
+    assert budget.limit.delta == Fraction(4, 10**7)
+    assert budget.limit.rho == int(Fraction(rho_from(epsilon=0.75, delta="6e-7")) * UNIT)
+    assert budget.limit.rho < ApproxDP(epsilon=1, delta="1e-6", pure="0.25").limit.rho
+    assert "truncation" not in ApproxDP(epsilon=1, delta="1e-6").to_dict()
+
+
+def test_with_all_of_delta_set_aside_epsilon_is_pure() -> None:
+    budget = ApproxDP(epsilon="0.5", delta="1e-6", truncation="1e-6")
+    assert budget.limit == Cost(UNIT // 2, 0, Fraction(1, 10**6))
+    assert budget.pure == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"truncation": "2e-6"},
+        {"truncation": "-1e-9"},
+        {"truncation": "1e-6", "pure": "0.5"},
+        {"truncation": "5e-7", "pure": 1},
+        {"truncation": "many"},
+    ],
+)
+def test_a_truncation_that_leaves_something_unusable_is_refused(parts: dict[str, str]) -> None:
+    with pytest.raises(BudgetError) as caught:
+        ApproxDP(epsilon=1, delta="1e-6", **parts)  # type: ignore[arg-type]
+    assert caught.value.fix
+
+
+@given(st.fractions(min_value=Fraction(1, 10**30), max_value=Fraction(99, 100)))
+def test_a_charged_delta_is_a_short_decimal_just_above(amount: Fraction) -> None:
+    charged = Fraction(charge(Fraction(0), Fraction(0), amount).delta)
+    assert amount <= charged <= amount * (1 + Fraction(1, 10**10))
+    digits = text(charged)
+    assert "/" not in digits and len(digits.partition("e")[0].replace("0.", "").lstrip("0")) <= 13
+
+
 def test_each_kind_of_ledger_charges_its_own_currency() -> None:
     xi, rho, none = Fraction(1, 2), Fraction(1, 8), Fraction(0)
-    assert price_in("pure", xi, rho) == (xi, none)
-    assert price_in("zcdp", xi, rho) == (none, rho)
-    assert price_in("approx", xi, rho) == (none, rho)
-    assert price_in("approx", xi, rho, prefer="pure") == (xi, none)
-    assert price_in("zcdp", None, rho) == (none, rho)
+    assert price_in("pure", xi, rho) == (xi, none, 0)
+    assert price_in("zcdp", xi, rho) == (none, rho, 0)
+    assert price_in("approx", xi, rho) == (none, rho, 0)
+    assert price_in("approx", xi, rho, prefer="pure") == (xi, none, 0)
+    assert price_in("zcdp", None, rho) == (none, rho, 0)
+    tail = Fraction(1, 10**7)
+    assert price_in("approx", xi, rho, tail, prefer="pure") == (xi, none, tail)
+    assert price_in("approx", xi, rho, tail) == (none, rho, tail)
+    for kind in ("pure", "zcdp"):
+        with pytest.raises(BudgetError, match=r"budget\.no-delta"):
+            price_in(kind, xi, rho, tail)  # type: ignore[arg-type]
     for kind, prefer in (("pure", "rho"), ("approx", "pure")):
         with pytest.raises(BudgetError, match=r"budget\.not-pure"):
             price_in(kind, None, rho, prefer=prefer)  # type: ignore[arg-type]

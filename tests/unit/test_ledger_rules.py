@@ -9,6 +9,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,12 @@ LEDGERS: dict[str, tuple[Budget, Budget, Budget, Cost]] = {
         ApproxDP(epsilon="0.6", delta="1e-9", pure="0.1"),
         ApproxDP(epsilon=2, delta="1e-9", pure="0.3"),
         Cost(10**10, 10**9),
+    ),
+    "truncated": (
+        ApproxDP(epsilon=1, delta="1e-6", pure="0.2", truncation="4e-7"),
+        ApproxDP(epsilon="0.6", delta="1e-6", pure="0.1", truncation="2e-7"),
+        ApproxDP(epsilon=2, delta="1e-6", pure="0.3", truncation="5e-7"),
+        Cost(10**10, 10**9, Fraction(1, 10**8)),
     ),
 }
 """Budget, grant, raised budget and the cost of one charge, of each kind of ledger."""
@@ -137,13 +144,13 @@ def whole(value: Any, least: int, most: int) -> bool:
 def keeps_the_rules(kind: str, at: Field, old: Line, new: Any) -> bool:
     """Whether a value may stand in place of another without contradicting the rest of that ledger."""
     if new is MISSING:
-        return False
+        return (old["type"], *at) == ("charge", "cost", "delta")
     match (old["type"], *at):
         case ("create", "ledger"):
             return hexadecimal(new, 32)
         case ("create", "name"):
             return plain(new, 100)
-        case ("create" | "grant" | "raise", "limit", "rho") if kind == "approx":
+        case ("create" | "grant" | "raise", "limit", "rho") if kind in ("approx", "truncated"):
             return (
                 type(new) is int and abs(new - old["limit"]["rho"]) <= 1
             )  # a converted rho, to its last digit
@@ -159,6 +166,12 @@ def keeps_the_rules(kind: str, at: Field, old: Line, new: Any) -> bool:
             return new is None or plain(new, 200)
         case ("reserve", "spender"):
             return new is None
+        case ("charge", "cost", "delta"):
+            return new == "1e-82"
+        case ("reserve", "cost", "delta"):
+            return False
+        case ("charge", "cost") if kind == "truncated":
+            return new == {"xi": 10**10, "rho": 10**9}
         case ("reserve", "cost", part):
             drawn, limit = old["cost"][part], getattr(LEDGERS[kind][1].limit, part)
             return whole(new, drawn, limit)

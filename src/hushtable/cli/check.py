@@ -14,7 +14,7 @@ from hushtable.deciders.interval import shown
 from hushtable.deciders.verdict import amount, chance
 from hushtable.errors import UsageError
 from hushtable.ledger import Ledger
-from hushtable.ledger.amounts import decimal
+from hushtable.ledger.amounts import texts
 from hushtable.privacy import Budget, Cost
 from hushtable.schema import Schema
 from hushtable.session import Session
@@ -151,7 +151,7 @@ def _as_numbers(one: Verdict) -> dict[str, Any]:
 
 
 def _charged(cost: Cost) -> dict[str, str]:
-    return {"xi": decimal(cost.xi), "rho": decimal(cost.rho)}
+    return texts(cost)
 
 
 def _show_plan(made: CheckPlan, beta: float, distances: list[float], *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from hushtable.cli.options import BudgetText, Json, Wait
 from hushtable.cli.output import emit, grid, say
 from hushtable.errors import LedgerError
 from hushtable.ledger import Holding, Ledger, verify_file
-from hushtable.ledger.amounts import decimal
+from hushtable.ledger.amounts import texts
 from hushtable.privacy import Budget, Cost
 from hushtable.session import end as end_request
 
@@ -149,10 +149,12 @@ def export(ledger: File, json: Json = True) -> None:
 
 def amounts(cost: Cost, kind: str) -> dict[str, str]:
     """The parts of a cost that a ledger of this kind uses, as exact decimal texts."""
-    parts = {"epsilon": decimal(cost.xi), "rho": decimal(cost.rho)}
+    written = texts(cost)
+    parts = {"epsilon": written["xi"], "rho": written["rho"]}
     if kind == "pure":
         return {"epsilon": parts["epsilon"]}
-    return {"rho": parts["rho"]} if kind == "zcdp" or cost.xi == 0 else parts
+    shown = {"rho": parts["rho"]} if kind == "zcdp" or cost.xi == 0 else parts
+    return shown | {"delta": written["delta"]} if cost.delta else shown
 
 
 def written(parts: dict[str, str]) -> str:
@@ -246,7 +248,8 @@ def _state(spend: dict[str, Any]) -> str:
 
 
 def _share(used: Cost, limit: Cost) -> Fraction:
-    parts = [Fraction(part, whole) for part, whole in ((used.xi, limit.xi), (used.rho, limit.rho)) if whole]
+    pairs = ((used.xi, limit.xi), (used.rho, limit.rho), (used.delta, limit.delta))
+    parts = [Fraction(part) / whole for part, whole in pairs if whole]
     return max(parts, default=Fraction(0))
 
 

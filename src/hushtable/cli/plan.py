@@ -12,7 +12,7 @@ from hushtable.cli.options import Alpha, Json, Objective, Order, SchemaFile, Str
 from hushtable.cli.output import emit, grid, say
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
-from hushtable.ledger.amounts import decimal
+from hushtable.ledger.amounts import texts
 from hushtable.marginals import Workload
 from hushtable.privacy import ZCDP, Budget
 from hushtable.release import Plan, epsilon_by_delta
@@ -62,7 +62,7 @@ def plan(
         emit(
             {
                 "budget": str(made.budget),
-                "charged": {"xi": decimal(made.cost.xi), "rho": decimal(made.cost.rho)},
+                "charged": texts(made.cost),
                 "epsilon_by_delta": epsilon_by_delta(made.cost),
                 "unit": str(made.unit),
                 **made.description,

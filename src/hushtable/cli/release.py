@@ -242,8 +242,5 @@ def _print_rounds(made: Release) -> None:
 
 
 def _amount(card: dict[str, Any]) -> str:
-    charged = card["charged"]
-    parts = [
-        f"{name}={charged[key]}" for key, name in (("xi", "epsilon"), ("rho", "rho")) if charged[key] != "0"
-    ]
-    return ",".join(parts)
+    words = {"xi": "epsilon"}
+    return ",".join(f"{words.get(part, part)}={v}" for part, v in card["charged"].items() if v != "0")

@@ -1,7 +1,10 @@
-"""Amounts of the ledger as a person reads them: exact decimals of the grid of 1e-12."""
+"""Amounts of the ledger as a person reads them: exact decimals."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+from hushtable.privacy.amounts import text as exact_text
 from hushtable.privacy.budget import UNIT, Cost
 
 _DIGITS = len(str(UNIT)) - 1
@@ -23,9 +26,19 @@ def text(cost: Cost) -> str:
     >>> text(Cost(xi=0, rho=10**11)), text(Cost(xi=2 * 10**12, rho=0))
     ('rho=0.1', 'epsilon=2')
     """
-    if cost.xi and cost.rho:
-        return f"epsilon={decimal(cost.xi)} and rho={decimal(cost.rho)}"
-    return f"epsilon={decimal(cost.xi)}" if cost.xi else f"rho={decimal(cost.rho)}"
+    words = {"xi": "epsilon", "rho": "rho", "delta": "delta"}
+    written = [f"{words[name]}={value}" for name, value in texts(cost).items() if value != "0"]
+    return " and ".join(written) or "rho=0"
+
+
+def texts(cost: Cost) -> dict[str, str]:
+    """The parts of a cost as exact decimals; a delta of 0 is left out.
+
+    >>> texts(Cost(0, 10**11)), texts(Cost(10**12, 0, Fraction(1, 10**7)))
+    ({'xi': '0', 'rho': '0.1'}, {'xi': '1', 'rho': '0', 'delta': '1e-7'})
+    """
+    parts = {"xi": decimal(cost.xi), "rho": decimal(cost.rho)}
+    return parts | {"delta": exact_text(Fraction(cost.delta))} if cost.delta else parts
 
 
 def currency(kind: str) -> str:

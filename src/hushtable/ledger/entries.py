@@ -9,11 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
-from hushtable.errors import LedgerError
+from hushtable.errors import BudgetError, LedgerError
+from hushtable.privacy.amounts import exact, text
 from hushtable.privacy.budget import Cost
 
 FORMAT = 1
@@ -26,6 +37,17 @@ Row = tuple[object, object, object]
 Count = Annotated[int, Field(ge=0)]
 
 
+def _exact_text(written: str) -> str:
+    """A delta as `Amount` writes it; anything else is refused, so that each has one spelling."""
+    try:
+        amount = exact(written, "delta")
+    except BudgetError:
+        raise ValueError(written) from None
+    if not 0 < amount < 1 or text(amount) != written:
+        raise ValueError(written)
+    return written
+
+
 class Part(BaseModel):
     """A piece of an entry: exact types, no unknown keys, no change after reading."""
 
@@ -33,18 +55,23 @@ class Part(BaseModel):
 
 
 class Amount(Part):
-    """A cost on the ledger's grid of 1e-12."""
+    """A cost: xi and rho on the ledger's grid of 1e-12, delta as an exact text, left out where it is 0."""
 
     xi: Count
     rho: Count
+    delta: Annotated[str, AfterValidator(_exact_text)] = ""
 
     @classmethod
     def of(cls, cost: Cost) -> Amount:
-        return cls(xi=cost.xi, rho=cost.rho)
+        return cls(xi=cost.xi, rho=cost.rho, **({"delta": text(Fraction(cost.delta))} if cost.delta else {}))
 
     @property
     def cost(self) -> Cost:
-        return Cost(xi=self.xi, rho=self.rho)
+        return Cost(self.xi, self.rho, exact(self.delta, "delta") if self.delta else 0)
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in write(self).items() if value != ""}
 
 
 class Create(Part):

@@ -184,7 +184,7 @@ class Ledger:
             if spender is None:
                 return left
             own = rules.account_of(book, spender).remaining
-            return Cost(xi=min(left.xi, own.xi), rho=min(left.rho, own.rho))
+            return Cost(min(left.xi, own.xi), min(left.rho, own.rho), min(left.delta, own.delta))
 
     def require_room(self, cost: Cost, spender: str | None = None) -> None:
         """Refuse a cost that ``reserve`` would refuse now for want of budget; writes nothing."""

@@ -165,7 +165,7 @@ def _check_bind(book: Book) -> None:
 
 def _check_currency(book: Book, limit: Amount) -> None:
     kind = dataset(book).budget.kind
-    if (kind == "pure" and limit.rho) or (kind == "zcdp" and limit.xi):
+    if (kind == "pure" and limit.rho) or (kind == "zcdp" and limit.xi) or (kind != "approx" and limit.delta):
         raise LedgerError(
             "ledger.other-currency",
             f"The ledger counts {amounts.currency(kind)}, and this amount is in another currency.",
@@ -272,9 +272,9 @@ def _check_account(book: Book, spender: str | None, cost: Cost) -> None:
         return
     whose = "the ledger" if spender is None else f"the grant of {spender!r}"
     open_count = len(book.open_folders(spender))
-    part = "rho" if cost.rho > remaining.rho else "xi"
-    left = amounts.decimal(remaining.rho if part == "rho" else remaining.xi)
-    word = "rho" if part == "rho" else "epsilon"
+    part = next(name for name in ("rho", "xi", "delta") if getattr(cost, name) > getattr(remaining, name))
+    left = amounts.texts(remaining).get(part, "0")
+    word = {"xi": "epsilon", "delta": "truncation"}.get(part, part)
     waiting = f"; open reservations ({open_count}) hold {amounts.text(account.held)}" if open_count else ""
     if left == "0":
         fix = "Ask the curator to raise it (`hush ledger raise` or `hush ledger grant`)."

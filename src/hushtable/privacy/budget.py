@@ -1,8 +1,9 @@
 """Budgets that people set and costs that ledgers add, in exact amounts.
 
-A ledger keeps pairs (xi, rho): every Renyi divergence of what was released is at most xi + alpha rho (Bun and
-Steinke), and both parts add.  Amounts on a ledger are integers of 1e-12.  Whatever is allowed is rounded down to that
-grid and whatever is charged is rounded up, once.  This module prices nothing: mechanisms know their own costs.
+A ledger keeps triples (xi, rho, delta): but for a part of probability delta, every Renyi divergence of what was
+released is at most xi + alpha rho (Bun and Steinke), and all three add (`proofs/composition.md`).  xi and rho are
+integers of 1e-12, delta is an exact number.  Whatever is allowed is rounded down to that grid and whatever is charged
+is rounded up, once.  This module prices nothing: mechanisms know their own costs.
 """
 
 from __future__ import annotations
@@ -50,41 +51,45 @@ _WRITE = 'Write "rho=0.1", "epsilon=1" or "epsilon=1,delta=1e-9".'
 
 @dataclass(frozen=True)
 class Cost:
-    """An amount on a ledger, in units of 1e-12: D_alpha <= (xi + alpha rho) / UNIT for every alpha > 1.
+    """An amount on a ledger: D_alpha <= (xi + alpha rho) / UNIT for every alpha > 1, but for a part delta.
 
-    Comparisons are componentwise, so two costs may be incomparable.
+    xi and rho are in units of 1e-12; delta is an exact rational, the integer 0 for most.  Comparisons are
+    componentwise, so two costs may be incomparable.
 
     >>> Cost(1, 5) <= Cost(2, 5), Cost(1, 5) <= Cost(2, 4), Cost(1, 5) + Cost(2, 4)
-    (True, False, Cost(xi=3, rho=9))
+    (True, False, Cost(xi=3, rho=9, delta=0))
     """
 
     xi: int
     rho: int
+    delta: Fraction | int = 0
     ZERO: ClassVar[Cost]
 
     def __post_init__(self) -> None:
-        if type(self.xi) is not int or type(self.rho) is not int or self.xi < 0 or self.rho < 0:
+        whole = type(self.xi) is int and type(self.rho) is int and type(self.delta) in (int, Fraction)
+        if not whole or self.xi < 0 or self.rho < 0 or self.delta < 0:
             raise BudgetError(
                 "budget.negative-cost",
-                "A cost has integer parts that are not negative.",
+                "A cost has exact parts that are not negative.",
                 "Spend less than remains.",
             )
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.xi + other.xi, self.rho + other.rho)
+        return Cost(self.xi + other.xi, self.rho + other.rho, self.delta + other.delta)
 
     def __sub__(self, other: Cost) -> Cost:
-        return Cost(self.xi - other.xi, self.rho - other.rho)
+        return Cost(self.xi - other.xi, self.rho - other.rho, self.delta - other.delta)
 
     def __le__(self, other: Cost) -> bool:
-        return self.xi <= other.xi and self.rho <= other.rho
+        return self.xi <= other.xi and self.rho <= other.rho and self.delta <= other.delta
 
     def __ge__(self, other: Cost) -> bool:
         return other <= self
 
-    def as_dict(self) -> dict[str, int]:
-        """Plain integers for ledgers and JSON."""
-        return {"xi": self.xi, "rho": self.rho}
+    def as_dict(self) -> dict[str, int | str]:
+        """Plain values for ledgers and JSON; a delta of 0 is left out."""
+        parts: dict[str, int | str] = {"xi": self.xi, "rho": self.rho}
+        return parts | {"delta": text(Fraction(self.delta))} if self.delta else parts
 
 
 Cost.ZERO = Cost(0, 0)
@@ -127,7 +132,7 @@ class Budget(ABC):
 
     @staticmethod
     def parse(written: str) -> Budget:
-        """Read ``rho=0.1``, ``epsilon=1`` or ``epsilon=1,delta=1e-9[,pure=0.2]``.
+        """Read ``rho=0.1``, ``epsilon=1`` or ``epsilon=1,delta=1e-9[,pure=0.2][,truncation=1e-10]``.
 
         >>> Budget.parse("epsilon=1, delta=1e-9").kind, str(Budget.parse("rho=0.10"))
         ('approx', 'rho=0.1')
@@ -181,67 +186,96 @@ class ZCDP(Budget):
 
 @dataclass(frozen=True, init=False)
 class ApproxDP(Budget):
-    """(epsilon, delta)-differential privacy, kept as `pure` set aside for pure mechanisms and rho for the rest.
+    """(epsilon, delta)-differential privacy: `pure` is set aside for pure mechanisms, the rest is rho.
 
-    `delta` is an exact number off the ledger's grid, and holds for the ledger's whole life.
+    `delta` is an exact number off the ledger's grid, and holds for the ledger's whole life.  `truncation` of it is set
+    aside for mechanisms with a delta of their own; rho is converted with what is left of epsilon and delta.  With all
+    of delta set aside nothing can be converted, so all of epsilon is pure.
     """
 
     epsilon: Fraction
     delta: Fraction
     pure: Fraction
+    truncation: Fraction
     _rho: int = field(repr=False, compare=False)
     kind: ClassVar[Kind] = "approx"
 
-    def __init__(self, *, epsilon: Number, delta: Number, pure: Number = 0) -> None:
-        total, aside, slack = _amount(epsilon, "epsilon"), exact(pure, "pure"), positive(delta, "delta")
-        if not 0 <= aside < total:
+    def __init__(
+        self, *, epsilon: Number, delta: Number, pure: Number | None = None, truncation: Number = 0
+    ) -> None:
+        total, slack = _amount(epsilon, "epsilon"), positive(delta, "delta")
+        cut = exact(truncation, "truncation")
+        if not 0 <= cut <= slack < 1:
             raise BudgetError(
-                "budget.pure", "pure must be at least 0 and below epsilon.", "Set aside less, as in pure=0.2."
+                "budget.delta",
+                "delta must be below 1, and truncation from 0 to delta.",
+                "Give a small delta and set aside a part of it, as in delta=1e-6,truncation=5e-7.",
             )
-        rho = _converted(total - aside, slack)
-        if rho == 0:
+        whole = cut == slack
+        aside = exact(pure, "pure") if pure is not None else total * whole
+        if not (aside == total if whole else 0 <= aside < total):
+            raise BudgetError(
+                "budget.pure",
+                "pure must be at least 0 and below epsilon, or all of it when truncation is all of delta.",
+                "Set aside less, as in pure=0.2.",
+            )
+        rho = 0 if whole else min(_converted(total - aside, slack - cut), LARGEST * UNIT)
+        if rho == 0 and not whole:
             raise _too_small("epsilon")
-        for name, value in (("epsilon", total), ("delta", slack), ("pure", aside), ("_rho", rho)):
+        parts = {"epsilon": total, "delta": slack, "pure": aside, "truncation": cut, "_rho": rho}
+        for name, value in parts.items():
             object.__setattr__(self, name, value)
 
     @property
     def limit(self) -> Cost:
-        return Cost(_floor(self.pure), min(self._rho, LARGEST * UNIT))
+        return Cost(_floor(self.pure), self._rho, self.truncation or 0)
 
     def has_limit(self, limit: Cost) -> bool:
         """As for every budget; the last digits of the converted rho may be those of another mathematical library."""
         own = self.limit
-        return limit.xi == own.xi and abs(limit.rho - own.rho) <= 1 + (own.rho >> _ALIKE_BITS)
+        alike = abs(limit.rho - own.rho) <= (1 + (own.rho >> _ALIKE_BITS) if own.rho else 0)
+        return alike and (limit.xi, limit.delta) == (own.xi, own.delta)
 
     def _parts(self) -> dict[str, Fraction]:
         parts = {"epsilon": self.epsilon, "delta": self.delta}
-        return {**parts, "pure": self.pure} if self.pure else parts
+        return parts | {k: v for k, v in (("pure", self.pure), ("truncation", self.truncation)) if v}
 
 
-def charge(xi: Fraction, rho: Fraction) -> Cost:
-    """The ledger's price of exact amounts: rounded up, once.
+def charge(xi: Fraction, rho: Fraction, delta: Fraction | int = 0) -> Cost:
+    """The ledger's price of exact amounts: rounded up, once; a delta to twelve digits.
 
     >>> charge(Fraction(0), Fraction(1, 10) + Fraction(1, 5)) <= ZCDP("0.3").limit
     True
     """
-    return Cost(_ceil(xi), _ceil(rho))
+    return Cost(_ceil(xi), _ceil(rho), _short_decimal(Fraction(delta)) if delta else 0)
 
 
 def price_in(
-    kind: Kind, xi: Fraction | None, rho: Fraction, *, prefer: Literal["rho", "pure"] = "rho"
-) -> tuple[Fraction, Fraction]:
-    """The (xi, rho) that a ledger of `kind` charges for a mechanism with pure price `xi` (None: not pure) and zCDP
-    price `rho`.  A ledger of kind approx takes rho unless the pure part is preferred.
+    kind: Kind,
+    xi: Fraction | None,
+    rho: Fraction,
+    delta: Fraction | int = 0,
+    *,
+    prefer: Literal["rho", "pure"] = "rho",
+) -> tuple[Fraction, Fraction, Fraction | int]:
+    """The (xi, rho, delta) that a ledger of `kind` charges for a mechanism with pure price `xi` (None: not pure) and
+    zCDP price `rho`, each but for a part `delta`.  A ledger of kind approx takes rho unless the pure part is preferred.
     """
+    if delta and kind != "approx":
+        raise BudgetError(
+            "budget.no-delta",
+            "Noise that is cut off has a delta of its own, which only a budget with a truncation can pay for.",
+            'Use a ledger such as "epsilon=1,delta=1e-6,truncation=5e-7", or noise that is not cut off.',
+        )
     if kind == "zcdp" or (kind == "approx" and prefer == "rho"):
-        return Fraction(0), rho
+        return Fraction(0), rho, delta
     if xi is None:
         raise BudgetError(
             "budget.not-pure",
             "Gaussian noise cannot be charged to a pure epsilon budget.",
             'Use a budget in zCDP or with a delta, as in "rho=0.1" or "epsilon=1,delta=1e-9".',
         )
-    return xi, Fraction(0)
+    return xi, Fraction(0), delta
 
 
 def _from_parts(parts: Mapping[str, str]) -> Budget:
@@ -250,8 +284,13 @@ def _from_parts(parts: Mapping[str, str]) -> Budget:
         return ZCDP(parts["rho"])
     if names == {"epsilon"}:
         return PureDP(parts["epsilon"])
-    if names in ({"epsilon", "delta"}, {"epsilon", "delta", "pure"}):
-        return ApproxDP(epsilon=parts["epsilon"], delta=parts["delta"], pure=parts.get("pure", "0"))
+    if {"epsilon", "delta"} <= names <= {"epsilon", "delta", "pure", "truncation"}:
+        return ApproxDP(
+            epsilon=parts["epsilon"],
+            delta=parts["delta"],
+            pure=parts.get("pure"),
+            truncation=parts.get("truncation", "0"),
+        )
     raise BudgetError("budget.unreadable", "The budget cannot be read.", _WRITE)
 
 
@@ -278,6 +317,13 @@ def _too_small(name: str) -> BudgetError:
 def _converted(epsilon: Fraction, delta: Fraction) -> int:
     """The rho of a conversion on the ledger's grid; kept, because a ledger reads its budgets at every opening."""
     return _floor(Fraction(rho_from(epsilon=epsilon, delta=delta)))
+
+
+def _short_decimal(amount: Fraction) -> Fraction:
+    """The least decimal of at most twelve digits that is not below the amount."""
+    places = 12 - len(str(amount.numerator)) + len(str(amount.denominator))
+    step = Fraction(10) ** -places
+    return -(-amount // step) * step
 
 
 def _floor(amount: Fraction) -> int:

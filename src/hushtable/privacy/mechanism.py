@@ -26,18 +26,23 @@ _WIDE = 4096
 
 @dataclass(frozen=True)
 class Price:
-    """Pure epsilon `xi` (None: not pure at any epsilon) and zCDP `rho` of one mechanism or of several together."""
+    """Pure epsilon `xi` (None: not pure at any epsilon) and zCDP `rho` of one mechanism or of several together, each
+    but for a part `delta`.
+    """
 
     xi: Fraction | None
     rho: Fraction
+    delta: Fraction | int = 0
 
     def __add__(self, other: Price) -> Price:
         xi = None if self.xi is None or other.xi is None else self.xi + other.xi
-        return Price(xi, self.rho + other.rho)
+        return Price(xi, self.rho + other.rho, self.delta + other.delta)
 
-    def in_currency(self, kind: Kind, *, prefer: Literal["rho", "pure"] = "rho") -> tuple[Fraction, Fraction]:
-        """The exact (xi, rho) that a ledger of `kind` charges."""
-        return price_in(kind, self.xi, self.rho, prefer=prefer)
+    def in_currency(
+        self, kind: Kind, *, prefer: Literal["rho", "pure"] = "rho"
+    ) -> tuple[Fraction, Fraction, Fraction | int]:
+        """The exact (xi, rho, delta) that a ledger of `kind` charges."""
+        return price_in(kind, self.xi, self.rho, self.delta, prefer=prefer)
 
 
 class Mechanism(Protocol):

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushtable.ledger import Ledger
-from hushtable.ledger.amounts import decimal
+from hushtable.ledger.amounts import texts
 from hushtable.privacy import UNIT, Cost
+from hushtable.privacy.amounts import exact
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class Account:
     def as_dict(self) -> dict[str, Any]:
         """Exact decimal texts, for the privacy card."""
         return {
-            "limit": _texts(self.limit),
-            "spent": {kind: _texts(cost) for kind, cost in self.spent.items()},
-            "held": _texts(self.held),
+            "limit": texts(self.limit),
+            "spent": {kind: texts(cost) for kind, cost in self.spent.items()},
+            "held": texts(self.held),
         }
 
     @classmethod
@@ -60,12 +61,9 @@ def charged(card: Mapping[str, Any]) -> Cost:
     return _cost(card["charged"])
 
 
-def _texts(cost: Cost) -> dict[str, str]:
-    return {"xi": decimal(cost.xi), "rho": decimal(cost.rho)}
-
-
 def _cost(amounts: Mapping[str, str]) -> Cost:
-    return Cost(xi=_units(amounts["xi"]), rho=_units(amounts["rho"]))
+    delta = exact(amounts.get("delta", "0"), "delta")
+    return Cost(_units(amounts["xi"]), _units(amounts["rho"]), delta or 0)
 
 
 def _units(text: str) -> int:

@@ -10,8 +10,9 @@ from importlib.metadata import version
 from typing import Any
 
 from hushtable.ledger import Unit
-from hushtable.ledger.amounts import decimal
+from hushtable.ledger.amounts import texts
 from hushtable.privacy import UNIT, Cost, epsilon_from
+from hushtable.privacy.amounts import text
 from hushtable.schema import Schema
 
 DELTAS = ("1e-6", "1e-9", "1e-12")
@@ -28,7 +29,7 @@ def privacy_card(schema: Schema, unit: Unit, charged: Cost, spend: Mapping[str, 
             "note": _unit_note(unit),
         },
         "neighbours": "tables that differ by all records of one person, added or removed",
-        "charged": {"xi": decimal(charged.xi), "rho": decimal(charged.rho)},
+        "charged": texts(charged),
         "epsilon_by_delta": epsilon_by_delta(charged),
         "learnt_from_data": [mark.path for mark in schema.learnt],
         "schema_sha256": schema.version,
@@ -38,12 +39,16 @@ def privacy_card(schema: Schema, unit: Unit, charged: Cost, spend: Mapping[str, 
 
 
 def epsilon_by_delta(charged: Cost) -> dict[str, float]:
-    """The (epsilon, delta) guarantees that a charge implies; with xi alone, epsilon at delta 0."""
-    xi = charged.xi / UNIT
+    """The (epsilon, delta) guarantees that a charge implies; without rho, epsilon at the delta of the charge alone.
+
+    rho is converted with what the charge's own delta leaves.
+    """
+    xi, own = charged.xi / UNIT, Fraction(charged.delta)
     if charged.rho == 0:
-        return {"0": xi}
+        return {text(own): xi}
     rho = Fraction(charged.rho, UNIT)
-    return {delta: xi + epsilon_from(rho=rho, delta=Fraction(delta)) for delta in DELTAS}
+    deltas = [delta for delta in DELTAS if Fraction(delta) > own] or [text(2 * own)]
+    return {delta: xi + epsilon_from(rho=rho, delta=Fraction(delta) - own) for delta in deltas}
 
 
 @cache

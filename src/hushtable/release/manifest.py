@@ -26,6 +26,7 @@ class _Strict(BaseModel):
 class _Amounts(_Strict):
     xi: Amount
     rho: Amount
+    delta: Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,60}|/[0-9]{1,60}|e-[0-9]{1,4})?$")] = "0"
 
 
 class _Unit(_Strict):

@@ -14,7 +14,9 @@ from hushtable.report.view import View
 SELECTION, MEASUREMENT, LEFT, HELD = "selection", "measurement", "left", "held"
 _WORDS = {"release": "other releases", "choose": "choices", "check": "checks"}
 _COLOURS = {SELECTION: KINDS[1], MEASUREMENT: BLUE, LEFT: GREY, HELD: KINDS[3]}
-_CURRENCIES = (("rho", "zCDP rho"), ("xi", "pure epsilon"))
+_CURRENCIES = (("rho", "zCDP rho"), ("xi", "pure epsilon"), ("delta", "set-aside delta"))
+_UNITS = {"delta": 1}
+"""What one of an amount is worth, where it is not 1e-12."""
 
 
 def budget_section(view: View, account: Account | None) -> Section:
@@ -70,10 +72,10 @@ def _rows(steps: dict[str, Cost], key: str, name: str, whole: Cost) -> list[dict
                 {
                     "currency": name,
                     "step": step,
-                    "amount": amount / UNIT,
-                    "share": amount / total,
-                    "begin": at / total,
-                    "end": (at + amount) / total,
+                    "amount": float(amount / _UNITS.get(key, UNIT)),
+                    "share": float(amount / total),
+                    "begin": float(at / total),
+                    "end": float((at + amount) / total),
                 }
             )
         at += amount
