@@ -512,9 +512,12 @@ def open_choice(
     return session.choice(choice, frozen=frozen, wait=wait)
 
 
-def draft(data: Any) -> str:
-    """A schema drafted by looking at confidential data, for the curator's own eyes, with every guess marked."""
-    return draft_schema(data)
+def draft(data: Any, *, header: bool | None = None) -> str:
+    """A schema drafted by looking at confidential data, for the curator's own eyes, with every guess marked.
+
+    ``header`` says whether the first line of a text file names its columns; None: as it looks.
+    """
+    return draft_schema(data, header=header)
 
 
 def evaluate_release(data: Any, release: Release, *, confidential: bool = False) -> dict[str, DataFrame]:

@@ -317,3 +317,16 @@ def test_an_unforeseen_error_shows_its_place_and_not_its_text(
     assert run(release()) == 1
     shown = capfd.readouterr()
     assert "[internal.unexpected]" in shown.err and "Xq7Secret" not in shown.err + shown.out
+
+
+def test_init_says_when_the_first_line_is_no_header(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.csv").write_text("17,red\n18,blue\n" * 20)
+    assert run(["init", "d.csv", "--out", "d.yaml"]) == 0
+    assert "header: false" in capsys.readouterr().out
+    assert "header: false" in Path("d.yaml").read_text()
+    assert run(["init", "d.csv", "--header", "--out", "e.yaml"]) == 0
+    assert "header: false" not in capsys.readouterr().out
+    assert ht.Schema.load("e.yaml").names == ("17", "red")

@@ -109,3 +109,41 @@ def test_columns_of_other_types_are_left_out():
     text = draft_schema(table)
     assert Schema.loads(text).names == ("b",)
     assert "# a is left out" in text
+
+
+HEADLESS = {
+    "numbers": "17,red\n18,blue\n",
+    "days": "2020-01-02,red\n2021-02-03,blue\n",
+    "a truth": "true,red\nfalse,blue\n",
+    "the same twice": "red,red\nblue,green\n",
+    "a value of the column": "Ann Onymous,HIV\nBob,flu\nCarol,HIV\n",
+}
+
+
+@pytest.mark.parametrize("case", HEADLESS)
+def test_a_first_line_that_is_a_record_is_read_as_one_and_names_are_asked_for(case, tmp_path):
+    lines = HEADLESS[case]
+    (tmp_path / "d.csv").write_text(lines * 21)
+    text = draft_schema(tmp_path / "d.csv")
+    schema = Schema.loads(text)
+    assert not schema.csv.header and schema.csv.columns == ("column_1", "column_2")
+    assert {"csv.header", "csv.columns"} <= set(schema.unreviewed)
+    assert set(schema.names) <= {"column_1", "column_2"} and "--header" in text
+    rows = sum(len(batch[0]) for batch in open_source(tmp_path / "d.csv", schema).batches())
+    assert rows == len((tmp_path / "d.csv").read_text().splitlines())
+
+
+def test_the_curator_can_say_whether_there_is_a_header(tmp_path):
+    (tmp_path / "d.csv").write_text("2019,2020\n" + "1,2\n3,4\n" * 30)
+    assert Schema.loads(draft_schema(tmp_path / "d.csv", header=True)).names == ("2019", "2020")
+    (tmp_path / "e.csv").write_text("alice,flu\n" + "bob,cold\ncarol,none\n" * 30)
+    assert Schema.loads(draft_schema(tmp_path / "e.csv")).names == ("alice", "flu")
+    drafted = Schema.loads(draft_schema(tmp_path / "e.csv", header=False))
+    assert drafted.names == ("column_1", "column_2") and "alice" not in str(drafted.csv)
+
+
+def test_names_of_a_header_are_marked_as_learnt_in_text_files_only(tmp_path):
+    (tmp_path / "d.csv").write_text("sex,age\n" + "F,30\nM,41\n" * 30)
+    schema = Schema.loads(draft_schema(tmp_path / "d.csv"))
+    assert "attributes" in schema.unreviewed and schema.csv.header
+    assert "attributes" not in Schema.loads(draft_schema(pa.table({"sex": ["F", "M"] * 30}))).unreviewed

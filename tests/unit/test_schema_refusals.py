@@ -117,6 +117,29 @@ CASES = [
     ),
     ("attributes: {a: {type: boolean}}\ncsv: {quote: ';', delimiter: ';'}", "schema.wrong-choice", "Line 2"),
     ("attributes: {a: {type: boolean}}\ncsv: {encoding: utf-16}", "schema.wrong-choice", "Line 2.*utf-8"),
+    ("attributes: {a: {type: boolean}}\ncsv: {header: 'no'}", "schema.wrong-type", r"Line 2.*csv\.header"),
+    ("attributes: {a: {type: boolean}}\ncsv: {columns: [a]}", "schema.wrong-choice", "Line 2.*header: false"),
+    (
+        "attributes: {a: {type: boolean}}\ncsv: {header: false, columns: [a, a]}",
+        "schema.duplicate-value",
+        "Line 2",
+    ),
+    (
+        "attributes: {a: {type: boolean}}\ncsv: {header: false, columns: [a, 3]}",
+        "schema.wrong-type",
+        "Line 2",
+    ),
+    ("attributes: {a: {type: boolean}}\ncsv: {header: false, columns: []}", "schema.wrong-type", "Line 2"),
+    (
+        "attributes: {a: {type: boolean}}\ncsv: {header: false, columns: [b]}",
+        "schema.no-position",
+        "Line 2.*'a'",
+    ),
+    (
+        "csv: {header: false}\nperson: id\nattributes: {a: {type: boolean}}",
+        "schema.no-position",
+        "Line 2.*columns",
+    ),
     (
         "attributes: {a: {type: boolean}}\ncsv: {multiline: true}",
         "schema.multiline",

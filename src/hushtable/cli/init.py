@@ -21,6 +21,10 @@ def init(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write here, not to the terminal.", metavar="FILE")
     ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line of a text file names the columns."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Draft a schema.  What it learnt from the data is marked; a release refuses it until you have reviewed it."""
@@ -28,7 +32,7 @@ def init(
         raise UsageError(
             "init.exists", f"{out} exists already.", "Give --out another name, or remove the file."
         )
-    text = session.draft(data)
+    text = session.draft(data, header=header)
     drafted = Schema.loads(text)
     if out is not None:
         _write(out, text)
@@ -47,6 +51,11 @@ def init(
             f"Wrote {out}: {len(drafted.names)} attributes, {len(drafted.unreviewed)} lines learnt from the data.",
             "Check each marked line against what is publicly known, then move it from `unreviewed` to `reviewed`.",
         )
+        if header is None and not drafted.csv.header:
+            say(
+                "The first line does not look like names of columns: the draft reads it as a row (`header: false`).",
+                "Name the columns in the draft, or run `hush init --header` if the first line does name them.",
+            )
 
 
 def _write(out: Path, text: str) -> None:

@@ -1,14 +1,16 @@
 """A first schema from a look at the data, for the curator to review.
 
-The draft is a guess: types, values and bounds come from confidential rows.  Every such field ends with a mark and is
-recorded under ``learnt_from_data``; no release accepts the schema until each has been reviewed.  Numbers of rows are
-never written down, bounds are rounded outwards and rare values are not listed.
+The draft is a guess: types, values and bounds come from confidential rows, and the names of a text file's columns from
+its first line, which may be a record.  Every such field ends with a mark and is recorded under ``learnt_from_data``; no
+release accepts the schema until each has been reviewed.  Numbers of rows are never written down, bounds are rounded
+outwards and rare values are not listed; a first line that does not look like a header is read as a record, and columns
+are named by position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from math import ceil, floor, log10
 from pathlib import Path
@@ -17,11 +19,14 @@ from typing import Any
 from hushtable.errors import SourceError
 from hushtable.kernel.profile import Profile, day
 from hushtable.kernel.sources import files, typed
+from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.delimited import TextFiles
 from hushtable.kernel.sources.frames import Table
 from hushtable.kernel.sources.parquet import ParquetFiles
+from hushtable.kernel.sources.parse import VALUE
 from hushtable.kernel.sources.source import as_table, is_path_list
-from hushtable.schema import Dialect, inline
+from hushtable.kernel.sources.text import from_arrow, read_days, read_integers, read_reals
+from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Dialect, inline
 from hushtable.schema.build import RESERVED
 
 LOOK = 1_000_000  # rows that are looked at
@@ -44,51 +49,91 @@ class _Entry:
     learnt: tuple[str, ...] = ()
 
 
-def draft_schema(data: Any, *, dialect: Dialect | None = None) -> str:
-    """YAML text of a schema for a path, glob, list of paths, Arrow table, polars or pandas frame."""
-    chosen, profiles, unreadable = _look(data, dialect)
-    entries = [_entry(profile) for profile in profiles]
-    entries += [_Entry(name, "left out: this type of column cannot be an attribute") for name in unreadable]
+@dataclass(frozen=True)
+class _Look:
+    """What was seen of the data; ``named``: the names come from the first line of a text file."""
+
+    dialect: Dialect
+    profiles: list[Profile]
+    unreadable: tuple[str, ...] = ()
+    named: bool = False
+
+
+def draft_schema(data: Any, *, header: bool | None = None) -> str:
+    """YAML text of a schema for a path, glob, list of paths, Arrow table, polars or pandas frame.
+
+    ``header`` says whether the first line of a text file names its columns; None: as it looks.
+    """
+    seen = _look(data, header)
+    entries = [_entry(profile) for profile in seen.profiles]
+    entries += [
+        _Entry(name, "left out: this type of column cannot be an attribute") for name in seen.unreadable
+    ]
     if not any(entry.fields for entry in entries):
         raise SourceError(
             "source.nothing-to-draft",
             "No column of the data can be made an attribute.",
             "Write the schema by hand; docs/reference/schema.md shows how.",
         )
-    return "\n".join(_document(chosen, entries)) + "\n"
+    return "\n".join(_document(seen, entries)) + "\n"
 
 
-def _look(data: Any, dialect: Dialect | None) -> tuple[Dialect, list[Profile], list[str]]:
+def _look(data: Any, header: bool | None) -> _Look:
     guard = files.Guard("the data")
-    result: tuple[Dialect, list[Profile], list[str]] = (dialect or Dialect(), [], [])
+    result = _Look(Dialect(), [])
     with guard:
         if isinstance(data, str | Path) or is_path_list(data):
             kind, found = files.find(data)
-            result = _look_text(found, dialect) if kind == "text" else _look_table(ParquetFiles(found))
+            result = _look_text(found, header) if kind == "text" else _look_table(ParquetFiles(found))
         else:
             result = _look_table(as_table(data))
     guard.raise_failure()
     return result
 
 
-def _look_text(
-    found: Sequence[files.DataFile], dialect: Dialect | None
-) -> tuple[Dialect, list[Profile], list[str]]:
-    chosen = dialect or _guess_dialect(found)
-    reader = TextFiles(found, chosen)
+def _look_text(found: Sequence[files.DataFile], header: bool | None) -> _Look:
+    dialect = _guess_dialect(found)
+    reader = TextFiles(found, dialect)
+    if header is not False and (header or all(is_header(names) for names in reader.headers)):
+        seen = _look_rows(reader, dialect)
+        if header or not any(_is_value(profile) for profile in seen.profiles):
+            return seen
+    names = tuple(f"column_{place}" for place in range(1, len(reader.headers[0]) + 1))
+    dialect = replace(dialect, header=False, columns=names)
+    return _look_rows(TextFiles(found, dialect, names), dialect)
+
+
+def _look_rows(reader: TextFiles, dialect: Dialect) -> _Look:
+    reader.check(())
     names = [name for name in reader.headers[0] if name and all(name in header for header in reader.headers)]
     profiles = [Profile(name) for name in names]
     _fill(profiles, reader.blocks(names))
-    return chosen, profiles, []
+    return _Look(dialect, profiles, named=dialect.header)
 
 
-def _look_table(table: Table) -> tuple[Dialect, list[Profile], list[str]]:
+def is_header(names: Sequence[str]) -> bool:
+    """Whether a line can be taken for names of columns: no name occurs twice, or is a number, a day or yes or no."""
+    given = [name for name in names if name]
+    if len(set(given)) < len(given):
+        return False
+    texts = from_arrow(pa.array(given, pa.large_string()))
+    readings = (read(texts).states for read in (read_integers, read_reals, read_days))
+    words = {*TRUE_TEXTS, *FALSE_TEXTS} - {"t", "f", "y", "n"}  # letters are names too
+    return not any((states == VALUE).any() for states in readings) and not words & {n.lower() for n in given}
+
+
+def _is_value(profile: Profile) -> bool:
+    """Whether a column's name is also one of its values, as that of a record is likely to be."""
+    return profile.counts is not None and profile.name in profile.counts
+
+
+def _look_table(table: Table) -> _Look:
     first = table.parts[0]
     shared = [name for name in first.names if name and all(name in part.names for part in table.parts)]
     readable = [name for name in shared if typed.family(first.type_of(name)) is not None]
     profiles = [Profile(name) for name in readable]
     _fill(profiles, table.blocks(readable, 1 << 16))
-    return Dialect(), profiles, [name for name in shared if name not in readable]
+    return _Look(Dialect(), profiles, tuple(name for name in shared if name not in readable))
 
 
 def _fill(profiles: list[Profile], blocks: Iterator[Any]) -> None:
@@ -198,14 +243,16 @@ def _date(profile: Profile) -> _Entry:
     return _Entry(profile.name, "whole years around what was seen", fields, ("type", "bounds", "width"))
 
 
-def _document(dialect: Dialect, entries: Sequence[_Entry]) -> Iterator[str]:
+def _document(seen: _Look, entries: Sequence[_Entry]) -> Iterator[str]:
     yield "# A draft from a look at the data. What was learnt from it is marked: review each mark against what is"
     yield "# publicly known, correct it, and move its line from `unreviewed` to `reviewed` at the end of this file."
     yield "max_rows_per_person: 1  # the most rows that one person can have; the budget is per person"
     yield "# person: COLUMN        # names the column that tells people apart, so that the cap is enforced"
-    if dialect.delimiter:
-        yield f"csv: {inline({'delimiter': dialect.delimiter})}"
-    yield "attributes:"
+    paths = yield from _csv(seen.dialect)
+    if seen.named:
+        yield "# Names are from the first line of the file. If that is a record: `hush init DATA --no-header`."
+        paths.append("attributes")
+    yield "attributes:" + (_MARK if seen.named else "")
     for entry in entries:
         if not entry.fields:
             yield f"  # {inline(entry.name)} is {entry.note}"
@@ -213,9 +260,24 @@ def _document(dialect: Dialect, entries: Sequence[_Entry]) -> Iterator[str]:
         yield f"  {inline(entry.name)}:  # {entry.note}"
         for name, value in entry.fields.items():
             yield f"    {name}: {inline(value)}" + (_MARK if name in entry.learnt else "")
-    paths = [f"attributes.{entry.name}.{name}" for entry in entries if entry.fields for name in entry.learnt]
+    paths += [f"attributes.{entry.name}.{name}" for entry in entries if entry.fields for name in entry.learnt]
     if paths:
         yield "learnt_from_data:"
         yield "  unreviewed:"
         yield from (f"    - {inline(path)}" for path in paths)
         yield "  reviewed: []"
+
+
+def _csv(dialect: Dialect) -> Generator[str, None, list[str]]:
+    """The ``csv`` part; gives the paths of what was learnt."""
+    fields = dialect.to_dict()
+    if not fields:
+        return []
+    if not dialect.header:
+        yield "# The first line of the file is read as a row: it does not look like names of columns, or you said so."
+        yield "# Give each column a name, here and below. If the first line names them: `hush init DATA --header`."
+    yield "csv:"
+    learnt = ("header", "columns")
+    for name, value in fields.items():
+        yield f"  {name}: {inline(value)}" + (_MARK if name in learnt else "")
+    return [f"csv.{name}" for name in fields if name in learnt]

@@ -26,7 +26,6 @@ from hushtable.schema.attribute import (
     text_of,
 )
 from hushtable.schema.bins import BinError
-from hushtable.schema.dialect import Dialect
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, is_integer, is_number, key_text, suggestion
 
@@ -45,8 +44,6 @@ _FIELDS = {
     "date": (*_COMMON, *_BINNED),
 }
 EVERY_FIELD = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in names))
-DIALECT_FIELDS = ("delimiter", "quote", "escape", "encoding")
-RETIRED_FIELDS = ("multiline",)
 
 
 def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
@@ -75,34 +72,6 @@ def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
             "Group rare values under `outside: other`.",
         )
     return built
-
-
-def dialect(document: Document, value: Any, *, stored: bool) -> Dialect:
-    """The ``csv`` part; that of a stored schema may have retired fields."""
-    fields = Fields(document, ("csv",), value, (*DIALECT_FIELDS, *RETIRED_FIELDS))
-    made = Dialect(
-        delimiter=fields.character("delimiter", None),
-        quote=fields.character("quote", '"', empty=True) or "",
-        escape=fields.character("escape", None),
-        encoding=fields.choice("encoding", ("utf-8", "latin-1"), "utf-8"),
-        multiline="multiline" in fields,
-    )
-    if made.multiline and not stored:
-        raise fields.error(
-            "schema.multiline",
-            "multiline",
-            "is not a field: a row of a text file is a line, or a quote that is never closed could hide other rows",
-            "Remove it; write a table with line breaks inside fields as Parquet.",
-        )
-    if made.quote and made.quote in (made.delimiter or ",\t"):
-        raise fields.error(
-            "schema.wrong-choice", "quote", "is also the delimiter", "Use two different characters."
-        )
-    if made.escape is not None and (not made.quote or made.escape in (made.delimiter or ",\t")):
-        raise fields.error(
-            "schema.wrong-choice", "escape", "needs a quote and cannot be the delimiter", "Remove `escape`."
-        )
-    return made
 
 
 def _attribute_name(document: Document, key: Any) -> str:

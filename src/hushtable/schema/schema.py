@@ -20,7 +20,7 @@ from hushtable.errors import SchemaError
 from hushtable.notebook import html_card
 from hushtable.schema import build, document, domain, write
 from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
-from hushtable.schema.dialect import Dialect
+from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, key_text, suggestion
 
@@ -117,7 +117,7 @@ class Schema:
         if self.frozen:
             top["frozen"] = True
         if self.csv != Dialect():
-            top["csv"] = {k: v for k, v in vars(self.csv).items() if v != getattr(Dialect(), k)}
+            top["csv"] = self.csv.to_dict()
         top["attributes"] = {name: _attribute_dict(a) for name, a in self.attributes.items()}
         if self.impossible:
             top["impossible"] = [dict(entry.given) for entry in self.impossible]
@@ -159,6 +159,17 @@ class Schema:
         if isinstance(names, str):
             names = (names,)
         return tuple(self.axis(name) for name in names)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the data that are read: those of the attributes, in their order, and the person's."""
+        wanted = [attribute.column for attribute in self.attributes.values()]
+        return tuple(dict.fromkeys(wanted if self.person is None else [*wanted, self.person]))
+
+    @property
+    def positions(self) -> tuple[str, ...] | None:
+        """Name of each column of a text file without a header, "" for one that is not used; None with a header."""
+        return None if self.csv.header else self.csv.columns or self.columns
 
     @property
     def unreviewed(self) -> tuple[str, ...]:
@@ -241,15 +252,38 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         max_rows_per_person=rows,
         person=fields.text("person"),
         frozen=fields.flag("frozen", False),
-        csv=build.dialect(source, fields["csv"], stored=stored) if "csv" in fields else Dialect(),
+        csv=read_dialect(source, fields["csv"], stored=stored) if "csv" in fields else Dialect(),
         learnt=_learnt(source, fields["learnt_from_data"]) if "learnt_from_data" in fields else (),
     )
+    _check_positions(schema, fields)
     entries = tuple(
         _impossible(schema, fields, source, i, entry)
         for i, entry in enumerate(fields.items("impossible") or ())
     )
     object.__setattr__(schema, "impossible", entries)
     return schema
+
+
+def _check_positions(schema: Schema, top: Fields) -> None:
+    """A file without a header must have a place for every column that is read."""
+    if schema.csv.header:
+        return
+    attributes = {attribute.column for attribute in schema.attributes.values()}
+    if schema.person is not None and not schema.csv.columns and schema.person not in attributes:
+        raise top.error(
+            "schema.no-position",
+            "person",
+            "has no place in a file without a header",
+            "Name all columns of the file in order, as in `csv: {header: false, columns: [id, sex, age]}`.",
+        )
+    for column in schema.columns:
+        if schema.csv.columns and column not in schema.csv.columns:
+            raise top.error(
+                "schema.no-position",
+                "csv",
+                f"has no {column!r} among its `columns`",
+                "Name all columns of the file in order, and attributes by `column` where their name is another.",
+            )
 
 
 def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: Any) -> Impossible:

@@ -1,7 +1,8 @@
 """Delimited text files (.csv, .tsv, also gzipped) as blocks of whole rows.
 
-The header is read when the source is opened; rows only during a pass.  No type is guessed: a field is text until an
-attribute reads it.  ``rows`` says what a row is and which rows are malformed.
+The header is read when the source is opened; rows only during a pass.  A file that is declared to have no header is not
+looked at before a pass.  No type is guessed: a field is text until an attribute reads it.  ``rows`` says what a row is
+and which rows are malformed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import gzip
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Protocol
 
 import numpy as np
@@ -53,14 +53,19 @@ class TextBlock:
 class TextFiles:
     """Several text files with the same wanted columns, possibly at different places."""
 
-    def __init__(self, files: Sequence[DataFile], dialect: Dialect) -> None:
+    def __init__(
+        self, files: Sequence[DataFile], dialect: Dialect, positions: Sequence[str] | None = None
+    ) -> None:
+        """``positions`` are the names of the columns of files that have no header."""
         self._files = files
         self._dialect = dialect
-        self.headers = [self._header(file) for file in files]
+        self._headless = positions is not None
+        self.headers = [self._header(file) if positions is None else list(positions) for file in files]
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuses a file whose header lacks a column."""
+        """Refuses a file whose header lacks a column, or names one twice."""
         for file, header in zip(self._files, self.headers, strict=True):
+            require_distinct(header, file.shown)
             require_columns(columns, header, file.shown)
 
     def blocks(self, columns: Sequence[str], size: int = BLOCK) -> Iterator[TextBlock]:
@@ -73,7 +78,7 @@ class TextFiles:
                 slots[header.index(column)] = k
             with _open(file) as stream:
                 reader = _RowReader(stream, marks)
-                if _names(reader.first(), marks) != header:
+                if not self._headless and _names(reader.first(), marks) != header:
                     raise SourceError(
                         "source.changed", f"The header of {file.shown} has changed.", "Open it again."
                     )
@@ -91,9 +96,8 @@ class TextFiles:
             raise SourceError(
                 "source.bad-header",
                 f"The first line of {file.shown} is no header in the declared dialect.",
-                "Check `csv` in the schema (delimiter, quote, encoding) and that the first line names the columns.",
+                "Check `csv` in the schema: delimiter, quote, encoding; `header: false` if the first line is a row.",
             )
-        require_distinct(header, file.shown)
         return header
 
 
@@ -144,24 +148,25 @@ class _RowReader:
 
 
 def require_columns(columns: Sequence[str], header: Sequence[str], shown: str) -> None:
-    """Refuses a table that lacks a column, naming close matches."""
+    """Refuses a table that lacks a column.
+
+    Repeats no name of the table: the first line of a file without a header is somebody's record.
+    """
     known = set(header)
     for column in columns:
         if column not in known:
-            near = get_close_matches(column, header, n=3, cutoff=0.6)
-            near = near or [name for name in header if name.strip().lower() == column.strip().lower()]
-            fix = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
             raise SchemaError(
                 "source.unknown-column",
                 f"{shown} has no column {column!r}.",
-                f"{fix}Name the file's column in the attribute's `column`, or remove the attribute.",
+                "Give the name that it has there, letter for letter, in the attribute's `column`; declare "
+                "`csv: {header: false}` if the first line of a text file is a row.",
             )
 
 
 def require_distinct(header: Sequence[str], shown: str) -> None:
     """Refuses a header that names a column twice; columns without a name are ignored.
 
-    Says where and not which: in a file without a header the names are the values of its first record.
+    Says where and not which, for the same reason as above.
     """
     first: dict[str, int] = {}
     for place, name in enumerate(header, start=1):

@@ -87,8 +87,7 @@ class Source:
         self._encoders = [Encoder(attribute, schema.csv.encoding) for attribute in attributes]
         self._readers = [PlainReader(attribute) for attribute in attributes]
         self._given = schema.axes(schema.names if needed is None else needed)
-        wanted = [a.column for a in attributes] + ([] if schema.person is None else [schema.person])
-        self._columns = list(dict.fromkeys(wanted))
+        self._columns = list(schema.columns)
         self._places = [self._columns.index(a.column) for a in attributes]
 
     def batches(self, rows: int = BATCH) -> Iterator[list[CodeArray]]:
@@ -185,28 +184,26 @@ def open_source(
     """
     schema.csv.require_lines()
     threads = threads or min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2, 4)
-    columns = [attribute.column for attribute in schema.attributes.values()]
-    columns += [] if schema.person is None else [schema.person]
     shown = "the data"
     if isinstance(data, str | Path) or is_path_list(data):
         kind, found = files.find(data)
         shown = found[0].shown if len(found) == 1 else "the files"
         if kind == "text":
-            reader = TextFiles(found, schema.csv)
-            reader.check(columns)
+            reader = TextFiles(found, schema.csv, schema.positions)
+            reader.check(schema.columns)
             return Source(reader, schema, size=1 << 21, shown=shown, needed=columns_needed, threads=threads)
         table: Table = ParquetFiles(found)
     else:
         table = as_table(data)
-    _check_parts(table, schema, columns)
+    _check_parts(table, schema)
     return Source(table, schema, size=_CHUNK, shown=shown, needed=columns_needed, threads=threads)
 
 
-def _check_parts(table: Table, schema: Schema, columns: Sequence[str]) -> None:
+def _check_parts(table: Table, schema: Schema) -> None:
     kinds: set[str] = set()
     for part in table.parts:
         require_distinct(part.names, part.shown)
-        require_columns(columns, part.names, part.shown)
+        require_columns(schema.columns, part.names, part.shown)
         for attribute in schema.attributes.values():
             typed.check_type(attribute, part.type_of(attribute.column))
         if schema.person is not None:
