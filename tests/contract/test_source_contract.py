@@ -364,6 +364,14 @@ def test_a_header_that_changed_between_passes_is_noticed(tmp_path):
     assert caught.value.code == "source.changed"
 
 
+def test_the_largest_numbers_that_may_be_categories_are_read_in_every_kind(tmp_path):
+    values = [10**18, -(10**18), 7]
+    schema = Schema.from_dict({"attributes": {"a": {"type": "categorical", "values": values}}})
+    text = _written(tmp_path / "a.csv", b"a\n" + b"\n".join(b"%d" % value for value in values) + b"\n")
+    for data in (text, pa.table({"a": values}), pa.table({"a": [float(v) for v in values]})):
+        assert codes(open_source(data, schema)) == [(0,), (1,), (2,)]
+
+
 def test_declared_dialects_are_obeyed(tmp_path):
     path = _written(tmp_path / "a.csv", "naïve;b\n'Zoë ''x'';';1\nother;0\n".encode("latin-1"))
     schema = Schema.from_dict(

@@ -31,7 +31,7 @@ from hushtable.kernel.sources.arrow import pa, pc
 from hushtable.kernel.sources.objects import CodedObjects, Objects
 from hushtable.kernel.sources.parse import HUGE, NULL, OTHER, VALUE
 from hushtable.kernel.sources.text import Texts, Values
-from hushtable.schema import FALSE_TEXTS, Attribute, Categorical
+from hushtable.schema import FALSE_TEXTS, Attribute, Categorical, bins
 
 _NUMERIC = frozenset({"integer", "real", "boolean", "categorical"})
 _READABLE: dict[str, frozenset[str]] = {
@@ -118,8 +118,11 @@ def _entries(attribute: Categorical, found: str) -> dict[int, int]:
 
 
 def _is_whole(given: str) -> bool:
+    """Whether a category is a whole number as a schema may list it; longer ones are text."""
     digits = given.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) <= 18 and str(int(given)) == given
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 19):
+        return False
+    return str(int(given)) == given and abs(int(given)) <= bins.LARGEST
 
 
 class TypedReader:

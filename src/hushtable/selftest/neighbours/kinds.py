@@ -1,0 +1,80 @@
+"""Every kind of source that rows are read from, each with the way to write a world as one.
+
+A new engine joins by one line in KINDS and a layout that writes its tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any
+
+from hushtable.selftest.neighbours import pandas_frames
+from hushtable.selftest.neighbours.layouts import Layout
+from hushtable.selftest.neighbours.pandas_frames import ObjectFrameLayout, TypedFrameLayout
+from hushtable.selftest.neighbours.text_files import TextLayout
+from hushtable.selftest.neighbours.typed_tables import (
+    NULL_ENTRY,
+    LazyLayout,
+    ParquetLayout,
+    PolarsLayout,
+    TypedLayout,
+)
+from hushtable.selftest.neighbours.worlds import World, draw_world
+
+Dialect = Callable[[Random], Mapping[str, Any]]
+
+
+def _plain(chance: Random) -> Mapping[str, Any]:
+    return {}
+
+
+def _declared(chance: Random) -> Mapping[str, Any]:
+    """Any dialect that a schema may declare."""
+    quote = chance.choice(('"', "'", ""))
+    made: dict[str, Any] = {"delimiter": chance.choice(",;|\t"), "quote": quote}
+    if quote and chance.random() < 0.4:
+        made["escape"] = "\\"
+    if chance.random() < 0.4:
+        made["encoding"] = "latin-1"
+    return made
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of source: its name, how a world is laid out in it, and the dialects that its schemas declare."""
+
+    name: str
+    layout: Callable[[World, Random], Layout]
+    dialect: Dialect = _plain
+
+    def draw(self, chance: Random) -> Layout:
+        """A world and how it is laid out."""
+        return self.layout(draw_world(chance, self.dialect(chance)), chance)
+
+
+_SECONDS = frozenset({"timestamp[s]", "date64[ms]"})  # written in other units, where the far ends do not fit
+_NOT_IN_PARQUET = _SECONDS | {str(NULL_ENTRY)}
+_UUIDS = frozenset({"extension<arrow.uuid>"})
+_NOT_IN_POLARS = _SECONDS | _UUIDS | {"decimal256(76, 2)", "decimal256(76, 0)"}
+_NOT_IN_PANDAS = _UUIDS | {"string_view"}
+
+_ALWAYS = (
+    Kind("csv", TextLayout),
+    Kind("csv, declared dialects", TextLayout, _declared),
+    Kind("csv.gz", partial(TextLayout, ending=".csv.gz"), _declared),
+    Kind("tsv", partial(TextLayout, ending=".tsv")),
+    Kind("csv, several files", partial(TextLayout, several=True), _declared),
+    Kind("parquet", partial(ParquetLayout, without=_NOT_IN_PARQUET)),
+    Kind("parquet, several files", partial(ParquetLayout, parts=3, without=_NOT_IN_PARQUET)),
+    Kind("arrow", TypedLayout),
+    Kind("polars", partial(PolarsLayout, valid=True, without=_NOT_IN_POLARS)),
+    Kind("polars, lazy", partial(LazyLayout, valid=True, without=_NOT_IN_POLARS)),
+)
+_WITH_PANDAS = (
+    Kind("pandas, typed columns", partial(TypedFrameLayout, without=_NOT_IN_PANDAS)),
+    Kind("pandas, columns of objects", ObjectFrameLayout),
+)
+KINDS: tuple[Kind, ...] = _ALWAYS + (_WITH_PANDAS if pandas_frames.INSTALLED else ())

@@ -1,0 +1,195 @@
+"""Pairs of neighbouring tables: one person's rows come or go, and everybody else's codes stay exactly as they were.
+
+A campaign draws a table, compares what is read with what was meant, and then adds and removes people one at a time;
+every step is a pair.  What a step may change is the number of rows that one person may count for, all on one side.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from hushtable.deciders import Query, columns_of, grid_values
+from hushtable.errors import HushtableError
+from hushtable.kernel.records import Records
+from hushtable.kernel.sources import Source, open_source
+from hushtable.schema import Binned, Schema
+from hushtable.selftest.neighbours.kinds import Kind
+from hushtable.selftest.neighbours.layouts import Layout, Person, Row
+from hushtable.selftest.neighbours.worlds import Codes
+
+STEPS = 16
+"""Pairs per table: drawing a schema costs as much as a few pairs, and many tables have more shapes than few."""
+
+_PEOPLE = (0, 1, 4, 12)
+"""Ordinary people in a table, from none: an empty table has neighbours too."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything that reading a table gave: multisets of rows by what reads them, and all that was said meanwhile."""
+
+    rows: Mapping[str, Counter[Any]] = field(default_factory=dict[str, Counter[Any]])
+    words: tuple[str, ...] = ()
+
+    @property
+    def codes(self) -> Counter[Codes]:
+        """Codes of every row that counts."""
+        return self.rows.get("codes", Counter())
+
+
+Read = Callable[[Any, Schema], Reading]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A pair whose difference is not one person's."""
+
+    kind: str
+    seed: int
+    step: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}, table {self.seed}, step {self.step}: {self.what}"
+
+
+def read(data: Any, schema: Schema, *, opening: Callable[..., Source] = open_source) -> Reading:
+    """Both passes over the data: codes, as releases count them, and values and grid integers, as checks read them."""
+    rows: dict[str, Counter[Any]] = {}
+    with _listening() as words:
+        try:
+            source = opening(data, schema, threads=1)
+            rows["codes"] = Counter()
+            for batch in source.batches():
+                stacked = np.stack([column.astype(np.int64) for column in batch], axis=1)
+                rows["codes"].update(map(tuple, stacked.tolist()))
+            frame = Records(source).frame
+            rows["values"] = Counter(frame.rows())
+            for query in _grid_queries(schema):
+                values = grid_values(query, frame, columns_of(schema))
+                rows[f"{query.column} on its grid"] = Counter(values.tolist())
+        except HushtableError as error:
+            words.append(f"{error.code}: {error}")
+        except Exception as error:
+            words.append(f"{type(error).__name__}: {error}")
+    return Reading(rows, tuple(words))
+
+
+@contextmanager
+def _listening() -> Iterator[list[str]]:
+    """Everything that is said meanwhile: warnings, log records, prints."""
+    words: list[str] = []
+    printed, handler = StringIO(), logging.Handler()
+    handler.emit = lambda record: words.append(record.getMessage())
+    logging.getLogger().addHandler(handler)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            redirect_stdout(printed),
+            redirect_stderr(printed),
+        ):
+            warnings.simplefilter("always")
+            yield words
+    finally:
+        logging.getLogger().removeHandler(handler)
+    words += [str(warning.message) for warning in caught]
+    words += printed.getvalue().splitlines()
+
+
+def _grid_queries(schema: Schema) -> Iterator[Query]:
+    """A sum of every attribute that has one."""
+    for name, attribute in schema.attributes.items():
+        if isinstance(attribute, Binned) and attribute.resolution is not None:
+            yield Query("SUM", name, None)
+
+
+def campaign(
+    kind: Kind, seed: int, folder: Path, *, steps: int = STEPS, read: Read = read
+) -> Iterator[Finding | None]:
+    """One table and its neighbours: None for each pair that is as it must be."""
+    chance = Random(f"{kind.name} {seed}")
+    layout = kind.draw(chance)
+    table = _Table(layout, chance)
+    ordinary = [layout.ordinary(number) for number in range(chance.choice(_PEOPLE))]
+    for person in ordinary:
+        table.add(person)
+    before = read(layout.data(table.rows, folder), layout.world.schema)
+    wrong = _unlike(before, ordinary)
+    if wrong:
+        yield Finding(kind.name, seed, 0, wrong)
+    for step in range(1, steps + 1):
+        if table.people and chance.random() < 0.35:
+            person = table.remove()
+            more, fewer = before, read(layout.data(table.rows, folder), layout.world.schema)
+            before = fewer
+        else:
+            person = table.add(layout.stranger(100 + step))
+            more, fewer = read(layout.data(table.rows, folder), layout.world.schema), before
+            before = more
+        wrong = _difference(more, fewer, person)
+        yield Finding(kind.name, seed, step, wrong) if wrong else None
+
+
+class _Table:
+    """Rows in order, each with its person; a person's rows lie among those of others."""
+
+    def __init__(self, layout: Layout, chance: Random) -> None:
+        self._chance = chance
+        self._rows: list[tuple[int, Row]] = []
+        self.people: dict[int, Person] = {}
+        self._next = 0
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for _, row in self._rows]
+
+    def add(self, person: Person) -> Person:
+        """Anywhere, but often before everybody else or at the end, where readers begin and stop."""
+        for row in person.rows:
+            places = (0, len(self._rows), self._chance.randint(0, len(self._rows)))
+            self._rows.insert(self._chance.choice(places), (self._next, row))
+        self.people[self._next] = person
+        self._next += 1
+        return person
+
+    def remove(self) -> Person:
+        number = self._chance.choice(list(self.people))
+        self._rows = [(owner, row) for owner, row in self._rows if owner != number]
+        return self.people.pop(number)
+
+
+def _unlike(found: Reading, people: Sequence[Person]) -> str:
+    """What is wrong with a table of ordinary people; empty when nothing is."""
+    if found.words:
+        return f"an ordinary table is not read silently: {found.words[0]}"
+    meant: Counter[Codes] = Counter()
+    for person in people:
+        meant.update(person.codes or {})
+    return "" if found.codes == meant else "codes of ordinary rows are not what they mean"
+
+
+def _difference(more: Reading, fewer: Reading, person: Person) -> str:
+    """What is wrong with a pair; empty when one person explains all of it."""
+    if more.words != fewer.words:
+        return f"a message depends on one person: {(more.words or fewer.words)[0]}"
+    for what, larger in more.rows.items():
+        smaller = fewer.rows[what]
+        if smaller - larger:
+            return f"{what} of somebody else changed"
+        added = larger - smaller
+        if added.total() > person.most:
+            return f"{what} of one person count {added.total()} times, at most {person.most} are allowed"
+        if what == "codes" and person.codes is not None and added != person.codes:
+            return "codes of an ordinary person are not what they mean"
+    return ""

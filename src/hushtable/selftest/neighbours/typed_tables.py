@@ -1,0 +1,382 @@
+"""Worlds as columns with declared types: Arrow tables, Parquet files and polars frames.
+
+A store is a column type with its cells: bytes for text (which Arrow does not check), whole numbers for days and
+instants (which reach beyond any calendar), and what Arrow takes for everything else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import polars
+import pyarrow
+import pyarrow.parquet
+
+from hushtable.schema import Binned, Categorical
+from hushtable.selftest.neighbours.hostile import FLOATS, odd_bytes, odd_whole
+from hushtable.selftest.neighbours.layouts import Layout, Row
+from hushtable.selftest.neighbours.worlds import OUTSIDE, Column, World
+
+pa: Any = pyarrow
+pq: Any = pyarrow.parquet
+pl: Any = polars
+
+NULL_ENTRY = pa.dictionary(pa.int16(), pa.large_string())
+"""A dictionary whose nulls are an entry, and not an index that is null."""
+
+_ZERO_DAY = date(1970, 1, 1).toordinal()
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_NEAR = (
+    "k{}",
+    "K{}",
+    "k{} ",
+    "k\0{}",
+    "k{}\0",
+    "ké{}",
+    "ke\u0301{}",
+    "0{}7",
+    "{}7",
+    "{}7.0",
+    "k" * 90 + "{}",
+)
+
+
+class Store(ABC):
+    """A column type."""
+
+    def __init__(self, type_: Any) -> None:
+        self.type = type_
+
+    @abstractmethod
+    def cell(self, value: Any) -> Any:
+        """A cell that means the value; None where this type has none."""
+
+    @abstractmethod
+    def odd(self, chance: Random) -> Any:
+        """A hostile cell."""
+
+    def key(self, number: int) -> Any:
+        """A person's key; only stores of keys have one."""
+        raise NotImplementedError
+
+    def odd_key(self, number: int, chance: Random) -> Any:
+        """A hostile key that nobody else has."""
+        return self.key(number)
+
+    def array(self, cells: Sequence[Any]) -> Any:
+        """Cells as an array."""
+        return pa.array(cells, self.type)
+
+
+class Texts(Store):
+    """Text of any width, plain or as a dictionary; ``valid`` keeps it UTF-8."""
+
+    def __init__(self, type_: Any, *, valid: bool) -> None:
+        super().__init__(type_)
+        self._valid = valid
+
+    def cell(self, value: Any) -> bytes:
+        if value is OUTSIDE:
+            return b"zzz"
+        if isinstance(value, bool):
+            return b"yes" if value else b"No"
+        return str(value).encode()
+
+    def odd(self, chance: Random) -> bytes:
+        return odd_bytes(chance, valid=self._valid)
+
+    def key(self, number: int) -> bytes:
+        return _NEAR[number % len(_NEAR)].format(1000 + number // len(_NEAR)).encode()
+
+    def odd_key(self, number: int, chance: Random) -> bytes:
+        return self.odd(chance) + b"!%d!" % number
+
+    def array(self, cells: Sequence[Any]) -> Any:
+        if pa.types.is_dictionary(self.type):
+            distinct = list(dict.fromkeys(cell for cell in cells if cell is not None))
+            places = {cell: k for k, cell in enumerate(distinct)}
+            entries, missing = _unchecked(distinct, self.type.value_type), None
+            if self.type == NULL_ENTRY:
+                entries, missing = _unchecked([*distinct, None], self.type.value_type), len(distinct)
+            indices = [missing if cell is None else places[cell] for cell in cells]
+            return pa.DictionaryArray.from_arrays(pa.array(indices, self.type.index_type), entries)
+        return _unchecked(cells, self.type)
+
+
+class Bytes(Store):
+    """Keys of bytes, all of one length or not."""
+
+    def cell(self, value: Any) -> None:
+        return None
+
+    def odd(self, chance: Random) -> bytes:
+        return chance.randbytes(16)
+
+    def key(self, number: int) -> bytes:
+        """Keys that differ in zeros at one end, or in the last byte of sixteen."""
+        if pa.types.is_fixed_size_binary(self.type):
+            return number.to_bytes(16, "big" if number % 2 else "little")
+        return b"\0" * (number % 3) + b"k%d" % (number // 9) + b"\0" * (number // 3 % 3)
+
+
+class Uuids(Bytes):
+    """Keys of Arrow's own type for them."""
+
+    def key(self, number: int) -> bytes:
+        return number.to_bytes(16, "big")
+
+    def array(self, cells: Sequence[Any]) -> Any:
+        return pa.ExtensionArray.from_storage(self.type, pa.array(cells, pa.binary(16)))
+
+
+class Nested(Store):
+    """Lists, which no attribute reads."""
+
+    def cell(self, value: Any) -> None:
+        return None
+
+    def odd(self, chance: Random) -> list[Any]:
+        return [None, *chance.choices(FLOATS, k=chance.randint(0, 3))]
+
+
+class Whole(Store):
+    """Whole numbers of a machine type."""
+
+    def __init__(self, type_: Any) -> None:
+        super().__init__(type_)
+        self._bits, self._signed = type_.bit_width, pa.types.is_signed_integer(type_)
+        self._low = -(1 << self._bits - 1) if self._signed else 0
+        self._high = self._low + (1 << self._bits) - 1
+
+    def cell(self, value: Any) -> int | None:
+        whole = isinstance(value, bool | int) or (isinstance(value, float) and value.is_integer())
+        number = 99 if value is OUTSIDE else int(value) if whole else self._high + 1
+        return number if self._low <= number <= self._high else None
+
+    def odd(self, chance: Random) -> int:
+        return odd_whole(chance, self._bits, signed=self._signed)
+
+    def key(self, number: int) -> int:
+        """Keys at both ends of the type, beyond 62 and 53 bits, and small ones."""
+        step = number // 6
+        near = (
+            self._high - step,
+            self._low + step,
+            (1 << 62) + step,
+            (1 << 53) + step,
+            1000 + step,
+            (1 << 63) + step,
+        )
+        return near[number % 6] if self._low <= near[number % 6] <= self._high else 10_000 + number
+
+
+class Reals(Store):
+    """Floating point."""
+
+    def cell(self, value: Any) -> float | None:
+        if value is OUTSIDE:
+            return 99.0
+        number = float(value) if isinstance(value, bool | int | float) else None
+        return number if number is not None and (self.type == pa.float64() or abs(number) < 1e6) else None
+
+    def odd(self, chance: Random) -> float:
+        return chance.choice(FLOATS)
+
+
+class Decimals(Store):
+    """Decimal numbers of up to 76 digits."""
+
+    def cell(self, value: Any) -> Decimal | None:
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        return Decimal(str(value)) if numeric else None
+
+    def odd(self, chance: Random) -> Decimal:
+        exotic = (Decimal(self._largest), Decimal(-self._largest), Decimal(0), Decimal(2**52))
+        return chance.choice(exotic if self.type.scale < 2 else (*exotic, Decimal("-0.25")))
+
+    def key(self, number: int) -> Decimal:
+        step = number // 3
+        return Decimal((self._largest - step, step - self._largest, 1000 + step)[number % 3])
+
+    @property
+    def _largest(self) -> int:
+        return 10 ** (self.type.precision - self.type.scale) - 1
+
+
+class Flags(Store):
+    """True and false."""
+
+    def cell(self, value: Any) -> bool | None:
+        return value if isinstance(value, bool) else {"true": True, "false": False}.get(value)
+
+    def odd(self, chance: Random) -> bool:
+        return chance.random() < 0.5
+
+
+class Days(Store):
+    """Days and instants, as counts since 1970."""
+
+    def cell(self, value: Any) -> int | None:
+        day = date.fromisoformat(value) if isinstance(value, str) else value
+        if value is OUTSIDE:
+            return 0
+        return (day.toordinal() - _ZERO_DAY) * self._per_day if isinstance(day, date) else None
+
+    def odd(self, chance: Random) -> int:
+        return odd_whole(chance, self.type.bit_width, signed=True)
+
+    def array(self, cells: Sequence[Any]) -> Any:
+        return pa.array(cells, pa.int32() if self.type.bit_width == 32 else pa.int64()).view(self.type)
+
+    @property
+    def _per_day(self) -> int:
+        return 1 if self.type.bit_width == 32 else _PER_DAY[getattr(self.type, "unit", "ms")]
+
+
+def _unchecked(cells: Sequence[Any], type_: Any) -> Any:
+    """Bytes as text of any width, without a look at them."""
+    under = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}.get(type_, pa.binary_view())
+    return pa.array(cells, under).view(type_)
+
+
+class TypedLayout(Layout):
+    """One store per column; ``without`` names types that a kind of table cannot hold."""
+
+    def __init__(
+        self,
+        world: World,
+        chance: Random,
+        *,
+        parts: int = 1,
+        valid: bool = False,
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(world, chance, parts=parts)
+        self.stores = {
+            column.name: chance.choice([s for s in self._stores(column, valid) if str(s.type) not in without])
+            for column in world.columns
+        }
+
+    def holds(self, column: Column, value: Any) -> bool:
+        return value is None or self.stores[column.name].cell(value) is not None
+
+    def cell(self, column: Column, value: Any) -> Any:
+        return None if value is None else self.stores[column.name].cell(value)
+
+    def key(self, number: int) -> Any:
+        return self.stores[self.world.schema.person or ""].key(number)
+
+    def odd_keys(self, number: int) -> Sequence[Any]:
+        if self.chance.random() < 0.1:
+            return [None]
+        return [self.stores[self.world.schema.person or ""].odd_key(number, self.chance)]
+
+    def odd_cell(self, column: Column) -> Any:
+        return None if self.chance.random() < 0.1 else self.stores[column.name].odd(self.chance)
+
+    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+        """A table of two chunks, the second of which begins in the middle of its arrays."""
+        table, cut = self.tables(rows)[0], self.chance.randint(0, len(rows))
+        return pa.concat_tables([table[:cut], table[cut:]])
+
+    def tables(self, rows: Sequence[Row]) -> list[Any]:
+        """An Arrow table for each part."""
+        return [self._table([row.cells for row in rows if row.part == part]) for part in range(self.parts)]
+
+    def _table(self, rows: Sequence[Sequence[Any]]) -> Any:
+        columns = list(zip(*rows, strict=True)) or [()] * len(self.world.columns)
+        return pa.table(
+            {
+                column.name: self.stores[column.name].array(cells)
+                for column, cells in zip(self.world.columns, columns, strict=True)
+            }
+        )
+
+    def _stores(self, column: Column, valid: bool) -> list[Store]:
+        return key_stores(valid) if column.name == self.world.schema.person else stores(column, valid)
+
+
+class ParquetLayout(TypedLayout):
+    """Parquet files, with small row groups."""
+
+    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+        for part, table in enumerate(self.tables(rows)):
+            pq.write_table(table, folder / f"part{part}.parquet", row_group_size=7)
+        return str(folder / "part*.parquet") if self.parts > 1 else folder / "part0.parquet"
+
+
+class PolarsLayout(TypedLayout):
+    """A polars frame."""
+
+    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+        return pl.from_arrow(self.tables(rows)[0])
+
+
+class LazyLayout(PolarsLayout):
+    """A polars frame that is computed when it is read."""
+
+    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+        return super().data(rows, folder).lazy().filter(pl.lit(True))
+
+
+def key_stores(valid: bool) -> list[Store]:
+    """Every type that may identify a person."""
+    binary = [pa.binary(), pa.large_binary(), pa.binary(16)]
+    decimals = [pa.decimal128(38, 0), pa.decimal256(76, 0)]
+    whole = [pa.int32(), pa.uint32(), pa.int64(), pa.uint64()]
+    numbers = [*map(Whole, whole), *map(Decimals, decimals)]
+    return [*_texts(valid), *map(Bytes, binary), Uuids(pa.uuid()), *numbers]
+
+
+def stores(column: Column, valid: bool) -> list[Store]:
+    """Every type that a column of a world may have, by the attribute that reads it."""
+    whole: list[Store] = [
+        Whole(getattr(pa, f"{sign}int{bits}")()) for sign in ("", "u") for bits in (8, 16, 32, 64)
+    ]
+    real: list[Store] = [Reals(pa.float32()), Reals(pa.float64())]
+    texts, attribute = _texts(valid), column.attributes[0] if column.attributes else None
+    if attribute is None:
+        nested = [Nested(pa.list_(pa.float64())), Nested(pa.large_list(pa.float64()))]
+        return [
+            *texts,
+            *whole,
+            *real,
+            *nested,
+            Flags(pa.bool_()),
+            Days(pa.date32()),
+            Days(pa.timestamp("us")),
+        ]
+    if isinstance(attribute, Categorical):
+        return [*texts, *_category_stores(attribute, whole, real)]
+    if not isinstance(attribute, Binned):
+        return [*texts, *whole, *real, Flags(pa.bool_())]
+    if attribute.kind == "date":
+        types = [pa.date32(), pa.date64(), pa.timestamp("us", tz="UTC"), *map(pa.timestamp, _PER_DAY)]
+        return [*texts, *map(Days, types)]
+    decimals = [
+        Decimals(pa.decimal128(38, 4)),
+        Decimals(pa.decimal128(20, 2)),
+        Decimals(pa.decimal256(76, 2)),
+    ]
+    fits = [s for s in [*whole, *real] if all(s.cell(bound) is not None for bound in attribute.bounds)]
+    return [*texts, *fits, *decimals]
+
+
+def _texts(valid: bool) -> list[Store]:
+    plain = [pa.string(), pa.large_string(), pa.string_view()]
+    encoded = [pa.dictionary(pa.int32(), pa.string()), NULL_ENTRY]
+    return [Texts(type_, valid=valid) for type_ in (*plain, *encoded)]
+
+
+def _category_stores(attribute: Categorical, whole: list[Store], real: list[Store]) -> list[Store]:
+    if all(isinstance(value, int) for value in attribute.values):
+        return [s for s in [*whole, *real] if all(s.cell(value) is not None for value in attribute.values)]
+    if set(attribute.texts) == {"true", "false"}:
+        return [Flags(pa.bool_())]
+    return [Days(pa.date32())] if attribute.texts[0].startswith("2001") else []

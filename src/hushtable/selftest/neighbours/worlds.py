@@ -1,0 +1,179 @@
+"""Schemas and ordinary values, drawn from a seed: every type of attribute, every rule, every unit of privacy.
+
+A value is what a cell means, whatever holds it: text, a whole number, a number, a day, true or false, None for a null,
+or OUTSIDE for something that no category has.  Its codes follow from the schema alone, so that what a source gives can
+be compared with what was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import Enum
+from random import Random
+from typing import Any
+
+from hushtable.schema import Attribute, Binned, Categorical, Schema
+
+
+class Outside(Enum):
+    """A cell that is of no declared category."""
+
+    OUTSIDE = "outside"
+
+
+OUTSIDE = Outside.OUTSIDE
+Codes = tuple[int, ...]
+Fields = dict[str, Any]
+
+_WORDS: tuple[tuple[Any, ...], ...] = (
+    ("F", "M", "X"),
+    ("true", "false"),
+    (1, 2, 3, 300),
+    (0, -7, 10**18),
+    ("007", "7", "+7"),
+    ("a b", " a", "a ", "A"),
+    ("x,y", "x;y", "x|y", "x\ty"),
+    ('say "so"', "it's", "back\\slash", '"'),
+    ("é", "e\u0301", "ß", "日本"),
+    ("2001-02-03", "2001-02-04"),
+    ("(null)", "(other)", "NA", "nan", "null"),
+    tuple(f"v{k}" for k in range(300)),
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table and the attributes that read it: none for the person and for idle columns."""
+
+    name: str
+    attributes: tuple[Attribute, ...] = ()
+
+
+@dataclass(frozen=True)
+class World:
+    """A schema, and the columns of a table in their order."""
+
+    schema: Schema
+    columns: tuple[Column, ...]
+
+    def codes(self, values: Sequence[Any]) -> Codes | None:
+        """Codes of a row of values, one per column; None for a row that the schema drops."""
+        given = {c.name: value for c, value in zip(self.columns, values, strict=True)}
+        codes = [code_of(a, given[a.column]) for a in self.schema.attributes.values()]
+        return tuple(code for code in codes if code is not None) if None not in codes else None
+
+
+def code_of(attribute: Attribute, value: Any) -> int | None:
+    """Code of a value, by the schema's own rule for public values; None when its row is dropped."""
+    return attribute.other_code if value is OUTSIDE else attribute.code_of(value)
+
+
+def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
+    """A schema with one to five attributes and the columns of a table that it can read."""
+    attributes = {"tag": {"type": "integer", "bounds": [0, 63]}} if chance.random() < 0.5 else {}
+    for k in range(chance.randint(0 if attributes else 1, 3)):
+        attributes[f"a{k}"] = _draw_field(chance)
+    if chance.random() < 0.2:
+        again = chance.choice(list(attributes))
+        fields = attributes[again]
+        if fields["type"] in ("integer", "date"):
+            bins = {k: v for k, v in fields.items() if k not in ("width", "bins", "cuts", "resolution")}
+            attributes["again"] = bins | {"column": again, "bins": 2, "outside": "clip"}
+    top: Fields = {"attributes": attributes, "max_rows_per_person": chance.randint(1, 3)}
+    if dialect:
+        top["csv"] = dict(dialect)
+    if chance.random() < 0.7:
+        top["person"] = "who"
+    if len(attributes) > 1 and chance.random() < 0.3:
+        labels = {name: a.labels[0] for name, a in Schema.from_dict(top).attributes.items()}
+        top["impossible"] = [dict(list(labels.items())[:2])]
+    schema = Schema.from_dict(top)
+    return World(schema, _columns(schema, chance))
+
+
+def draw_value(column: Column, chance: Random) -> Any:
+    """What an ordinary cell of a column that is read means; now and then a null or a value out of range."""
+    luck = chance.random()
+    if luck < 0.04:
+        return None
+    attribute = column.attributes[0]
+    if isinstance(attribute, Categorical):
+        return OUTSIDE if luck < 0.08 else chance.choice(attribute.values)
+    if isinstance(attribute, Binned):
+        return _draw_number(attribute, beyond=luck < 0.1, chance=chance)
+    return OUTSIDE if luck < 0.08 else chance.random() < 0.5
+
+
+def _columns(schema: Schema, chance: Random) -> tuple[Column, ...]:
+    readers: dict[str, list[Attribute]] = {}
+    for attribute in schema.attributes.values():
+        readers.setdefault(attribute.column, []).append(attribute)
+    columns = [Column(name, tuple(found)) for name, found in readers.items()]
+    columns += [Column(f"idle{k}") for k in range(chance.randint(0, 2))]
+    columns += [] if schema.person is None else [Column(schema.person)]
+    chance.shuffle(columns)
+    return tuple(columns)
+
+
+def _draw_number(attribute: Binned, *, beyond: bool, chance: Random) -> Any:
+    """A number or day inside the bounds, or up to nine steps outside; reals are quarters, which every type holds."""
+    low, high = attribute.bounds
+    steps = chance.randint(1, 9) * chance.choice((-1, 1))
+    if isinstance(low, date):
+        if beyond:
+            return (low if steps < 0 else high) + timedelta(days=steps)
+        return low + timedelta(days=chance.randint(0, (high - low).days))
+    if beyond:
+        return (low if steps < 0 else high) + steps
+    if attribute.kind == "integer":
+        return chance.randint(low, high)
+    return chance.randint(int(low * 4), int(high * 4)) / 4
+
+
+def _draw_field(chance: Random) -> Fields:
+    kind = chance.choice(list(_FIELDS))
+    fields: Fields = {"type": kind, **_FIELDS[kind](chance)}
+    if chance.random() < 0.5:
+        fields["null"] = "category"
+    options = ("drop", "other") if kind in ("categorical", "boolean") else ("drop", "other", "clip")
+    if chance.random() < 0.7:
+        fields["outside"] = chance.choice(options)
+    return fields
+
+
+def _categorical(chance: Random) -> Fields:
+    return {"values": list(chance.choice(_WORDS))}
+
+
+def _boolean(chance: Random) -> Fields:
+    return {}
+
+
+def _integer(chance: Random) -> Fields:
+    low, high = chance.choice(((0, 115), (-20, 60), (0, 1), (1, 9_999), (0, 10**12)))
+    bins: Fields = chance.choice(({"width": max(1, (high - low) // 7)}, {"bins": 2}, {"cuts": [low + 1]}))
+    return {"bounds": [low, high], **bins}
+
+
+def _real(chance: Random) -> Fields:
+    low, high = chance.choice(((0, 10), (-5, 5), (0, 500_000)))
+    bins: Fields = chance.choice(
+        ({"width": (high - low) / 4}, {"bins": 3}, {"cuts": [low + 0.3, high - 0.3]})
+    )
+    return {"bounds": [low, high], **bins, "resolution": chance.choice((1, 0.25, 0.01))}
+
+
+def _date(chance: Random) -> Fields:
+    bins: Fields = chance.choice(({"width": "1 year"}, {"bins": 5}, {"cuts": ["1995-05-05"]}))
+    return {"bounds": ["1990-01-01", "1999-12-31"], **bins}
+
+
+_FIELDS: dict[str, Callable[[Random], Fields]] = {
+    "categorical": _categorical,
+    "boolean": _boolean,
+    "integer": _integer,
+    "real": _real,
+    "date": _date,
+}
