@@ -1,4 +1,4 @@
-"""Bit sources with known words.  They exist here only: the library has no way to fix its noise."""
+"""Bit sources with known words, for tests only: nothing that opens a ledger can fix its noise."""
 
 from __future__ import annotations
 

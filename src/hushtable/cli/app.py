@@ -14,7 +14,20 @@ from typing import Annotated
 
 import typer
 
-from hushtable.cli import bench, check, choose, demo, init, ledger, microdata, plan, release, report, table
+from hushtable.cli import (
+    bench,
+    check,
+    choose,
+    demo,
+    init,
+    ledger,
+    microdata,
+    plan,
+    release,
+    report,
+    selftest,
+    table,
+)
 from hushtable.cli.newcomer import welcome
 from hushtable.cli.output import keep_streams_open_to_all_text, note, say, show_error
 from hushtable.errors import HushtableError, RefusedError, UsageError
@@ -39,6 +52,7 @@ app.add_typer(choose.app, name="choose")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
+app.command("selftest", epilog=selftest.EXAMPLE)(selftest.selftest)
 
 
 def _show_version(wanted: bool) -> None:

@@ -2,7 +2,7 @@
 
 Each thread has a stream of its own and a forked child draws a new key, so no two callers ever see the same bits.  The
 key lives inside the cipher object only: it is not an attribute, not printed and not pickled.  There is no way to seed
-this source; fixed sources for tests live in `tests/`.
+this source; known words for tests live in `tests/` and in `selftest.replays`, which opens no ledger.
 """
 
 from __future__ import annotations
