@@ -102,6 +102,9 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return RefusedError.exit_code
+    except (OSError, MemoryError) as error:
+        show_error(_system(error), as_json=as_json)
+        return RefusedError.exit_code
     except Exception as error:
         show_error(_unexpected(error), as_json=as_json)
         return RefusedError.exit_code
@@ -128,6 +131,18 @@ def _usage(error: typer.TyperException) -> UsageError:
     else:
         message = f"{command} got more arguments than it takes, or an option without its value."
     return UsageError("usage.flags", message, f"Type `{command} --help` for an example.")
+
+
+def _system(error: OSError | MemoryError) -> HushtableError:
+    """What the operating system refused: its reason may be shown, its path may not."""
+    reason = (
+        "Cannot allocate memory" if isinstance(error, MemoryError) else error.strerror or "unknown reason"
+    )
+    return RefusedError(
+        "system.refused",
+        f"The operating system refused ({reason}).",
+        "Check space, memory and permissions and repeat the command; the ledger shows what was charged.",
+    )
 
 
 def _unexpected(error: Exception) -> HushtableError:

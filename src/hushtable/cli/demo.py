@@ -23,6 +23,7 @@ from hushtable.cli.simulate import write_town
 from hushtable.errors import UsageError
 from hushtable.ledger import Ledger, verify_file
 from hushtable.ledger.amounts import text
+from hushtable.outputs import is_taken
 
 EXAMPLE = "Example: hush demo --out demo"
 MARK = "made by hush demo"
@@ -163,11 +164,23 @@ def _run(context: typer.Context, words: list[str]) -> None:
 
 def _clear(out: Path) -> None:
     """Make the folder; an earlier demonstration is replaced, anything else is left alone and refused."""
-    mark = out / ".demo"
-    if out.exists() and not mark.exists() and (not out.is_dir() or any(out.iterdir())):
+    if is_taken(out) and not is_taken(out / ".demo") and not _is_empty_folder(out):
         raise UsageError(
             "demo.exists", f"{out} exists and was not made by this command.", "Give --out another folder."
         )
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    mark.write_text(MARK, encoding="utf-8")
+    try:
+        str(out.absolute()).encode()
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        (out / ".demo").write_text(MARK, encoding="utf-8")
+    except (OSError, ValueError):
+        raise UsageError(
+            "demo.not-written", f"The folder {out} cannot be made.", "Give --out another folder."
+        ) from None
+
+
+def _is_empty_folder(out: Path) -> bool:
+    try:
+        return not any(out.iterdir())
+    except OSError:
+        return False

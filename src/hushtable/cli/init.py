@@ -11,6 +11,7 @@ from hushtable import session
 from hushtable.cli.options import Data, Json
 from hushtable.cli.output import console, emit, say
 from hushtable.errors import UsageError
+from hushtable.outputs import can_make, is_taken, whole_file
 from hushtable.schema import Schema
 
 EXAMPLE = "Example: hush init people.csv --out people.yaml"
@@ -28,10 +29,12 @@ def init(
     json: Json = False,
 ) -> None:
     """Draft a schema.  What it learnt from the data is marked; a release refuses it until you have reviewed it."""
-    if out is not None and out.exists():
+    if out is not None and is_taken(out):
         raise UsageError(
             "init.exists", f"{out} exists already.", "Give --out another name, or remove the file."
         )
+    if out is not None and not can_make(out):
+        raise _not_written(out)
     text = session.draft(data, header=header)
     drafted = Schema.loads(text)
     if out is not None:
@@ -60,8 +63,11 @@ def init(
 
 def _write(out: Path, text: str) -> None:
     try:
-        out.write_text(text, encoding="utf-8")
+        with whole_file(out) as file:
+            file.write(text.encode())
     except OSError:
-        raise UsageError(
-            "init.not-written", f"{out} cannot be written.", "Give --out another place."
-        ) from None
+        raise _not_written(out) from None
+
+
+def _not_written(out: Path) -> UsageError:
+    return UsageError("init.not-written", f"{out} cannot be written.", "Give --out another place.")

@@ -10,6 +10,7 @@ import typer
 from hushtable.cli.options import Json, Raw
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.errors import BundleError, UsageError
+from hushtable.outputs import can_make, is_taken, whole_file
 from hushtable.release import Microdata, Release, add_explanation, complete_priorities, make_microdata
 from hushtable.texts import write_csv
 
@@ -71,18 +72,19 @@ def _levels(release: Release, priority: list[str] | None) -> list[list[tuple[str
 def _check_place(out: Path) -> None:
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError("microdata.format", "--out must end in .csv or .parquet.", "Give --out people.csv.")
-    if out.exists() or not out.absolute().parent.is_dir():
+    if is_taken(out) or not can_make(out):
         raise BundleError(
-            "microdata.exists", f"{out} exists, or its folder does not.", "Give --out another file."
+            "microdata.exists", f"{out} exists, or its folder takes no files.", "Give --out another file."
         )
 
 
 def _write(made: Microdata, out: Path, *, raw: bool) -> None:
     try:
-        if out.suffix.lower() == ".csv":
-            write_csv(made.frame, out, raw=raw)
-        else:
-            made.frame.write_parquet(out)
+        with whole_file(out) as file:
+            if out.suffix.lower() == ".csv":
+                write_csv(made.frame, file, raw=raw)
+            else:
+                made.frame.write_parquet(file)
     except OSError:
         raise BundleError(
             "microdata.not-written", f"{out} could not be written.", "Free some space and repeat the command."

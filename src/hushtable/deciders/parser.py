@@ -33,6 +33,7 @@ from hushtable.errors import QueryError
 
 MAX_TEXT = 20_000
 MAX_DEPTH = 100
+MOST_BYTES = 16 * 2**20
 EXAMPLE = (
     "Write for example COUNT WHERE age >= 30 AND sex = 'F', or SELECT SUM(income) FROM t WHERE age < 65."
 )
@@ -97,13 +98,17 @@ def parse_batch(text: str) -> tuple[Query, ...]:
 def load_batch(path: str | Path) -> tuple[Query, ...]:
     """The queries of a text file."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        with Path(path).open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        text = data.decode("utf-8-sig") if len(data) <= MOST_BYTES else None
+    except (OSError, ValueError):
+        text = None
+    if text is None:
         raise QueryError(
             "query.unreadable-file",
-            f"The file {Path(path).name!r} cannot be read as text.",
+            f"The file {Path(path).name!r} cannot be read as text of at most 16 MiB.",
             "Check the path.",
-        ) from None
+        )
     return parse_batch(text)
 
 

@@ -59,7 +59,7 @@ def read(path: str | PathLike[str]) -> pl.DataFrame:
             return pl.read_parquet(file, glob=False)
         separator = "\t" if name.endswith((".tsv", ".tsv.gz")) else ","
         return read_csv(file, separator=separator, glob=False)
-    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise QueryError(
             "query.unreadable-synthetic",
             f"The synthetic file {file.name!r} cannot be read.",

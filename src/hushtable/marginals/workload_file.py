@@ -33,23 +33,24 @@ def read_workload_file(path: str | PathLike[str]) -> WorkloadFile:
     """Parse the file at ``path``; see the module for the two forms."""
     file = Path(path)
     try:
-        size = file.stat().st_size
-        if size > MAX_BYTES:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
             raise WorkloadError(
                 "workload.file-too-large",
-                f"{file.name} has {size:,} bytes, a workload file has at most {MAX_BYTES:,}.",
+                f"{file.name} has more than {MAX_BYTES:,} bytes.",
                 "Use --order for all marginals of one order.",
             )
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise WorkloadError(
+            "workload.syntax", f"{file.name} is not UTF-8 text.", "Save it as UTF-8."
+        ) from None
+    except (OSError, ValueError):
         raise WorkloadError(
             "workload.unreadable",
             f"The workload file {file.name} cannot be read.",
             "Check the path of --workload.",
-        ) from None
-    except UnicodeDecodeError:
-        raise WorkloadError(
-            "workload.syntax", f"{file.name} is not UTF-8 text.", "Save it as UTF-8."
         ) from None
     return _Reader(file.name, text).document()
 

@@ -14,9 +14,6 @@ computed when asked for.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -29,6 +26,7 @@ import pyarrow.parquet as pq
 
 from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet
+from hushtable.outputs import can_make, is_taken, whole_folder
 from hushtable.reconstruct.answers import Answers
 from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
 from hushtable.release.tables import Columns, LongFile, chunks
@@ -80,18 +78,24 @@ class Contents:
 def check_free(folder: str | PathLike[str]) -> Path:
     """The path of a bundle to be written; refuses a place that is taken or cannot be written."""
     place = Path(folder)
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+    if is_taken(place) and not _is_empty(place):
         raise BundleError(
             "bundle.exists", f"{place} exists and is not an empty folder.", "Give --out another folder."
         )
-    parent = place.absolute().parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
+    if not can_make(place):
         raise BundleError(
             "bundle.no-parent",
-            f"The folder above {place} does not exist or cannot be written.",
-            "Create it first.",
+            f"The folder {place} cannot be made: the one above it does not exist or takes no files.",
+            "Create that one first, or give --out another folder.",
         )
     return place
+
+
+def _is_empty(place: Path) -> bool:
+    try:
+        return not any(place.iterdir())
+    except OSError:
+        return False
 
 
 Read = Callable[[Sequence[AttributeSet], float], Columns]
@@ -100,21 +104,15 @@ Read = Callable[[Sequence[AttributeSet], float], Columns]
 def write(contents: Contents, folder: str | PathLike[str], read_columns: Read) -> None:
     """Write a bundle; the folder appears complete or not at all.  ``read_columns`` gives the tables' numbers."""
     place = check_free(folder)
-    building = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.absolute().parent))
     try:
-        _write_files(contents, building, read_columns)
-        building.chmod(0o755)
-        if place.exists():
-            place.rmdir()
-        building.rename(place)
+        with whole_folder(place) as building:
+            _write_files(contents, building, read_columns)
     except OSError:
         raise BundleError(
             "bundle.not-written",
             f"{place} could not be written; the answers are kept beside the ledger.",
             "Free some space and repeat the command with the same --request: nothing is spent again.",
         ) from None
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
 
 
 def add_explanation(folder: str | PathLike[str], explanation: dict[str, Any]) -> Path:

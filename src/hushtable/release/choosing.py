@@ -16,9 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from hushtable.errors import BundleError, WorkloadError
+from hushtable.errors import BundleError, SchemaError, WorkloadError
 from hushtable.ledger import Ledger, Spend, Unit
 from hushtable.ledger.amounts import decimal
 from hushtable.linear import (
@@ -39,7 +37,7 @@ from hushtable.privacy import UNIT, Budget
 from hushtable.privacy.budget import price_in
 from hushtable.release.choice import KIND, Choice, Drawer, find_choice, first_note, part_note, person_price
 from hushtable.release.choice_payload import pack
-from hushtable.schema import Schema
+from hushtable.schema import Schema, document
 
 
 @dataclass(frozen=True)
@@ -131,8 +129,8 @@ def option_from_file(schema: Schema, path: str | PathLike[str]) -> Mechanism:
     the categories at which a new bucket starts, or ``all``.
     """
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content = document.parse(document.read(Path(path))).value
+    except SchemaError:  # a workload has a reader and complaints of its own
         content = None
     if not isinstance(content, dict) or "buckets" not in content:
         return marginals(schema, sets=Workload.load(Path(path)).marginals)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.errors import BundleError
+from hushtable.outputs import whole_folder
 from hushtable.reconstruct.bounds import FULLY, published_ends
 from hushtable.release.bundle import check_free
 from hushtable.release.files import MANIFEST, manifest_of, opened, refusing_damage, sha256
@@ -70,16 +71,16 @@ class QueryRelease:
         """Write ``answers.parquet`` and ``release.json``."""
         place = check_free(folder)
         try:
-            place.mkdir(exist_ok=True)
-            self.table().write_parquet(place / ANSWERS)
-            manifest = {
-                "format": FORMAT,
-                "card": self.card,
-                "labels": self.labels.columns,
-                "counts": self.counts,
-                "files": {ANSWERS: sha256(place / ANSWERS)},
-            }
-            (place / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+            with whole_folder(place) as building:
+                self.table().write_parquet(building / ANSWERS)
+                manifest = {
+                    "format": FORMAT,
+                    "card": self.card,
+                    "labels": self.labels.columns,
+                    "counts": self.counts,
+                    "files": {ANSWERS: sha256(building / ANSWERS)},
+                }
+                (building / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         except OSError:
             raise BundleError(
                 "bundle.not-written",

@@ -15,7 +15,7 @@ import altair as alt
 import polars as pl
 
 from hushtable.errors import UsageError
-from hushtable.report.page import Page
+from hushtable.report.page import Page, check_place
 from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import BLUE, chart, finished
 
@@ -94,6 +94,7 @@ def write_confidential_report(
     """Write the page and its data beside the bundle, never inside one, readable by its owner only."""
     bundle = Path(folder).absolute()
     file = bundle.with_name(f"{bundle.name}-confidential.html") if out is None else Path(out).absolute()
+    check_place(file)
     if any((parent / "release.json").exists() for parent in file.resolve().parents):
         raise UsageError(
             "report.inside-bundle",

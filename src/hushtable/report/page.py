@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from hushtable.errors import BundleError
+from hushtable.outputs import can_write, whole_file
 from hushtable.report import javascript
 from hushtable.report.parts import SHOWN_ROWS, Grid, Section
 from hushtable.texts import write_csv
@@ -74,15 +75,12 @@ class Page:
                 raise NotADirectoryError
             data.mkdir(mode=0o777 if self.stamp is None else 0o700, exist_ok=True)
             for key, frame in self.data().items():
-                write_csv(frame, _removed(data / f"{key}.csv"), raw=self.raw)
-            part = _removed(file.with_name(f".{file.name}.part"))
-            part.touch(mode=0o666 if self.stamp is None else 0o600)
-            part.write_text(self.html(), encoding="utf-8")
-            part.replace(file)
+                with whole_file(data / f"{key}.csv", mode=0o666 if self.stamp is None else 0o600) as table:
+                    write_csv(frame, table, raw=self.raw)
+            with whole_file(file, mode=0o666 if self.stamp is None else 0o600) as page:
+                page.write(self.html().encode())
         except OSError:
-            raise BundleError(
-                "report.not-written", f"{file} cannot be written.", "Give --out another place."
-            ) from None
+            raise not_written(file) from None
 
     def _payload(self) -> dict[str, Any]:
         figures = [figure for section in self.sections for figure in section.figures]
@@ -94,10 +92,15 @@ class Page:
         }
 
 
-def _removed(path: Path) -> Path:
-    """The path without what lies there: a link in a stranger's folder must not be written through."""
-    path.unlink(missing_ok=True)
-    return path
+def check_place(file: Path) -> None:
+    """Refuse a place where no page can be written, before anything is drawn."""
+    if not can_write(file, parents=True):
+        raise not_written(file)
+
+
+def not_written(file: Path) -> BundleError:
+    """The error for a page that cannot be written."""
+    return BundleError("report.not-written", f"{file} cannot be written.", "Give --out another place.")
 
 
 def _search_data(grid: Grid) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from hushtable.report.books import Books
-from hushtable.report.page import Page
+from hushtable.report.page import Page, check_place
 from hushtable.report.records import read_records
 from hushtable.report.sections.budget import budget_section
 from hushtable.report.sections.card import card_section
@@ -86,5 +86,6 @@ def write_report(
 ) -> Path:
     """Write the report of a bundle, by default as ``report.html`` inside it, and return its path."""
     file = Path(folder) / FILE if out is None else Path(out)
+    check_place(file)
     public_report(folder, ledger=ledger, tables=tables, microdata=microdata, raw=raw).write(file)
     return file

@@ -19,7 +19,7 @@ def read_records(path: str | PathLike[str], schema: Schema) -> pl.DataFrame:
     file = Path(path)
     try:
         frame = _read(file)
-    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise UsageError(
             "report.microdata", f"The microdata {file} cannot be read.", "Give the --out of `hush microdata`."
         ) from None

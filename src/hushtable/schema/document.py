@@ -59,7 +59,7 @@ def read(path: str | Path) -> str:
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-    except OSError:
+    except (OSError, ValueError):
         raise SchemaError(
             "schema.missing-file",
             f"The schema file {str(path)!r} cannot be read.",
