@@ -430,6 +430,20 @@ def test_a_file_without_a_header_is_read_by_position_from_its_first_line(case, e
     assert Schema.loads(schema.to_yaml()) == schema
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 1 << 21])
+def test_a_byte_order_mark_reads_the_same_before_every_row_of_a_file_without_a_header(size, tmp_path):
+    mark, long = b"\xef\xbb\xbf", b"F" + b"x" * (1 << 20)
+    fields = {"a": {"type": "categorical", "values": ["F", "M"], "outside": "other"}}
+    schema = Schema.from_dict({"attributes": fields, "csv": {"header": False}})
+    rows = [mark + b"F", b"M", mark * 3 + b"M", b"?", *([mark + long, long[1:]] if size > 5 else [])]
+    for first in range(len(rows)):
+        for before in (b"", mark):
+            lines = rows[first:] + rows[:first]
+            source = open_source(_written(tmp_path / "a.csv", before + b"\n".join(lines)), schema)
+            source._size = size
+            assert Counter(codes(source)) == {(0,): 1, (1,): 2, (2,): 1 + (size > 5)}
+
+
 def test_the_first_line_of_a_file_without_a_header_may_be_anything(tmp_path):
     schema = Schema.from_dict(
         {

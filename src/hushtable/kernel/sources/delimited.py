@@ -8,6 +8,7 @@ and which rows are malformed.
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from hushtable.schema import Dialect
 
 BLOCK = 1 << 21
 _BOM = b"\xef\xbb\xbf"
+_MARKS = re.compile(b"\\A(?:" + _BOM + b")+")
 
 
 class ByteStream(Protocol):
@@ -71,7 +73,7 @@ class TextFiles:
     def blocks(self, columns: Sequence[str], size: int = BLOCK) -> Iterator[TextBlock]:
         """All rows, a few megabytes at a time."""
         for file, header in zip(self._files, self.headers, strict=True):
-            marks = _marks(self._dialect, file)
+            marks = _marks(self._dialect, file, headless=self._headless)
             slots = np.full(len(header), -1, np.int32)
             wanted = list(dict.fromkeys(columns))
             for k, column in enumerate(wanted):
@@ -106,6 +108,7 @@ class _RowReader:
 
     def __init__(self, stream: ByteStream, marks: Marks) -> None:
         self._stream = stream
+        self._marked = marks.marked
         self._rest = stream.read(len(_BOM))
         if marks.utf8 and self._rest == _BOM:
             self._rest = b""
@@ -135,6 +138,8 @@ class _RowReader:
                 end = data.find(b"\n")
                 data = data[end + 1 :] if end >= 0 else b""
                 skipping = end < 0
+            if self._marked:  # or a row that is cut here would be longer than the same row elsewhere
+                data = _MARKS.sub(b"", data, count=1)
             if not chunk:
                 if data:
                     yield _array(data if data.endswith(b"\n") else data + b"\n")
@@ -178,11 +183,13 @@ def require_distinct(header: Sequence[str], shown: str) -> None:
             )
 
 
-def _marks(dialect: Dialect, file: DataFile) -> Marks:
+def _marks(dialect: Dialect, file: DataFile, *, headless: bool = False) -> Marks:
+    """Without a header any row may come first, so that none may be changed by a byte order mark before it."""
     delimiter = dialect.delimiter or ("\t" if file.tabbed else ",")
     quote = ord(dialect.quote) if dialect.quote else -1
     escape = ord(dialect.escape) if dialect.escape else quote
-    return Marks(ord(delimiter), quote, escape, dialect.encoding == "utf-8")
+    utf8 = dialect.encoding == "utf-8"
+    return Marks(ord(delimiter), quote, escape, utf8, marked=utf8 and headless)
 
 
 def _names(line: NDArray[np.uint8] | None, marks: Marks) -> list[str] | None:

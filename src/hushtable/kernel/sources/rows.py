@@ -32,12 +32,16 @@ Positions = NDArray[np.int32] | NDArray[np.int64]
 
 
 class Marks(NamedTuple):
-    """The dialect as byte values; ``quote`` is -1 where there is none."""
+    """The dialect as byte values; ``quote`` is -1 where there is none.
+
+    ``marked`` says that byte order marks at the start of any row are no part of it.
+    """
 
     delimiter: int
     quote: int
     escape: int
     utf8: bool
+    marked: bool = False
 
 
 @njit(cache=True, nogil=True)
@@ -155,6 +159,13 @@ def split_row(
 
 
 @njit(cache=True, nogil=True)
+def _after_marks(data: Bytes, start: int, stop: int) -> int:
+    while stop - start >= 3 and data[start] == 0xEF and data[start + 1] == 0xBB and data[start + 2] == 0xBF:
+        start += 3
+    return start
+
+
+@njit(cache=True, nogil=True)
 def _split_rows(
     data: Bytes,
     breaks: Positions,
@@ -170,6 +181,8 @@ def _split_rows(
         last = breaks[k]
         if last > start and data[last - 1] == _RETURN:
             last -= 1
+        if marks.marked:
+            start = _after_marks(data, start, last)
         if (
             start < last <= start + MAX_ROW
             and (clean or well_encoded(data, start, last, marks.utf8))

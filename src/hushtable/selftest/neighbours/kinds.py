@@ -37,8 +37,10 @@ def _declared(chance: Random) -> Mapping[str, Any]:
     made: dict[str, Any] = {"delimiter": chance.choice(",;|\t"), "quote": quote}
     if quote and chance.random() < 0.4:
         made["escape"] = "\\"
-    if chance.random() < 0.4:
+    if chance.random() < 0.3:
         made["encoding"] = "latin-1"
+    if chance.random() < 0.3:
+        made["header"] = False
     return made
 
 

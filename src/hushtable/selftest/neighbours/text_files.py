@@ -15,6 +15,7 @@ from hushtable.selftest.neighbours.layouts import Layout, Row
 from hushtable.selftest.neighbours.worlds import OUTSIDE, Column, World
 
 PARTS = 3
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _HUGE_LINE = 1_100_000
 _NO_BREAKS = ("\x85", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r", "\0", "\\n")
 _NEAR = (
@@ -42,7 +43,7 @@ class TextLayout(Layout):
         self._ending = ending
         self._bare = chance.random() < 0.2  # no line break at the end of the file
         self._break = chance.choice((b"\n", b"\n", b"\r\n"))
-        self._mark = b"\xef\xbb\xbf" if self._dialect.encoding == "utf-8" and chance.random() < 0.2 else b""
+        self._mark = _BYTE_ORDER_MARK if self._dialect.encoding == "utf-8" and chance.random() < 0.2 else b""
 
     def holds(self, column: Column, value: Any) -> bool:
         if value is None and len(self.world.columns) == 1:
@@ -78,7 +79,8 @@ class TextLayout(Layout):
             return row
         delimiter, quote = self._delimiter.encode(), self._dialect.quote.encode()
         forms = (
-            self._two_rows(cells),
+            self._ordinary(cells) + self._no_break() + self._ordinary(cells),
+            _BYTE_ORDER_MARK + self._ordinary(cells),
             quote + row.cells,
             row.cells + delimiter + quote,
             row.cells.replace(delimiter, delimiter + quote, 1),
@@ -89,13 +91,10 @@ class TextLayout(Layout):
         text = self.chance.choice(forms) + (b"x" * _HUGE_LINE if self.chance.random() < 0.001 else b"")
         return Row(text, row.part, shifted=True)
 
-    def _two_rows(self, cells: Sequence[bytes]) -> bytes:
-        """Two ordinary rows of the same person in one line, between them what some readers take for a line break."""
-        pairs = list(zip(self.world.columns, cells, strict=True))
-        row = self.row([self.cell(c, self._value(c)) if c.attributes else cell for c, cell in pairs])
-        return (
-            row.cells + self.chance.choice(_NO_BREAKS).encode(self._dialect.encoding, "replace") + row.cells
-        )
+    def _ordinary(self, cells: Sequence[bytes]) -> bytes:
+        """A row that can be read, of the same person."""
+        pairs = zip(self.world.columns, cells, strict=True)
+        return self.row([self.cell(c, self._value(c)) if c.attributes else cell for c, cell in pairs]).cells
 
     def most(self, rows: Sequence[Row]) -> int:
         """A shifted line may name anybody, so it may count beside those of the person's own key."""
@@ -103,13 +102,17 @@ class TextLayout(Layout):
 
     def data(self, rows: Sequence[Row], folder: Path) -> Any:
         names = [self._quoted(column.name.encode()) or b"" for column in self.world.columns]
-        header = self._mark + self._delimiter.encode().join(names)
+        header = [self._delimiter.encode().join(names)] if self._dialect.header else []
         for part in range(self.parts):
-            lines = [header, *(row.cells for row in rows if row.part == part)]
-            text = self._break.join(lines) + (b"" if self._bare else self._break)
+            lines = [*header, *(row.cells for row in rows if row.part == part)]
+            text = self._mark + self._break.join(lines) + (b"" if self._bare else self._break)
             path = folder / f"part{part}{self._ending}"
             path.write_bytes(self._packed(text) if self._ending.endswith(".gz") else text)
         return str(folder / f"part*{self._ending}") if self.parts > 1 else folder / f"part0{self._ending}"
+
+    def _no_break(self) -> bytes:
+        """What some readers take for a line break."""
+        return self.chance.choice(_NO_BREAKS).encode(self._dialect.encoding, "replace")
 
     def _packed(self, text: bytes) -> bytes:
         """Two streams one after the other, which is one file to gzip."""

@@ -82,15 +82,20 @@ def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
             bins = {k: v for k, v in fields.items() if k not in ("width", "bins", "cuts", "resolution")}
             attributes["again"] = bins | {"column": again, "bins": 2, "outside": "clip"}
     top: Fields = {"attributes": attributes, "max_rows_per_person": chance.randint(1, 3)}
-    if dialect:
-        top["csv"] = dict(dialect)
     if chance.random() < 0.7:
         top["person"] = "who"
     if len(attributes) > 1 and chance.random() < 0.3:
         labels = {name: a.labels[0] for name, a in Schema.from_dict(top).attributes.items()}
         top["impossible"] = [dict(list(labels.items())[:2])]
-    schema = Schema.from_dict(top)
-    return World(schema, _columns(schema, chance))
+    columns = _columns(Schema.from_dict(top), chance)
+    top["csv"] = dict(dialect)
+    if not dialect.get("header", True):
+        top["csv"]["columns"] = [None if _is_idle(column, top) else column.name for column in columns]
+    return World(Schema.from_dict(top), columns)
+
+
+def _is_idle(column: Column, top: Fields) -> bool:
+    return not column.attributes and column.name != top.get("person")
 
 
 def draw_value(column: Column, chance: Random) -> Any:
