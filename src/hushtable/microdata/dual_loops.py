@@ -12,6 +12,9 @@ import numpy as np
 
 from hushtable.compiled import njit
 
+SCATTERED = 8.0
+"""What a multiplication at a scattered address counts for, against one of a dense solve: 1.3 ns and 0.16 ns, measured
+on tables of 64 to 1,024 cells with 70 to 1,200 sums."""
 MOST_NEWTON = 400
 MOST_CUTS = 60
 MOST_INNER = 500
@@ -89,7 +92,7 @@ def _hessian_times(start, row, value, d, x, low, high, diagonal, v):
 
 
 @njit(cache=True, nogil=True)
-def _inexact_step(start, row, value, d, x, low, high, diagonal, gap, accuracy):
+def _inexact_step(start, row, value, d, x, low, high, diagonal, gap, accuracy, work):
     """Conjugate gradients with the diagonal as preconditioner."""
     m = gap.size
     scale = diagonal.copy()
@@ -106,8 +109,9 @@ def _inexact_step(start, row, value, d, x, low, high, diagonal, gap, accuracy):
     rz = np.sum(rest * z)
     target = accuracy * accuracy * rz
     for _ in range(MOST_INNER):
-        if rz <= target or rz == 0.0:
+        if rz <= target or rz == 0.0 or work[0] < 0.0:
             break
+        work[0] -= 2.0 * SCATTERED * row.size
         hp = _hessian_times(start, row, value, d, x, low, high, diagonal, p)
         curvature = np.sum(p * hp)
         if curvature <= 0.0:
@@ -124,9 +128,12 @@ def _inexact_step(start, row, value, d, x, low, high, diagonal, gap, accuracy):
 
 @njit(cache=True, nogil=True)
 def solve_dual(
-    start, row, value, d, b, low, high, a, inverse_w, least, most, anchor, slack, y, x, tolerance, dense
+    start, row, value, d, b, low, high, a, inverse_w, least, most, anchor, slack, y, x, tolerance, dense, work
 ):
-    """Improve y in place until ``max |gap| <= tolerance``; fills x; returns (gap, Newton steps)."""
+    """Improve y in place until ``max |gap| <= tolerance``; fills x; returns (gap, Newton steps).
+
+    ``work[0]`` is the multiplications that may still be done (see ``SCATTERED``); below 0 the loop ends.
+    """
     free = np.zeros(y.size, np.bool_)
     ax = primal(start, row, value, d, b, low, high, y, x)
     gap = _gap(ax, y, a, inverse_w, least, most, anchor, slack, free)
@@ -134,17 +141,20 @@ def solve_dual(
     trial_x = np.empty_like(x)
     stuck = 0
     for step_number in range(MOST_NEWTON):
-        if size <= tolerance:
+        if size <= tolerance or work[0] < 0.0:
             return size, step_number
         diagonal = slack.copy()
         for j in range(y.size):
             if free[j]:
                 diagonal[j] += inverse_w[j]
         if dense:
+            work[0] -= SCATTERED * row.size * row.size / max(1, d.size) + y.size**3 / 3.0
             step = _dense_step(start, row, value, d, x, low, high, diagonal, gap)
         else:
             accuracy = min(1e-3, size * 1e-3)
-            step = _inexact_step(start, row, value, d, x, low, high, diagonal, gap, max(accuracy, 1e-11))
+            step = _inexact_step(
+                start, row, value, d, x, low, high, diagonal, gap, max(accuracy, 1e-11), work
+            )
         slope = np.sum(step * gap)
         if not slope > 0.0:
             step = gap.copy()
@@ -152,6 +162,7 @@ def solve_dual(
         lower, upper, t = 0.0, np.inf, 1.0
         trial, fresh, fresh_size = y, gap, size
         for _ in range(MOST_CUTS):
+            work[0] -= 2.0 * SCATTERED * row.size
             trial = y + t * step
             ax = primal(start, row, value, d, b, low, high, trial, trial_x)
             fresh = _gap(ax, trial, a, inverse_w, least, most, anchor, slack, free)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,13 +49,14 @@ def fit(
     priorities: Sequence[Sequence[int] | int] | None = None,
     confidence: float = 0.99,
     possible: ArrayLike | None = None,
+    work: float = inf,
 ) -> Fit:
     """Fit a table of ``shape`` to measurements.
 
     ``priorities`` (sequential only) lists levels of measurement numbers, by default the order of the list, one level
     each.  ``confidence`` (reweighted and balanced) is the paper's gamma.  "balanced" holds the total at its least
     squares value and lets low answers weigh less one by one and more as a sum.  ``possible`` marks the cells that may
-    be above 0.
+    be above 0.  A fit that takes more than ``work`` multiplications (about six thousand million a second) is refused.
     """
     lengths = check_measurements(measurements, shape)
     levels = check_priorities(priorities, len(measurements))
@@ -74,13 +75,14 @@ def fit(
             "Leave --fit out: records are then generated from the released tables.",
         )
     mask = _mask(possible, lengths)
+    purse = np.array([work])
     if method == "ols":
         table = ordinary(measurements, lengths)
         return Fit(table, _gradient(measurements, table), method)
     if method == "sequential":
-        return Fit(*sequential(measurements, lengths, levels, mask), method)
+        return Fit(*sequential(measurements, lengths, levels, mask, purse), method)
     if method == "max":
-        return Fit(*max_fit(measurements, lengths, mask), method)
+        return Fit(*max_fit(measurements, lengths, mask, purse), method)
     builder = Builder(lengths, mask)
     for given in measurements:
         if method == "nnls":
@@ -92,7 +94,7 @@ def fit(
     if method == "balanced":
         total = np.array(max(0.0, float(ordinary(measurements, lengths).sum())))
         builder.hold(Measurement((), total, measurements[0].noise), total)
-    solution = solve(builder.program())
+    solution = solve(builder.program(), work=purse)
     return Fit(solution.x.reshape(lengths), solution.residual, method)
 
 

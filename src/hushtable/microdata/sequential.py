@@ -27,6 +27,7 @@ def sequential(
     shape: tuple[int, ...],
     levels: tuple[tuple[int, ...], ...],
     possible: NDArray[np.bool_] | None,
+    work: Floats,
 ) -> tuple[Floats, float]:
     """The table of the last level, and the largest relative KKT residual of all levels."""
     held: list[Measurement] = []
@@ -35,21 +36,21 @@ def sequential(
     for level in levels:
         chosen = [measurements[k] for k in level]
         if possible is None and len(chosen) == 1 and _reducible(chosen[0], held):
-            fitted, residual = _project(chosen[0], held, shape)
+            fitted, residual = _project(chosen[0], held, shape, work)
             held.append(fitted)
             table = fitted.answers if len(fitted.axes or ()) == len(shape) else None
         else:
-            table, residual = _stage(chosen, held, shape, possible)
+            table, residual = _stage(chosen, held, shape, possible, work)
             held += [_held(given, table) for given in chosen]
         worst = max(worst, residual)
     if table is None:
-        table, residual = _flattest(held, shape)
+        table, residual = _flattest(held, shape, work)
         worst = max(worst, residual)
     return table, worst
 
 
 def _project(
-    given: Measurement, held: Sequence[Measurement], shape: tuple[int, ...]
+    given: Measurement, held: Sequence[Measurement], shape: tuple[int, ...], work: Floats
 ) -> tuple[Measurement, float]:
     """The nonnegative marginal nearest to its answers that agrees with what is held."""
     axes = given.axes or ()
@@ -63,7 +64,7 @@ def _project(
             return Measurement(axes, values, given.noise), 0.0
         builder.hold(Measurement(local, values, _UNIT), values)
         _drop_zeros(builder, local, values)
-    solution = solve(builder.program())
+    solution = solve(builder.program(), work=work)
     return Measurement(axes, solution.x.reshape(given.answers.shape), given.noise), solution.residual
 
 
@@ -90,6 +91,7 @@ def _stage(
     held: Sequence[Measurement],
     shape: tuple[int, ...],
     possible: NDArray[np.bool_] | None,
+    work: Floats,
 ) -> tuple[Floats, float]:
     """A level on the whole table."""
     builder = Builder(shape, possible)
@@ -99,11 +101,11 @@ def _stage(
         builder.hold(given, given.answers)
         if given.axes is not None and len(given.axes) < len(shape):
             _drop_zeros(builder, given.axes, given.answers)
-    solution = solve(builder.program())
+    solution = solve(builder.program(), work=work)
     return solution.x.reshape(shape), solution.residual
 
 
-def _flattest(held: Sequence[Measurement], shape: tuple[int, ...]) -> tuple[Floats, float]:
+def _flattest(held: Sequence[Measurement], shape: tuple[int, ...], work: Floats) -> tuple[Floats, float]:
     """The most even table that has all held marginals."""
     builder = Builder(shape)
     level = max((float(given.answers.sum()) for given in held if given.axes is not None), default=0.0)
@@ -113,7 +115,7 @@ def _flattest(held: Sequence[Measurement], shape: tuple[int, ...]) -> tuple[Floa
         builder.hold(given, given.answers)
         if given.axes is not None:
             _drop_zeros(builder, given.axes, given.answers)
-    solution = solve(builder.program())
+    solution = solve(builder.program(), work=work)
     return solution.x.reshape(shape), solution.residual
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from hushtable.errors import HushtableError
 from hushtable.microdata import METHODS
-from hushtable.release.microdata import make_microdata
+from hushtable.release.microdata import MOST_WORK, make_microdata
 from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import BLUE, RED, chart, finished
 from hushtable.report.view import View
@@ -85,8 +86,18 @@ def fits_data(view: View, found: dict[str, Any]) -> pl.DataFrame | None:
     """Every fit of a small domain side by side; None where records can only be generated."""
     if found["fit"] == GENERATED or view.schema.domain_cells > MOST_COMPARED:
         return None
-    made = [make_microdata(view.release, fit=name).explanation for name in METHODS]
-    return pl.DataFrame([_fit_row(one) for one in made])
+    made = [_tried(view, name) for name in METHODS]
+    rows = [_fit_row(one) for one in made if one is not None]
+    return pl.DataFrame(rows) if rows else None
+
+
+def _tried(view: View, name: str) -> dict[str, Any] | None:
+    """The explanation of one fit; None where it would take more than a second."""
+    try:
+        made = make_microdata(view.release, fit=name, work=MOST_WORK / 5)
+    except HushtableError:
+        return None
+    return None if made.fit == GENERATED else made.explanation
 
 
 def _fit_row(found: dict[str, Any]) -> dict[str, Any]:
