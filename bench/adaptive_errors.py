@@ -20,7 +20,7 @@ from adaptive_figures import Clock, Figures
 from adaptive_tables import DELTA, MEMORY, Table
 from hushtable.kernel.adaptive import Confidential
 from hushtable.marginals import Layout
-from hushtable.planning import AdaptivePlan, Measure, Purse, State, plan_adaptive, plan_residuals
+from hushtable.planning import AdaptivePlan, Measure, Purse, Reply, State, plan_adaptive, plan_residuals
 from hushtable.privacy import rho_from
 from hushtable.reconstruct import from_answers
 from hushtable.reconstruct.fits import fit_state, fit_tables
@@ -74,12 +74,12 @@ def adaptive_rounds(plan: AdaptivePlan, reconstruction: str, table: Table, clock
     policy = plan.policy(State.empty(plan.layout), purse, fit_state, keeping, refit)
     measured, request = [], next(policy)
     while not clock.over:
-        handle.update(request)
-        values = handle.answer(request)
+        purse.pay(request.rho)
+        values = handle.prepare(request)()
         if isinstance(request, Measure):
             measured.append((request, values))
         try:
-            request = policy.send(values)
+            request = policy.send(Reply(request, values))
         except StopIteration:
             return measured
     spent = float((purse.limit - purse.left) / purse.limit)
@@ -93,7 +93,7 @@ def measure(table: Table, strategy: str, reconstruction: str, rho: Fraction, clo
         return adaptive_rounds(plan, reconstruction, table, clock)
     plan = plan_residuals(table.workload, rho=rho)
     request = Measure(table.sizes, plan.residuals, plan.precisions)
-    return [(request, Confidential(table.source, plan.layout, scored=False).measure(request))]
+    return [(request, Confidential(table.source, plan.layout, scored=False).measure(request)())]
 
 
 def expected_errors(table: Table, rho: Fraction) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.select import Gaps
 from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Incidence, Layout, assemble
-from hushtable.planning import Measure, State
+from hushtable.planning import Measure, Reply, State
 from hushtable.planning.aim import SKIP
 from hushtable.planning.problem import prices
 from hushtable.planning.round_loops import round_precisions
@@ -78,7 +78,7 @@ class Sequence:
 
     def measure(self, request: Measure) -> None:
         """Draw, and bring the estimates or their gaps up to date."""
-        changes = self.state.learn(request, self.handle.measure(request))
+        changes = self.state.learn(Reply(request, self.handle.measure(request)()))
         with self.times:
             if self.gaps is not None:
                 self.gaps.update(changes)

@@ -33,6 +33,7 @@ from hushtable.kernel import (
     end_request,
     open_source,
     prepare_batch,
+    read_rounds,
     run_rounds,
     working_on,
 )
@@ -51,7 +52,6 @@ from hushtable.planning import (
     AdaptivePlan,
     BatchPlan,
     IdentityPlan,
-    Measure,
     Purse,
     State,
     budget_for,
@@ -60,11 +60,12 @@ from hushtable.planning import (
     plan_identity,
     plan_residuals,
 )
+from hushtable.planning.adaptive import Keeping
 from hushtable.privacy import UNIT, Budget, Cost, PureDP, charge
 from hushtable.privacy.budget import Kind
 from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_for, refit_for, unknown_reconstruction
-from hushtable.reconstruct.transcript import pooled_answers
+from hushtable.reconstruct.transcript import Line, Transcript
 from hushtable.release import Plan, Release, history_frame, privacy_card
 from hushtable.release.account import Account as Amounts
 from hushtable.release.choice import KIND as CHOICE
@@ -72,7 +73,7 @@ from hushtable.release.choice import Choice, find_choice, first_note, require_op
 from hushtable.release.choosing import Desk, resume_choice, start_choice
 from hushtable.release.reuse import earlier_answers, nothing_new, reusable_strategy
 from hushtable.release.verdicts import KIND, base_id, check_detail, request_id, stored_verdicts
-from hushtable.release.whole_tables import with_l1_bounds
+from hushtable.release.whole_tables import bounded, with_l1_bounds
 from hushtable.schema import Schema
 
 ADAPTIVE = ("auto", "aim")
@@ -246,22 +247,43 @@ class Session:
         progress: Any,
     ) -> Release:
         """Run the rounds of an adaptive strategy, or those that are still missing."""
-        keeping = rounds.keeping(memory_limit(memory), method)
-        detail = {**_detail(self.schema, plan), **({"scored": "tables"} if keeping.tables else {})}
-        spend = Spend(plan.cost, "release", detail, self.spender)
-        state, purse = State.empty(rounds.layout), Purse(rounds.rho)
+        known = self.ledger.holding(account.request)
+        tables = None if known is None else known.reservation.detail.get("scored") == "tables"
+        keeping = None
+        if not account.settled:
+            keeping = rounds.keeping(memory_limit(memory), method, tables=tables)
+            tables = keeping.tables
+        scored = {"scored": "tables"} if tables and rounds.may_score_tables(method) else {}
+        spend = Spend(plan.cost, "release", {**_detail(self.schema, plan), **scored}, self.spender)
+        if keeping is None:
+            transcript = read_rounds(account, spend)
+        else:
+            transcript = self._run_rounds(account, rounds, keeping, spend, progress)
+        rounds_made = transcript.rounds(rounds.rho)
+        history = None if rounds_made is None else history_frame(self.schema.names, rounds_made)
+        answers = transcript.answers(self.schema.sizes)
+        release = self._released(plan, account.request, answers, method, history)
+        return with_l1_bounds(release, transcript.claims())
+
+    def _run_rounds(
+        self, account: Account, rounds: AdaptivePlan, keeping: Keeping, spend: Spend, progress: Any
+    ) -> Transcript:
+        state, purse, sizes = State.empty(rounds.layout), Purse(rounds.rho), self.schema.sizes
         refit = refit_for(self.schema, rounds.layout) if keeping.tables else None
         policy = rounds.policy(state, purse, fit_for(self.schema, rounds.layout.sets), keeping, refit)
+        wanted = frozenset(rounds.workload.sets)
 
         def open_handle() -> Confidential:
             scored = rounds.strategy == "aim" and refit is None
             return Confidential(self._source, rounds.layout, wide=keeping.wide, scored=scored)
 
-        steps = run_rounds(policy, purse, open_handle, account, spend, rounds.rows, progress)
-        measured = [(s.request, s.values) for s in steps if isinstance(s.request, Measure)]
-        answers = pooled_answers(self.schema.sizes, measured)
-        history = history_frame(self.schema.names, state.rounds)
-        return with_l1_bounds(self._released(plan, account.request, answers, method, history), state.claims)
+        def notes() -> list[Line]:
+            if not bounded(rounds.workload.sets, sizes):
+                return []
+            claims = (claim.about(wanted, sizes) for claim in state.claims)
+            return [Line.note(claim) for claim in claims if claim is not None]
+
+        return run_rounds(policy, purse, open_handle, account, spend, rounds.rows, progress, notes)
 
     def release_counts(
         self,

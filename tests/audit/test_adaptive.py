@@ -62,7 +62,7 @@ def selection_batch(
     request = Select((), WEIGHTS, 0.0, EPSILON)
 
     def batch() -> float:
-        chosen = [[handle.select(request) == 1 for _ in range(runs)] for handle in handles]
+        chosen = [[int(handle.select(request)()[0]) == 1 for _ in range(runs)] for handle in handles]
         return range_bound(*chosen) - float(EPSILON)
 
     return batch
@@ -75,7 +75,7 @@ def comparison_batch(variance: Fraction, runs: int, bits: SeededBits) -> Callabl
     deviation = GRID * float(2 * variance) ** 0.5
 
     def batch() -> float:
-        sums = [np.array([h.compare(request).sum() * float(GRID) for _ in range(runs)]) for h in handles]
+        sums = [np.array([h.compare(request)().sum() * float(GRID) for _ in range(runs)]) for h in handles]
         middle = float(GRID**2)
         return gaussian_excess(*sums, normal_curve(float(2 * RHO) ** 0.5), middle=middle, deviation=deviation)
 

@@ -13,7 +13,7 @@ import pytest
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout, ResolvedWorkload, subsets
-from hushtable.planning import Measure, Purse, State, plan_adaptive
+from hushtable.planning import Measure, Purse, Reply, State, plan_adaptive
 from hushtable.reconstruct import from_answers
 from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.fits import fit_state
@@ -46,15 +46,16 @@ def measured(
     plan = plan_adaptive(workload, strategy=strategy, rho=Fraction(1, 20))
     keeping = plan.keeping(2**30)
     refit = LocalTables(layout).refit if tables else None
+    purse = Purse(plan.rho)
     handle = Confidential(Rows(), layout, scored=strategy == "aim" and not tables)
-    policy = plan.policy(State.empty(layout), Purse(plan.rho), fit_state, keeping, refit)
+    policy = plan.policy(State.empty(layout), purse, fit_state, keeping, refit)
     found, request = [], next(policy)
     while True:
-        handle.update(request)
-        values = handle.answer(request)
+        purse.pay(request.rho)
+        values = handle.prepare(request)()
         found += [(request, values)] if isinstance(request, Measure) else []
         try:
-            request = policy.send(values)
+            request = policy.send(Reply(request, values))
         except StopIteration:
             return found
 

@@ -7,6 +7,7 @@ depended on the data, questions, ledger, history or tables would differ.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,21 @@ def run(
     """Questions asked, replies given, and all that was written, without what is random in every run."""
     asked: list[str] = []
     given: list[np.ndarray] = []
-    answer = Confidential.answer
+    prepare = Confidential.prepare
 
-    def recorded(self: Confidential, request: Any) -> np.ndarray:
-        honest = answer(self, request)
-        asked.append(fingerprint(request))
-        given.append(honest if replies is None else replies[len(given)])
-        return given[-1]
+    def recorded(self: Confidential, request: Any) -> Callable[[], np.ndarray]:
+        honest = prepare(self, request)
+
+        def draw() -> np.ndarray:
+            values = honest()
+            asked.append(fingerprint(request))
+            given.append(values if replies is None else replies[len(given)])
+            return given[-1]
+
+        return draw
 
     with patch.context() as here:
-        here.setattr(Confidential, "answer", recorded)
+        here.setattr(Confidential, "prepare", recorded)
         session = ht.Session.open(frame, schema=schema, ledger=folder / "a.ledger", budget=ht.ZCDP(1))
         workload = ht.Workload.all_marginals(schema, order=3)
         options: Any = dict(zip(("strategy", "reconstruct"), strategy.split(), strict=False))

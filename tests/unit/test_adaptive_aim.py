@@ -16,12 +16,12 @@ from hushtable.kernel.gap_loops import LARGEST_NORM
 from hushtable.kernel.select import Gaps
 from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout, ResolvedWorkload, decompose, reconstruct
-from hushtable.planning import Measure, Purse, Select, State, plan_adaptive
+from hushtable.planning import Measure, Purse, Reply, Select, State, plan_adaptive
 from hushtable.planning.adaptive import work_limit
 from hushtable.planning.aim import aim_policy, improvement_weights, root_below
 from hushtable.planning.requests import GRID
 from hushtable.reconstruct import from_answers
-from hushtable.reconstruct.transcript import pooled_answers
+from hushtable.reconstruct.transcript import Line, Transcript, pooled_answers
 
 SIZES = (3, 2, 4, 1, 3)
 
@@ -56,11 +56,11 @@ def run(
     policy = aim_policy(workload, state, purse, **options)
     steps, request = [], next(policy)
     while True:
-        handle.update(request)
-        values = handle.answer(request)
+        purse.pay(request.rho)
+        values = handle.prepare(request)()
         steps.append((request, values))
         try:
-            request = policy.send(values)
+            request = policy.send(Reply(request, values))
         except StopIteration:
             return state, purse, steps
 
@@ -174,7 +174,7 @@ def test_scores_select_as_the_exponential_mechanism_over_the_published_score() -
     epsilon = Fraction(1, 10)
     request = Select((), weights, 3.0 * sqrt(2 / pi), epsilon)
     bits = SeededBits(3)
-    draws = np.bincount([gaps.select(request, bits) for _ in range(20_000)], minlength=len(layout.sets))
+    draws = np.bincount([gaps.prepare(request)(bits) for _ in range(20_000)], minlength=len(layout.sets))
     score = weights * (np.add.reduceat(counts, layout.offsets[:-1]) - sqrt(2 / pi) * 3.0 * layout.lengths)
     chance = np.exp(float(epsilon) * (score - score.max()) / (2.0 * weights.max()))
     chance[weights == 0] = 0.0
@@ -196,7 +196,7 @@ def test_weights_count_common_attributes_and_scale_with_the_users() -> None:
 @pytest.mark.parametrize("rho", ["1e-6", "1/10", "3"])
 def test_the_purse_pays_every_round_exactly_and_ends_empty(noise: str, rho: str) -> None:
     limit = Fraction(rho)
-    state, purse, steps = run(workload_of(SIZES), limit, Rows(SIZES, 300), noise=noise)
+    _, purse, steps = run(workload_of(SIZES), limit, Rows(SIZES, 300), noise=noise)
     spent = Fraction(0)
     for request, _ in steps:
         if isinstance(request, Select):
@@ -208,7 +208,8 @@ def test_the_purse_pays_every_round_exactly_and_ends_empty(noise: str, rho: str)
             )
     assert spent == purse.spent <= limit
     assert limit - spent < limit * Fraction(1, 10**9)
-    assert abs(sum(r.share for r in state.rounds) - 1.0) < 1e-9
+    rounds = Transcript(tuple(Line.of(*step) for step in steps)).rounds(limit)
+    assert rounds is not None and abs(sum(r.share for r in rounds) - 1.0) < 1e-9
 
 
 def test_rounds_grow_only_by_what_two_estimates_say() -> None:
@@ -222,7 +223,8 @@ def test_rounds_grow_only_by_what_two_estimates_say() -> None:
     request = next(policy)
     for asked, reply in steps[:-1]:
         assert request.words() == asked.words()
-        request = policy.send(reply)
+        purse.pay(request.rho)
+        request = policy.send(Reply(request, reply))
     epsilons = [float(r.epsilon) for r, _ in steps if isinstance(r, Select)]
     for before, after in pairwise(epsilons[:-1]):
         assert after in (before, 2 * before)
@@ -238,9 +240,9 @@ def test_counting_on_demand_changes_nothing() -> None:
 
 def test_a_work_limit_ends_the_loop_and_still_spends_everything() -> None:
     workload = workload_of(SIZES)
-    full, _, _ = run(workload, Fraction(1), Rows(SIZES, 300))
-    short, purse, _ = run(workload, Fraction(1), Rows(SIZES, 300), work=1)
-    assert len(short.rounds) < len(full.rounds)
+    _, _, full = run(workload, Fraction(1), Rows(SIZES, 300))
+    _, purse, short = run(workload, Fraction(1), Rows(SIZES, 300), work=1)
+    assert len(short) < len(full)
     assert purse.left < Fraction(1, 10**9)
 
 

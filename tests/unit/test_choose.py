@@ -367,7 +367,7 @@ def measured_variances(steps: list[ResidualPart], runs: int) -> dict[tuple[int, 
         for s, mechanism in zip(part.layout.sets, part.mechanisms, strict=True):
             one = ResidualPart(part.sizes, {s: mechanism.precision})
             cells = int(np.prod([part.sizes[i] for i in s]))
-            draws = np.stack([noisy(one, np.zeros(cells, np.int64)) for _ in range(runs)]) / cells
+            draws = np.stack([noisy(one.noise, np.zeros(cells, np.int64)) for _ in range(runs)]) / cells
             total[s] = total.get(s, 0) + float(mechanism.precision) * draws
             weight[s] = weight.get(s, 0) + float(mechanism.precision)
     return {s: float((t / weight[s]).var()) for s, t in total.items()}

@@ -285,17 +285,17 @@ def interrupted(*_: object) -> None:
 def test_an_interrupted_loop_says_how_to_resume_it_and_is_resumed_so(
     changed: dict[str, str], desk: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer, asked = Confidential.answer, []
+    prepare, asked = Confidential.prepare, []
 
     def stopping(self: Confidential, request: Any) -> Any:
         asked.append(request)
         if len(asked) == 3:
             raise KeyboardInterrupt
-        return answer(self, request)
+        return prepare(self, request)
 
     changed = {"strategy": "auto", **changed}
     with monkeypatch.context() as patch:
-        patch.setattr(Confidential, "answer", stopping)
+        patch.setattr(Confidential, "prepare", stopping)
         assert run(release(**changed)) == 130
     shown = capfd.readouterr().err
     assert "--resume out" in shown and not Path("out").exists()

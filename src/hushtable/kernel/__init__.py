@@ -6,7 +6,7 @@ What leaves this package is noisy, charged and stored.  Only ``hushtable.session
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.draft import draft_schema
 from hushtable.kernel.measure import prepare_batch
-from hushtable.kernel.rounds import run_rounds
+from hushtable.kernel.rounds import read_rounds, run_rounds
 from hushtable.kernel.sources import Source, open_source
 from hushtable.kernel.spending import end_request, working_on
 
@@ -17,6 +17,7 @@ __all__ = [
     "end_request",
     "open_source",
     "prepare_batch",
+    "read_rounds",
     "run_rounds",
     "working_on",
 ]

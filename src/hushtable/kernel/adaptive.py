@@ -1,12 +1,14 @@
 """The handle of an adaptive release: exact counts behind three questions, each answered with noise.
 
-``measure`` gives noisy residuals, ``select`` one chosen marginal, ``compare`` noisy L1 distances.  Exact counts, gaps
-and scores never leave; nothing here charges: the loop in ``rounds`` does, before it asks.
+``measure`` gives noisy residuals, ``select`` one chosen marginal, ``compare`` noisy L1 distances: each of them computes
+what noise will be added to, and hands back what draws the noise.  Exact counts, gaps and scores never leave; nothing
+here charges: the loop in ``rounds`` does, between the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +25,8 @@ from hushtable.planning.requests import GRID, Compare, Measure, Request, Select
 from hushtable.privacy import BitSource, discrete_gaussian_segments
 
 Ints = NDArray[np.int64]
+Drawing = Callable[[], Ints]
+"""Draws noise and gives the reply; to be called once, after the charge."""
 
 PASS_CELLS = 150_000_000
 """Cells tabulated in one pass when counts are kept narrow."""
@@ -67,27 +71,29 @@ class Confidential:
         elif isinstance(self._gaps, Gaps):
             self._gaps.update(request.changes)
 
-    def answer(self, request: Request) -> Ints:
-        """The noisy reply to a request, as integers."""
+    def prepare(self, request: Request) -> Drawing:
+        """Read, count and compute all that the reply needs but its noise; what is handed back draws, and once."""
+        self.update(request)
         if isinstance(request, Measure):
             return self.measure(request)
         if isinstance(request, Compare):
             return self.compare(request)
-        return np.array([self.select(request)], np.int64)
+        return self.select(request)
 
-    def measure(self, request: Measure) -> Ints:
+    def measure(self, request: Measure) -> Drawing:
         """Lifted residuals plus discrete Gaussian noise of the request's variances."""
         exact = lift_all(request.layout, self._tables(request.layout))
         variances = [mechanism.noise_variance for mechanism in request.mechanisms]
-        return exact + discrete_gaussian_segments(variances, request.layout.lengths.tolist(), bits=self._bits)
+        return self._noisy(exact, variances, request.layout.lengths.tolist())
 
-    def select(self, request: Select) -> int:
+    def select(self, request: Select) -> Drawing:
         """One marginal, by private selection."""
         if self._gaps is None:
             raise ValueError("This handle keeps no gaps.")
-        return self._gaps.select(request, self._bits)
+        selecting = self._gaps.prepare(request)
+        return lambda: np.array([selecting(self._bits)], np.int64)
 
-    def compare(self, request: Compare) -> Ints:
+    def compare(self, request: Compare) -> Drawing:
         """L1 distances of true marginals from the request's tables, on the grid, plus discrete Gaussian noise."""
         layout = request.layout
         exact = np.empty(len(layout.sets), np.int64)
@@ -98,7 +104,10 @@ class Confidential:
             counts = self._tables(part)
             in_ranges(distances, part.lengths, part.offsets, counts, tables, GRID, norms)
             exact[first:last] = norms
-        return exact + discrete_gaussian_segments([request.variance], [len(exact)], bits=self._bits)
+        return self._noisy(exact, [request.variance], [len(exact)])
+
+    def _noisy(self, exact: Ints, variances: Sequence[Fraction], lengths: Sequence[int]) -> Drawing:
+        return lambda: exact + discrete_gaussian_segments(variances, lengths, bits=self._bits)
 
     def _tables(self, layout: Layout) -> Ints:
         """Exact counts of the given sets, flat; those that are not kept are counted from the source."""

@@ -16,8 +16,9 @@ from hushtable.errors import LedgerError
 from hushtable.kernel.sources import Source
 from hushtable.kernel.spending import Account, Draw, end_request, working_on
 from hushtable.kernel.tabulate import tabulate
+from hushtable.kernel.warm import warm_gaussian
 from hushtable.ledger import Ledger, Spend
-from hushtable.planning.parts import Part
+from hushtable.planning.parts import Part, Segments
 from hushtable.privacy import BitSource, Cost, discrete_gaussian_segments
 
 Ints = NDArray[np.int64]
@@ -78,11 +79,15 @@ class PartDrawer:
 
     def _prepared(self, part: Part | None, pack: Pack) -> Draw:
         """Count a part (None: nothing is missing)."""
-        exact = None if part is None else part.exact(tabulate(self.source.batches(), part.layout))
-        return lambda: pack(np.empty(0, np.int64) if part is None or exact is None else noisy(part, exact))
+        warm_gaussian()
+        if part is None:
+            return lambda: pack(np.empty(0, np.int64))
+        exact = part.exact(tabulate(self.source.batches(), part.layout))
+        noise = part.noise
+        return lambda: pack(noisy(noise, exact))
 
 
-def noisy(part: Part, exact: Ints, bits: BitSource | None = None) -> Ints:
+def noisy(noise: Segments, exact: Ints, bits: BitSource | None = None) -> Ints:
     """Exact integers plus exact discrete noise."""
-    variances, lengths = part.noise
+    variances, lengths = noise
     return exact + discrete_gaussian_segments(variances, lengths, bits=bits)

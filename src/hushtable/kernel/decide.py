@@ -27,6 +27,7 @@ from hushtable.errors import QueryError
 from hushtable.kernel.measure import Progress
 from hushtable.kernel.records import Records
 from hushtable.kernel.spending import Draw
+from hushtable.kernel.warm import warm_deciders
 from hushtable.privacy import (
     BitSource,
     bernoulli,
@@ -46,6 +47,7 @@ def prepare_check(records: Records, plan: CheckPlan, progress: Progress) -> Draw
         exact_tally(question, decider, frame, columns)
         for question, decider in zip(plan.questions, deciders, strict=True)
     ]
+    warm_deciders()
     progress("charging", 2, 3)
 
     def draw() -> bytes:

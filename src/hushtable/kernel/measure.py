@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hushtable.kernel.sources import Source
 from hushtable.kernel.spending import Draw
 from hushtable.kernel.tabulate import Tabulator
+from hushtable.kernel.warm import warm_gaussian, warm_laplace
 from hushtable.marginals import Layout, lift_all
 from hushtable.planning import BatchPlan, IdentityPlan
 from hushtable.privacy import discrete_gaussian_segments, discrete_laplace_segments
@@ -26,11 +27,15 @@ def prepare_batch(source: Source, plan: BatchPlan | IdentityPlan, progress: Prog
     """Count everything in ``plan``; the draw gives the bytes of an ``Answers``."""
     progress("counting", 0, 3)
     exact = _exact_answers(source, plan)
+    blank = _without_noise(plan)
+    lengths = np.diff(plan.layout.offsets).tolist()
+    segments = discrete_gaussian_segments if blank.noise == "gaussian" else discrete_laplace_segments
+    (warm_gaussian if blank.noise == "gaussian" else warm_laplace)()
+    columns = blank.columns()
     progress("charging", 1, 3)
 
     def draw() -> bytes:
-        progress("measuring", 2, 3)
-        return _noisy_answers(exact, plan).to_bytes()
+        return blank.with_values(exact + segments(blank.parameters, lengths)).to_bytes(columns)
 
     return draw
 
@@ -48,18 +53,11 @@ def _tabulate(source: Source, layout: Layout) -> NDArray[np.int64]:
     return tabulator.counts()
 
 
-def _noisy_answers(exact: NDArray[np.int64], plan: BatchPlan | IdentityPlan) -> Answers:
-    """Exact integers plus exact discrete noise."""
-    lengths = np.diff(plan.layout.offsets).tolist()
-    if isinstance(plan, IdentityPlan) and plan.noise == "laplace":
-        scales = tuple(1 / p for p in plan.precisions)
-        noise = discrete_laplace_segments(scales, lengths)
-        return Answers("marginal", "laplace", plan.layout, scales, exact + noise)
-    if isinstance(plan, IdentityPlan):
-        variances = tuple(1 / p for p in plan.precisions)
-        query = "marginal"
-    else:
+def _without_noise(plan: BatchPlan | IdentityPlan) -> Answers:
+    """What will be measured, with which noise: an ``Answers`` that has no integers yet."""
+    none = np.empty(0, np.int64)
+    if isinstance(plan, BatchPlan):
         variances = tuple(mechanism.noise_variance for mechanism in plan.mechanisms())
-        query = "residual"
-    noise = discrete_gaussian_segments(variances, lengths)
-    return Answers(query, "gaussian", plan.layout, variances, exact + noise)
+        return Answers("residual", "gaussian", plan.layout, variances, none)
+    noise = "laplace" if plan.noise == "laplace" else "gaussian"
+    return Answers("marginal", noise, plan.layout, tuple(1 / p for p in plan.precisions), none)

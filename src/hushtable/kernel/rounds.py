@@ -1,27 +1,30 @@
 """The adaptive loop: reserve everything, then charge, draw and store in groups of rounds, and resume after the last.
 
-A group is charged before its first draw and covers rounds of about a second by counted work; draws use up that credit.
-Its replies are stored when the credit is used up, at the end, and when the loop is interrupted.  The sum of all charges
-is the exact sum of the rounds' costs, rounded up once.  A group charged and not stored is lost and stays spent.
+A group is charged before its first draw and covers rounds of about a second by counted work; draws use up that credit,
+each of them before it is made, so that one that is thrown away is never made again on the same credit.  Replies are
+stored when the credit is used up, at the end, and when the loop is interrupted.  The sum of all charges is the exact
+sum of the rounds' costs, rounded up once.  A group charged and not stored is lost and stays spent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import LedgerError
+from hushtable.errors import HushtableError, LedgerError
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.measure import Progress
-from hushtable.kernel.spending import Account
+from hushtable.kernel.spending import Account, ended_empty
+from hushtable.kernel.warm import warm_rounds
 from hushtable.ledger import Spend, Stored
-from hushtable.planning.requests import Measure, Policy, Purse, Request, fingerprint
+from hushtable.planning.requests import Measure, Policy, Purse, Reply, Request, Select
 from hushtable.privacy import UNIT, Cost
-from hushtable.reconstruct.transcript import Reply, replies_from_bytes, replies_to_bytes
+from hushtable.reconstruct.transcript import LOST, NOTE, Line, Transcript, lines_from_bytes, lines_to_bytes
 
 Ints = NDArray[np.int64]
 
@@ -32,14 +35,8 @@ _WORK_PER_REQUEST = 400_000
 _WORK_PER_DRAW = 300
 _MOST_AHEAD = 8
 """At most this part of what is left is charged ahead."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One request with its reply: public."""
-
-    request: Request
-    values: Ints
+_ALONE = 4
+"""So many draws of a run are charged and stored one by one: what is compiled on the way is then compiled in between."""
 
 
 def run_rounds(
@@ -50,45 +47,57 @@ def run_rounds(
     spend: Spend,
     rows: int,
     progress: Progress,
-) -> list[Step]:
-    """Run a policy to its end, resuming after what the request has stored, and return every measurement.
+    notes: Callable[[], Sequence[Line]] = tuple,
+) -> Transcript:
+    """Run a policy to its end, resuming after what the request has stored, and return every line.
 
-    ``open_handle`` is called when the first unstored round comes; a finished release never opens the data again.
+    ``open_handle`` is called when the first unstored round comes.  ``notes`` are asked for at the end and stored too.
     """
-    stored = account.begin(spend)
     replay = _Replay(policy, purse, rows)
-    request = replay.run(stored)
-    measured = [step for step in replay.steps if isinstance(step.request, Measure)]
-    if request is None or account.settled:
-        account.settle()
-        return measured
-    handle = open_handle()
-    for step in replay.steps:
-        handle.update(step.request)
-    done = len(replay.steps)
-    replay.steps.clear()
-    credit = _Credit(account, rows, replay.charged, replay.used)
-    limit = float(purse.limit)
-    try:
-        for number, step in enumerate(_live(policy, request, handle, credit), done + 1):
-            if isinstance(step.request, Measure):
-                measured.append(step)
-            progress(f"step {number:,}", int(1000.0 * float(credit.used) / limit), 1000)
-    finally:
-        credit.store()
-    account.settle()
-    return measured
-
-
-def _live(policy: Policy, request: Request, handle: Confidential, credit: _Credit) -> Iterator[Step]:
-    """Charge, draw, hand over; until the policy ends or its next request can no longer be paid."""
-    while credit.afford(request):
-        handle.update(request)
-        values = handle.answer(request)
-        credit.keep(request, values)
-        yield Step(request, values)
+    request = replay.run(account.begin(spend))
+    credit = _Credit(account, rows, replay)
+    if request is not None and credit.can_pay(request):
+        handle = open_handle()
+        for seen in replay.selections:
+            handle.update(seen)
+        replay.selections.clear()
+        warm_rounds()
         try:
-            request = policy.send(values)
+            _go_on(policy, purse, request, handle, credit, progress)
+        except BaseException:
+            credit.save()
+            raise
+    if not any(line.kind == NOTE for line in replay.lines):
+        credit.add(notes())
+    credit.store()
+    account.settle()
+    return Transcript(tuple(replay.lines))
+
+
+def read_rounds(account: Account, spend: Spend) -> Transcript:
+    """What a settled request has stored: no policy, no fit, no data."""
+    stored = account.begin(spend)
+    transcript = Transcript.of(() if stored is None else stored.payloads)
+    if not any(line.sets for line in transcript.lines):
+        raise ended_empty()
+    return transcript
+
+
+def _go_on(
+    policy: Policy, purse: Purse, request: Request, handle: Confidential, credit: _Credit, progress: Progress
+) -> None:
+    """Prepare, charge, draw, hand over; until the policy ends or its next request can no longer be paid."""
+    limit, number = float(purse.limit), len(credit.lines)
+    while credit.can_pay(request):
+        purse.pay(request.rho)
+        draw = handle.prepare(request)
+        credit.charge_for(request)
+        values = draw()
+        credit.keep(request, values)
+        number += 1
+        progress(f"step {number:,}", int(1000.0 * float(credit.used) / limit), 1000)
+        try:
+            request = policy.send(Reply(request, values))
         except StopIteration:
             return
 
@@ -100,7 +109,8 @@ class _Replay:
     policy: Policy
     purse: Purse
     rows: int
-    steps: list[Step] = field(default_factory=list[Step])
+    lines: list[Line] = field(default_factory=list[Line])
+    selections: list[Select] = field(default_factory=list[Select])
     charged: int = 0
     used: Fraction = Fraction(0)
 
@@ -112,63 +122,94 @@ class _Replay:
         for charge, payload in zip(stored.charges, stored.payloads, strict=True):
             self.charged += charge.cost.rho
             if payload is None:
-                lost = Fraction(self.charged, UNIT) / self.rows**2 - self.used
-                self.purse.lose(lost)
-                self.used += lost
+                self._lose(Fraction(self.charged, UNIT) / self.rows**2 - self.used)
                 continue
-            for reply in replies_from_bytes(payload):
-                request = self._feed(request, reply)
+            for line in lines_from_bytes(payload):
+                self.lines.append(line)
+                if line.kind == LOST:
+                    self._lose(line.price)
+                elif line.kind != NOTE:
+                    request = self._feed(request, line)
         return request
 
-    def _feed(self, request: Request | None, reply: Reply) -> Request | None:
-        if request is None or reply.request != fingerprint(request):
+    def _lose(self, amount: Fraction) -> None:
+        self.purse.lose(max(amount, Fraction(0)))
+        self.used += max(amount, Fraction(0))
+
+    def _feed(self, request: Request | None, line: Line) -> Request | None:
+        reply = line.reply_to(request)
+        if reply is None:
             raise LedgerError(
                 "ledger.other-rounds",
-                "The stored rounds answer other questions than this version asks.",
-                "Resume with the version, flags and machine that began the release.",
+                "The stored rounds of this unfinished release answer other questions than this version asks.",
+                "Resume it with the version and flags that began it, or end it with `hush ledger end L REQUEST` and "
+                "read what was stored.",
             )
-        self.steps.append(Step(request, reply.values))
-        self.used += request.rho
+        price = line.price if line.kind else reply.asked.rho
+        self.purse.pay(min(price, self.purse.left))
+        self.used += price
+        if isinstance(request, Select):
+            self.selections.append(request)
         try:
-            return self.policy.send(reply.values)
+            return self.policy.send(reply)
         except StopIteration:
             return None
 
 
 class _Credit:
-    """What a loop has charged, and the replies that the current charge pays for."""
+    """What a loop has charged, and the lines that the current charge pays for."""
 
-    def __init__(self, account: Account, rows: int, charged: int, used: Fraction) -> None:
+    def __init__(self, account: Account, rows: int, replay: _Replay) -> None:
         self._account, self._limit, self._rows = account, account.limit.rho, rows
-        self._charged = charged
+        self._charged, self.used = replay.charged, replay.used
+        self.lines = replay.lines
         self._open = False
-        self._replies: list[Reply] = []
-        self.used = self._after = used
+        self._group: list[Line] = []
+        self._alone = _ALONE
 
-    def afford(self, request: Request) -> bool:
-        """Make sure that the request is charged; False when the reservation cannot pay for it."""
-        self._after = self.used + request.rho
-        need = self._units(self._after)
-        if need > self._limit:
-            return False
+    def can_pay(self, request: Request) -> bool:
+        """Whether what is set aside can pay for the request."""
+        return not self._account.settled and self._units(self.used + request.rho) <= self._limit
+
+    def charge_for(self, request: Request) -> None:
+        """Make sure that the request is charged, and count its draw as made: the next thing to do is to draw."""
+        need = self._units(self.used + request.rho)
         if need > self._charged or not self._open:
             self.store()
-            target = max(need, self._ahead(request), self._charged)
-            self._account.charge(Cost(0, target - self._charged))
-            self._charged, self._open = target, True
-        return True
+            ahead = self._ahead(request) if self._alone <= 0 else 0
+            self._charge(max(need, ahead, self._charged))
+        self.used += request.rho
+        self._group.append(Line.lost(request))
 
     def keep(self, request: Request, values: Ints) -> None:
-        """Count a draw as used and hold its reply until it is stored."""
-        self.used = self._after
-        self._replies.append(Reply.to(request, values))
+        """Put the reply in the place of the draw, and store the group if its credit cannot pay for another one."""
+        self._group[-1] = Line.of(request, values)
+        self._alone -= 1
+        if self._alone >= 0 or self._units(self.used + request.rho) > self._charged:
+            self.store()
+
+    def add(self, notes: Sequence[Line]) -> None:
+        """Lines that cost nothing; they are stored with the next group."""
+        if notes and not self._account.settled:
+            if not self._open:
+                self._charge(self._charged)
+            self._group.extend(notes)
 
     def store(self) -> None:
         """Store what the current charge has paid for so far; the next draw needs a new charge."""
         if self._open:
-            self._account.store(replies_to_bytes(self._replies))
-            self._open = False
-            self._replies = []
+            self._account.store(lines_to_bytes(self._group))
+            self.lines.extend(self._group)
+            self._open, self._group = False, []
+
+    def save(self) -> None:
+        """Store after a failure, if that is still possible; otherwise the group is lost, and its charge with it."""
+        with suppress(HushtableError):
+            self.store()
+
+    def _charge(self, target: int) -> None:
+        self._account.charge(Cost(0, target - self._charged))
+        self._charged, self._open = target, True
 
     def _ahead(self, request: Request) -> int:
         """What to have charged for the requests of about a second, at most a share of what is left.

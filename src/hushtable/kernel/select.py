@@ -6,6 +6,7 @@ Gaps and scores stay in this module; one number leaves it, drawn with the privac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -26,6 +27,8 @@ from hushtable.planning.requests import GRID, LARGEST_PENALTY, Select
 from hushtable.privacy import BitSource, exponential_mechanism
 
 Ints = NDArray[np.int64]
+Selecting = Callable[[BitSource | None], int]
+"""Draws the number of a marginal; all that it needs has been computed."""
 
 
 class Gaps:
@@ -79,10 +82,10 @@ class Gaps:
         )
         self._slots[numbers] = -1
 
-    def select(self, request: Select, bits: BitSource | None = None) -> int:
-        """The number of a marginal, by the exponential mechanism with the request's epsilon."""
+    def prepare(self, request: Select) -> Selecting:
+        """What draws the number of a marginal, by the exponential mechanism with the request's epsilon."""
         self._rating = _Rating.kept(self._rating, request, self._layout)
-        return self._rating.draw(self._norms, request.epsilon, bits)
+        return self._rating.prepare(self._norms, request.epsilon)
 
 
 class Distances:
@@ -99,10 +102,10 @@ class Distances:
         where = (layout.offsets, self._counts, tables, GRID, self._norms)
         in_ranges(table_distances, layout.lengths[numbers], numbers, *where)
 
-    def select(self, request: Select, bits: BitSource | None = None) -> int:
-        """The number of a marginal, by the exponential mechanism with the request's epsilon."""
+    def prepare(self, request: Select) -> Selecting:
+        """What draws the number of a marginal, by the exponential mechanism with the request's epsilon."""
         self._rating = _Rating.kept(self._rating, request, self._layout)
-        return self._rating.draw(self._norms, request.epsilon, bits)
+        return self._rating.prepare(self._norms, request.epsilon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +130,12 @@ class _Rating:
             return _Rating.of(request, layout)
         return last
 
-    def draw(self, norms: Ints, epsilon: Fraction, bits: BitSource | None) -> int:
-        """The number of a candidate, by the exponential mechanism."""
+    def prepare(self, norms: Ints, epsilon: Fraction) -> Selecting:
+        """Scores of the candidates, from which the exponential mechanism draws one."""
         scores = norms[self.places] - self.penalties
         scores *= self.rated
         factor = selection_factor(epsilon, self.sensitivity)
-        return int(self.candidates[exponential_mechanism(scores, factor, bits=bits)])
+        return lambda bits: int(self.candidates[exponential_mechanism(scores, factor, bits=bits)])
 
     @classmethod
     def of(cls, request: Select, layout: Layout) -> _Rating:

@@ -1,7 +1,7 @@
 """Data-free planning: how much noise each measurement gets, what it costs and how large the errors will be."""
 
 from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive
-from hushtable.planning.aim import Round, State
+from hushtable.planning.aim import State
 from hushtable.planning.batch import (
     BatchPlan,
     IdentityPlan,
@@ -23,7 +23,7 @@ from hushtable.planning.limits import (
 )
 from hushtable.planning.minimax import MinimaxPlan, minimax_variances
 from hushtable.planning.problem import Problem
-from hushtable.planning.requests import Compare, Measure, Policy, Purse, Request, Select
+from hushtable.planning.requests import Compare, Measure, Policy, Purse, Reply, Request, Round, Select
 from hushtable.planning.residual import OBJECTIVES, residual_plan
 from hushtable.planning.targets import budget_for
 
@@ -43,6 +43,7 @@ __all__ = [
     "Policy",
     "Problem",
     "Purse",
+    "Reply",
     "Request",
     "Round",
     "Select",

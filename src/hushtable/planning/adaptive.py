@@ -84,17 +84,27 @@ class AdaptivePlan:
         cells = self.work if keeping.large else 0
         return auto_policy(self.workload, state, purse, fit, largest=cells)
 
-    def keeping(self, memory: int, method: str = "mle") -> Keeping:
-        """What fits into ``memory`` bytes, from public sizes; refuses what cannot run, or not be read by ``method``."""
+    def may_score_tables(self, method: str) -> bool:
+        """Whether rounds may be scored against tables of maximum entropy, memory permitting."""
+        few = len(self.layout.sets) <= MOST_PER_ATTRIBUTE * len(self.layout.sizes)
+        return self.strategy == "aim" and method == "maxent" and few
+
+    def keeping(self, memory: int, method: str = "mle", *, tables: bool | None = None) -> Keeping:
+        """What fits into ``memory`` bytes, from public sizes; refuses what cannot run, or not be read by ``method``.
+
+        ``tables`` is what a release that is resumed was begun with.
+        """
         layout = self.layout
         cells, small = layout.cells, int(layout.lengths[(layout.shapes > 0).sum(axis=1) <= 2].sum())
         if self.strategy == "aim":
             options = {Keeping(True, True): 24 * cells, Keeping(False, True): 4 * cells + _PASS + 24 * small}
-            if method == "maxent" and len(layout.sets) <= MOST_PER_ATTRIBUTE * len(layout.sizes):
+            if self.may_score_tables(method):
                 options = {Keeping(True, True, tables=True): 56 * cells} | options
         else:
             options = {Keeping(True, True): 40 * cells, Keeping(False, False): 80 * small}
         afterwards = 64 * cells if method == "nonneg" else 0
+        if tables is not None:
+            options = {keeping: needed for keeping, needed in options.items() if keeping.tables == tables}
         for keeping, needed in options.items():
             if max(needed, afterwards) <= memory:
                 return keeping

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
 from math import gcd, lcm, pi, sqrt
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, centre_all
 from hushtable.planning.claims import Claim, claim_of_selection
 from hushtable.planning.problem import prices
-from hushtable.planning.requests import Measure, Policy, Purse, Select
+from hushtable.planning.requests import Label, Measure, Policy, Purse, Reply, Select
 from hushtable.planning.round_loops import moved_norm, pool_residuals, round_precisions
 from hushtable.planning.rounding import round_down
 
@@ -33,29 +34,13 @@ _EXPECTED = sqrt(2.0 / pi)
 _CLOSE = Fraction(2**40 - 1, 2**40)
 
 
-@dataclass(frozen=True)
-class Round:
-    """One line of the history: what was asked, about what, with how much noise, for which share of the budget."""
-
-    action: str
-    chosen: AttributeSet | None
-    residuals: int
-    """Residuals measured."""
-    sigma: float
-    """Standard deviation of the noise of a cell of the chosen marginal, measured on its own."""
-    epsilon: float
-    """Of the selection; 0 where nothing was selected."""
-    share: float
-
-
 @dataclass
 class State:
-    """The public state of a loop: pooled residuals, their precisions, the history, and what was proved of tables."""
+    """The public state of a loop: pooled residuals, their precisions, and what was proved of tables."""
 
     layout: Layout
     values: Floats
     precisions: Floats
-    rounds: list[Round] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
 
     @classmethod
@@ -63,10 +48,11 @@ class State:
         """Nothing is known."""
         return cls(layout, np.zeros(layout.cells), np.zeros(len(layout.sets)))
 
-    def learn(self, request: Measure, reply: Ints) -> tuple[tuple[int, Floats], ...]:
+    def learn(self, reply: Reply) -> tuple[tuple[int, Floats], ...]:
         """Pool new noisy residuals with what is known; gives the change of each."""
+        request, values = reply.learnt()
         layout = request.layout
-        moves = centre_all(layout, np.asarray(reply, np.int64), layout.lengths.astype(np.float64))
+        moves = centre_all(layout, np.asarray(values, np.int64), layout.lengths.astype(np.float64))
         numbers = [self.layout.index[s] for s in request.sets]
         new = np.array([float(p) for p in request.precisions])
         places = np.array(numbers, np.int64)
@@ -86,10 +72,7 @@ def aim_policy(
     """
     loop = RoundPlanner(workload, state, purse, noise)
     variance = Fraction(len(state.layout.sets)) / (Fraction(9, 10) * purse.limit)
-    start = loop.start(variance)
-    changes = state.learn(start, (yield start))
-    sigma = sqrt(variance)
-    state.rounds.append(Round("start", None, len(start.sets), sigma, 0.0, float(start.rho / purse.limit)))
+    changes = state.learn((yield loop.start(variance)))
     if len(state.layout.sets) == 1:
         return
     epsilon = root_below(Fraction(4, 10) * purse.limit / len(state.layout.sets))
@@ -99,13 +82,11 @@ def aim_policy(
         last = purse.left <= two or (work is not None and touched > work)
         if last:
             epsilon, variance = root_below(purse.left * Fraction(8, 10)), 1 / (Fraction(18, 10) * purse.left)
-        select = Select(changes, loop.weights, _EXPECTED * sqrt(variance), epsilon)
-        purse.pay(select.rho)
-        chosen = int((yield select)[0])
-        measure = loop.plan(chosen, purse.left if last else budget, fill=last)
-        purse.pay(measure.rho)
-        changes = state.learn(measure, (yield measure))
-        loop.record(chosen, measure, variance, select)
+        select, chosen, label = loop.chosen(
+            (yield loop.selection(variance, epsilon, changes=changes)), variance
+        )
+        measure = loop.plan(chosen, purse.left if last else budget, fill=last, label=label)
+        changes = state.learn((yield measure))
         touched += select.work + sum(int(loop.work_above[k]) for k, _ in changes)
         if loop.change_of(chosen, changes) <= _EXPECTED * sqrt(variance) * loop.cells[chosen]:
             epsilon, variance = 2 * epsilon, variance / 4
@@ -140,17 +121,26 @@ class RoundPlanner:
         """All 1-way residuals and the total, as if each 1-way marginal were measured (aim-grem, Algorithm 6)."""
         sizes = self.layout.sizes
         ones = [s for s in self.layout.sets if len(s) == 1]
+        label = Label("start", sigma=sqrt(variance))
         if not ones:
-            measure = Measure(sizes, ((),), (round_down(float(2 * self.purse.left * _CLOSE)),))
-            self.purse.pay(measure.rho)
-            return measure
+            return Measure(sizes, ((),), (round_down(float(2 * self.purse.left * _CLOSE)),), label)
         total = sum((Fraction(1, sizes[s[0]]) for s in ones), Fraction(0)) / variance
         kept = [s for s in ones if sizes[s[0]] > 1]
-        measure = Measure(sizes, ((), *kept), (total, *(1 / variance for _ in kept)))
-        self.purse.pay(measure.rho)
-        return measure
+        return Measure(sizes, ((), *kept), (total, *(1 / variance for _ in kept)), label)
 
-    def plan(self, chosen: int, budget: Fraction, *, fill: bool) -> Measure:
+    def selection(self, variance: Fraction, epsilon: Fraction, **against: Any) -> Select:
+        """A choice between all marginals; ``against`` says what the true counts are compared with."""
+        given: dict[str, Any] = {"changes": (), **against}
+        penalty = _EXPECTED * sqrt(variance)
+        return Select(weights=self.weights, penalty=penalty, epsilon=epsilon, sets=self.layout.sets, **given)
+
+    def chosen(self, reply: Reply, variance: Fraction) -> tuple[Select, int, Label]:
+        """The selection as it was asked, the number of its marginal, and what the history will say of the round."""
+        asked, number = cast("Select", reply.asked), int(reply.values[0])
+        gamma = self.layout.sets[number]
+        return asked, number, Label("select", gamma, sqrt(variance), float(asked.epsilon), asked.rho)
+
+    def plan(self, chosen: int, budget: Fraction, *, fill: bool, label: Label | None = None) -> Measure:
         """How precisely to measure each residual below the chosen marginal, for at most ``budget``.
 
         What the skipped residuals leave over stays in the purse, or goes to the others when ``fill`` is set.
@@ -160,7 +150,7 @@ class RoundPlanner:
         sets = tuple(self.layout.sets[k] for k in kept.tolist())
         while True:
             exact = tuple(round_down(x) for x in precisions.tolist())
-            measure = Measure(self.layout.sizes, sets, exact)
+            measure = Measure(self.layout.sizes, sets, exact, label)
             if measure.rho <= budget:
                 return measure
             precisions = precisions * (1.0 - 2.0**-40)
@@ -183,12 +173,6 @@ class RoundPlanner:
         starts = np.array([0, *accumulate(len(change) for _, change in changes)], np.int64)
         flat = np.concatenate([change for _, change in changes])
         return moved_norm(self.layout.shapes[chosen], masks, starts, flat, int(self.cells[chosen]))
-
-    def record(self, chosen: int, measure: Measure, variance: Fraction, select: Select) -> None:
-        """Add a round to the history."""
-        share = (float(measure.rho) + float(select.rho)) / float(self.purse.limit)
-        gamma, epsilon = self.layout.sets[chosen], float(select.epsilon)
-        self.state.rounds.append(Round("select", gamma, len(measure.sets), sqrt(variance), epsilon, share))
 
     def _members(self, chosen: int) -> Ints:
         """Residuals below a marginal that are not zero by their sizes."""

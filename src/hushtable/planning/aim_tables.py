@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals import Layout, ResolvedWorkload, assemble
-from hushtable.planning.aim import Round, RoundPlanner, State, root_below
+from hushtable.planning.aim import RoundPlanner, State, root_below
 from hushtable.planning.claims import claim_of_tables
-from hushtable.planning.requests import Policy, Purse, Select
+from hushtable.planning.requests import Policy, Purse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,9 +42,7 @@ def aim_tables_policy(
     planned = max(ROUNDS_PER_ATTRIBUTE * attributes, len(layout.sets))
     variance = Fraction(planned) / (Fraction(18, 10) * limit)
     epsilon = root_below(Fraction(8, 10) * limit / planned)
-    start = loop.start(variance)
-    changes = state.learn(start, (yield start))
-    state.rounds.append(Round("start", None, len(start.sets), sqrt(variance), 0.0, float(start.rho / limit)))
+    changes = state.learn((yield loop.start(variance)))
     if len(layout.sets) == 1:
         return
     numbers, tables = refit(state, [k for k, _ in changes])
@@ -54,13 +52,10 @@ def aim_tables_policy(
         last = last or (work is not None and touched > work)
         if last:
             epsilon, variance = root_below(purse.left * Fraction(8, 10)), 1 / (Fraction(18, 10) * purse.left)
-        select = Select((), loop.weights, _EXPECTED * sqrt(variance), epsilon, numbers, tables)
-        purse.pay(select.rho)
-        chosen = int((yield select)[0])
-        measure = loop.plan(chosen, purse.left if last else 1 / (2 * variance), fill=last)
-        purse.pay(measure.rho)
-        changes = state.learn(measure, (yield measure))
-        loop.record(chosen, measure, variance, select)
+        asked = loop.selection(variance, epsilon, numbers=numbers, tables=tables)
+        select, chosen, label = loop.chosen((yield asked), variance)
+        measure = loop.plan(chosen, purse.left if last else 1 / (2 * variance), fill=last, label=label)
+        changes = state.learn((yield measure))
         if last:
             gamma = Layout(layout.sizes, (layout.sets[chosen],))
             unbiased = assemble(layout, state.values, gamma)

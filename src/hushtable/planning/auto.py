@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from fractions import Fraction
 from math import sqrt
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
-from hushtable.planning.aim import Round, State
+from hushtable.planning.aim import State
 from hushtable.planning.allocation import LEVELS, Allocation
 from hushtable.planning.claims import claim_of_distances
-from hushtable.planning.requests import GRID, Compare, Measure, Policy, Purse
+from hushtable.planning.requests import GRID, Compare, Label, Measure, Policy, Purse, Reply
 from hushtable.planning.rounding import round_down
 
 Floats = NDArray[np.float64]
@@ -172,16 +172,13 @@ class _Loop:
         shrink = 1.0
         while True:
             exact = tuple(round_down(float(g) * shrink) for g in gain[numbers])
-            request = Measure(plan.layout.sizes, sets, exact)
+            label = Label(action, sigma=1.0 / sqrt(float(np.mean([float(p) for p in exact]))))
+            request = Measure(plan.layout.sizes, sets, exact, label)
             if request.rho <= limit:
                 break
             shrink *= float(limit / request.rho) * (1.0 - 2.0**-40)
-        self.purse.pay(request.rho)
-        self.state.learn(request, (yield request))
+        self.state.learn((yield request))
         plan.precision[numbers] = self.state.precisions[numbers]
-        sigma = 1.0 / sqrt(float(np.mean([float(p) for p in exact])))
-        share = float(request.rho / self.purse.limit)
-        self.state.rounds.append(Round(action, None, len(sets), sigma, 0.0, share))
 
     def compare(
         self, action: str, sets: list[AttributeSet], tables: Floats, share: float
@@ -189,12 +186,12 @@ class _Loop:
         """Noisy distances of true marginals from flat ``tables``, in records, drawn together by how alike they look."""
         rho = min(self.purse.limit * Fraction(share), self.purse.left)
         variance = Fraction(len(sets) * GRID**2) / (2 * rho)
-        request = Compare(self.plan.layout.sizes, tuple(sets), tables, variance)
-        self.purse.pay(request.rho)
-        noisy = np.asarray((yield request), np.float64) / GRID
-        self.state.claims.append(claim_of_distances(request, noisy))
-        sigma = sqrt(variance) / GRID
-        self.state.rounds.append(Round(action, None, 0, sigma, 0.0, float(request.rho / self.purse.limit)))
+        label = Label(action, sigma=sqrt(variance) / GRID)
+        reply: Reply = yield Compare(self.plan.layout.sizes, tuple(sets), tables, variance, label)
+        asked = cast("Compare", reply.asked)
+        sigma = sqrt(asked.variance) / GRID
+        noisy = np.asarray(reply.values, np.float64) / GRID
+        self.state.claims.append(claim_of_distances(asked, noisy))
         middle = noisy.mean()
         spread = max(float(noisy.var()), 1e-300)
         return middle + (noisy - middle) * max(0.0, 1.0 - sigma**2 / spread)

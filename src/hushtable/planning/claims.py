@@ -7,6 +7,7 @@ moment; a reader moves it to other tables by the triangle inequality.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import log, sqrt
 
@@ -34,6 +35,16 @@ class Claim:
     sets: tuple[AttributeSet, ...]
     tables: Floats | None
     limits: Floats
+
+    def about(self, wanted: Collection[AttributeSet], sizes: tuple[int, ...]) -> Claim | None:
+        """What it says of some sets alone; None where it says nothing of them."""
+        kept = [k for k, s in enumerate(self.sets) if s in wanted]
+        if not kept:
+            return None
+        whole, tables = Layout(sizes, self.sets), self.tables
+        if tables is not None:
+            tables = np.concatenate([tables[whole.offsets[k] : whole.offsets[k + 1]] for k in kept])
+        return Claim(tuple(self.sets[k] for k in kept), tables, self.limits[kept])
 
 
 def claim_of_distances(request: Compare, noisy: Floats) -> Claim:

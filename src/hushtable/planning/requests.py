@@ -1,17 +1,17 @@
 """What an adaptive policy may ask of the confidential side, and what each question costs.
 
-A policy is a generator: it yields one of these requests and is sent the reply, nothing else.  Everything in a request
-is public.  Replies are integers: noisy residuals, a chosen number, or noisy distances.
+A policy is a generator: it yields one of these requests and is sent a reply, nothing else.  Everything in a request is
+public.  A reply holds integers (noisy residuals, a chosen number, or noisy distances) and the request as it was really
+asked: a release that is resumed learns from what was stored, whose last bits another processor may have chosen.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,38 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Round:
+    """One line of the history: what was asked, about what, with how much noise, for which share of the budget."""
+
+    action: str
+    chosen: AttributeSet | None
+    residuals: int
+    """Residuals measured."""
+    sigma: float
+    """Standard deviation of the noise of a cell of the chosen marginal, measured on its own."""
+    epsilon: float
+    """Of the selection; 0 where nothing was selected."""
+    share: float
+
+
+@dataclass(frozen=True)
+class Label:
+    """What the history says of a request, but for what it cost."""
+
+    action: str
+    chosen: AttributeSet | None = None
+    sigma: float = 0.0
+    epsilon: float = 0.0
+    beside: Fraction = Fraction(0)
+    """What the selection before it cost."""
+
+    def round(self, residuals: int, price: Fraction, limit: Fraction) -> Round:
+        """The line of the history; ``limit`` is the whole budget."""
+        share = float((price + self.beside) / limit)
+        return Round(self.action, self.chosen, residuals, self.sigma, self.epsilon, share)
+
+
 @dataclass(frozen=True, eq=False)
 class Measure:
     """Noisy residuals, each with its own precision; the reply is the flat array of lifted residuals plus noise."""
@@ -38,6 +70,7 @@ class Measure:
     sizes: tuple[int, ...]
     sets: tuple[AttributeSet, ...]
     precisions: tuple[Fraction, ...]
+    label: Label | None = None
     kind = "measure"
 
     @cached_property
@@ -61,6 +94,24 @@ class Measure:
         """Cells touched."""
         return self.layout.cells
 
+    @property
+    def parameters(self) -> tuple[Fraction, ...]:
+        """What fixes the noise, exactly."""
+        return self.precisions
+
+    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
+        """The sets that a reply is about."""
+        return self.sets
+
+    def stored(
+        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
+    ) -> Reply | None:
+        """This request as it was asked when the reply was drawn; None where that was about other sets."""
+        if len(sets) != len(parameters) or sorted(sets) != sorted(self.sets):
+            return None
+        asked = replace(self, sets=sets, precisions=parameters)
+        return Reply(asked, values) if len(values) == asked.layout.cells else None
+
     def words(self) -> str:
         """The request in full, as text."""
         return f"measure {self.sets} {[str(p) for p in self.precisions]}"
@@ -82,6 +133,9 @@ class Select:
     epsilon: Fraction
     numbers: Ints | None = field(default=None, repr=False)
     tables: Floats | None = field(default=None, repr=False)
+    sets: tuple[AttributeSet, ...] = field(default=(), repr=False)
+    """The marginals by number."""
+    label: Label | None = None
     kind = "select"
 
     @cached_property
@@ -93,6 +147,25 @@ class Select:
     def work(self) -> int:
         """Candidates looked at."""
         return len(self.weights)
+
+    @property
+    def parameters(self) -> tuple[Fraction, ...]:
+        """What fixes the draw, exactly."""
+        return (self.epsilon,)
+
+    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
+        """The marginal that a reply chose."""
+        return (self.sets[int(values[0])],)
+
+    def stored(
+        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
+    ) -> Reply | None:
+        """This request as it was asked when the reply was drawn; None where the chosen marginal is no candidate."""
+        if len(sets) != 1 or len(parameters) != 1 or sets[0] not in self.sets:
+            return None
+        chosen = self.sets.index(sets[0])
+        asked = replace(self, epsilon=parameters[0])
+        return Reply(asked, np.array([chosen], np.int64)) if self.weights[chosen] > 0 else None
 
     def words(self) -> str:
         """The request as text, without the public arrays."""
@@ -107,6 +180,7 @@ class Compare:
     sets: tuple[AttributeSet, ...]
     tables: Floats = field(repr=False)
     variance: Fraction
+    label: Label | None = None
     kind = "compare"
 
     @cached_property
@@ -124,17 +198,50 @@ class Compare:
         """Cells touched."""
         return self.layout.cells
 
+    @property
+    def parameters(self) -> tuple[Fraction, ...]:
+        """What fixes the noise, exactly."""
+        return (self.variance,)
+
+    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
+        """The sets that a reply is about."""
+        return self.sets
+
+    def stored(
+        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
+    ) -> Reply | None:
+        """This request as it was asked when the reply was drawn; None where that was about other tables."""
+        if sets != self.sets or len(parameters) != 1 or len(values) != len(sets):
+            return None
+        return Reply(replace(self, variance=parameters[0]), values)
+
     def words(self) -> str:
         """The request as text, without the tables."""
         return f"compare {self.sets} {self.variance}"
 
 
 Request = Measure | Select | Compare
-Policy = Generator[Request, Any, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Reply:
+    """A request as it was asked, and the integers it got."""
+
+    asked: Request
+    values: Ints
+
+    def learnt(self) -> tuple[Measure, Ints]:
+        """Of a measurement: what was measured, and the noisy residuals."""
+        if not isinstance(self.asked, Measure):
+            raise BudgetError("budget.other-reply", "The reply is not a measurement.", "Please report this.")
+        return self.asked, self.values
+
+
+Policy = Generator[Request, Reply, None]
 
 
 def fingerprint(request: Request) -> str:
-    """A short hash that tells requests apart, stored with each reply."""
+    """A short hash that tells requests apart, which version 0.1 stored with each reply."""
     return hashlib.sha256(request.words().encode()).hexdigest()[:16]
 
 

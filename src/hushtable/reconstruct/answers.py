@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, cast
 
@@ -33,6 +33,9 @@ _SCHEMA = pa.schema(
     ]
 )
 
+Columns = tuple[Any, Any]
+"""Arrow columns."""
+
 
 @dataclass(frozen=True, eq=False)
 class Answers:
@@ -53,23 +56,30 @@ class Answers:
         """The noisy integers of one set, shaped."""
         return self.layout.view(self.values, attributes)
 
-    def to_table(self) -> pa.Table:
+    def with_values(self, values: NDArray[np.int64]) -> Answers:
+        """The same queries and noise with these integers."""
+        return replace(self, values=values)
+
+    def columns(self) -> Columns:
+        """Sets and parameters as they are written: what can be made before there are integers."""
+        return (
+            pa.array([list(s) for s in self.layout.sets], pa.list_(pa.int32())),
+            pa.array([str(p) for p in self.parameters], pa.string()),
+        )
+
+    def to_table(self, columns: Columns | None = None) -> pa.Table:
         """One row per set; the description of the query and the noise is in the metadata."""
         lists = pa.LargeListArray.from_arrays(pa.array(self.layout.offsets), pa.array(self.values))
         header = {"format": FORMAT, "query": self.query, "noise": self.noise, "sizes": self.layout.sizes}
         return pa.table(
-            [
-                pa.array([list(s) for s in self.layout.sets], pa.list_(pa.int32())),
-                pa.array([str(p) for p in self.parameters], pa.string()),
-                lists,
-            ],
+            [*(self.columns() if columns is None else columns), lists],
             schema=_SCHEMA.with_metadata({b"hushtable": json.dumps(header).encode()}),
         )
 
-    def to_bytes(self) -> bytes:
-        """Serialise; the inverse of :meth:`from_bytes`."""
+    def to_bytes(self, columns: Columns | None = None) -> bytes:
+        """Serialise; the inverse of :meth:`from_bytes`.  ``columns`` are its own, when they were made before."""
         sink = pa.BufferOutputStream()
-        table = self.to_table()
+        table = self.to_table(columns)
         with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
         return sink.getvalue().to_pybytes()

@@ -1,14 +1,18 @@
-"""The replies of an adaptive release as bytes: what the ledger stores for each group of rounds.
+"""What an adaptive release asked and was told, line by line: what the ledger stores, and all that a reader needs.
 
-A reply is stored with the fingerprint of its request, so that a later reading can tell whether the same questions are
-being asked again.  Noisy residuals also say which they are and how precise, so that later releases can reuse them.
+A line is a request as it was asked (its kind, its sets, its exact noise), what it cost, and the integers of the reply.
+A draw that was begun and thrown away leaves a line too, with its price alone.  Notes are free: they say what was proved
+of whole tables on the way.  Lines of version 0.1 have no kinds, no prices of selections and no notes.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,82 +20,236 @@ from numpy.typing import NDArray
 
 from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.planning.requests import Measure, Request, fingerprint
+from hushtable.planning.claims import Claim
+from hushtable.planning.requests import Label, Measure, Reply, Request, Round, fingerprint
 from hushtable.reconstruct.answers import Answers
 
-_FORMAT = b"hushtable-rounds-1"
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LOST, NOTE = "lost", "note"
+_FORMAT = b"hushtable-lines-2"
+_OLD = b"hushtable-rounds-1"
+_SETS = pa.list_(pa.list_(pa.int32()))
 _SCHEMA = pa.schema(
     [
-        ("request", pa.string()),
+        ("kind", pa.string()),
+        ("price", pa.string()),
+        ("sets", _SETS),
+        ("parameters", pa.list_(pa.string())),
+        ("facts", pa.string()),
         ("reply", pa.large_list(pa.int64())),
-        ("sets", pa.list_(pa.list_(pa.int32()))),
-        ("precisions", pa.list_(pa.string())),
+        ("numbers", pa.large_list(pa.float64())),
     ]
 )
+_NO_INTS: Ints = np.empty(0, np.int64)
+_NO_FLOATS: Floats = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
-class Reply:
-    """A noisy answer and the fingerprint of what it answers."""
+class Line:
+    """One line; ``kind`` is that of the request, "lost", "note", or empty in a line of version 0.1."""
 
-    request: str
-    values: NDArray[np.int64]
+    kind: str
+    price: Fraction
     sets: tuple[AttributeSet, ...] = ()
-    """The residuals that were measured; empty where the reply is not about residuals."""
-    precisions: tuple[Fraction, ...] = ()
+    parameters: tuple[Fraction, ...] = ()
+    values: Ints = field(default_factory=lambda: _NO_INTS)
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    numbers: Floats = field(default_factory=lambda: _NO_FLOATS)
 
     @classmethod
-    def to(cls, request: Request, values: NDArray[np.int64]) -> Reply:
-        """The reply to a request."""
-        if isinstance(request, Measure):
-            return cls(fingerprint(request), values, request.sets, request.precisions)
-        return cls(fingerprint(request), values)
+    def of(cls, request: Request, values: Ints) -> Line:
+        """The line of a request that was answered."""
+        facts = {} if request.label is None else {"label": _written(request.label)}
+        return cls(request.kind, request.rho, request.of(values), request.parameters, values, facts)
+
+    @classmethod
+    def lost(cls, request: Request) -> Line:
+        """The line of a draw that was begun; what came of it, if anything, was thrown away."""
+        return cls(LOST, request.rho)
+
+    @classmethod
+    def note(cls, claim: Claim) -> Line:
+        """What was proved of whole tables."""
+        tables = _NO_FLOATS if claim.tables is None else claim.tables
+        facts = {"claim": "tables" if claim.tables is not None else "estimates"}
+        return cls(NOTE, Fraction(0), claim.sets, facts=facts, numbers=np.concatenate([claim.limits, tables]))
+
+    def reply_to(self, request: Request | None) -> Reply | None:
+        """The stored reply to a request, with the request as it was asked then; None where it was another one."""
+        if request is None:
+            return None
+        if not self.kind:
+            same = self.facts["request"] == fingerprint(request)
+            return Reply(request, self.values) if same else None
+        if self.kind != request.kind:
+            return None
+        return request.stored(self.sets, self.parameters, self.values)
+
+    def measured(self, sizes: tuple[int, ...]) -> tuple[Measure, Ints] | None:
+        """The measurement that the line holds, if it is one."""
+        if self.kind not in ("", Measure.kind) or not self.sets:
+            return None
+        return Measure(sizes, self.sets, self.parameters), self.values
+
+    def round(self, limit: Fraction) -> Round | None:
+        """What the history says of the line, if anything; ``limit`` is the whole budget."""
+        if "label" not in self.facts:
+            return None
+        residuals = len(self.sets) if self.kind == Measure.kind else 0
+        return _label(self.facts["label"]).round(residuals, self.price, limit)
+
+    def claim(self) -> Claim | None:
+        """What the line proves, if it is such a note."""
+        if "claim" not in self.facts:
+            return None
+        limits, tables = np.split(self.numbers, [len(self.sets)])
+        return Claim(self.sets, tables if self.facts["claim"] == "tables" else None, limits)
 
 
-def replies_to_bytes(replies: Sequence[Reply]) -> bytes:
-    """Serialise a group of rounds (Arrow IPC)."""
-    offsets = np.cumsum([0, *(len(r.values) for r in replies)])
-    flat = np.concatenate([np.empty(0, np.int64), *(r.values for r in replies)])
-    lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(flat))
-    names = pa.array([r.request for r in replies], pa.string())
-    sets = pa.array([[list(s) for s in r.sets] for r in replies], _SCHEMA.field("sets").type)
-    precisions = pa.array([[str(p) for p in r.precisions] for r in replies], pa.list_(pa.string()))
-    table = pa.table([names, lists, sets, precisions], schema=_SCHEMA.with_metadata({b"format": _FORMAT}))
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """All lines of a release, in the order of its charges."""
+
+    lines: tuple[Line, ...]
+
+    @classmethod
+    def of(cls, payloads: Iterable[bytes | None]) -> Transcript:
+        """What a ledger has stored; payloads that were lost are left out."""
+        return cls(tuple(line for p in payloads if p is not None for line in lines_from_bytes(p)))
+
+    def answers(self, sizes: tuple[int, ...]) -> Answers:
+        """All noisy residuals as one ``Answers``; a residual that was measured again occurs again."""
+        pairs = (line.measured(sizes) for line in self.lines)
+        return pooled_answers(sizes, [pair for pair in pairs if pair is not None])
+
+    def rounds(self, limit: Fraction) -> list[Round] | None:
+        """The history; None where the lines have no labels."""
+        rounds = [r for r in (line.round(limit) for line in self.lines) if r is not None]
+        return rounds or None
+
+    def claims(self) -> list[Claim]:
+        """What was proved of whole tables."""
+        return [claim for claim in (line.claim() for line in self.lines) if claim is not None]
+
+
+def pooled_answers(sizes: tuple[int, ...], measured: Sequence[tuple[Measure, Ints]]) -> Answers:
+    """Noisy residuals of several measurements as one ``Answers``."""
+    sets = tuple(s for request, _ in measured for s in request.sets)
+    variances = tuple(m.noise_variance for request, _ in measured for m in request.mechanisms)
+    values = np.concatenate([_NO_INTS, *(values for _, values in measured)])
+    return Answers("residual", "gaussian", Layout(sizes, sets), variances, values)
+
+
+def lines_to_bytes(lines: Sequence[Line]) -> bytes:
+    """Serialise a group of lines (Arrow IPC, uncompressed); the length depends on the requests alone."""
+    table = pa.table(
+        [
+            pa.array([line.kind for line in lines], pa.string()),
+            pa.array([str(line.price) for line in lines], pa.string()),
+            pa.array([[list(s) for s in line.sets] for line in lines], _SETS),
+            pa.array([[str(p) for p in line.parameters] for line in lines], pa.list_(pa.string())),
+            pa.array([json.dumps(line.facts) for line in lines], pa.string()),
+            _lists([line.values for line in lines], _NO_INTS),
+            _lists([line.numbers for line in lines], _NO_FLOATS),
+        ],
+        schema=_SCHEMA.with_metadata({b"format": _FORMAT}),
+    )
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
 
-def replies_from_bytes(payload: bytes) -> list[Reply]:
-    """Read what :func:`replies_to_bytes` made; refuses anything else."""
+def lines_from_bytes(payload: bytes) -> list[Line]:
+    """Read what :func:`lines_to_bytes` or version 0.1 made; refuses anything else."""
     try:
         with pa.ipc.open_file(pa.BufferReader(payload)) as reader:
             table = reader.read_all()
-        if (table.schema.metadata or {}).get(b"format") != _FORMAT:
+        written = (table.schema.metadata or {}).get(b"format")
+        if written not in (_FORMAT, _OLD):
             raise ValueError
-        lists = table["reply"].combine_chunks()
-        offsets, flat = lists.offsets.to_numpy(), lists.values.to_numpy(zero_copy_only=False)
-        sets = [tuple(tuple(s) for s in row) for row in table["sets"].to_pylist()]
-        precisions = [tuple(Fraction(p) for p in row) for row in table["precisions"].to_pylist()]
-        rows = zip(table["request"].to_pylist(), offsets[:-1], offsets[1:], sets, precisions, strict=True)
-        return [Reply(name, np.array(flat[a:b], np.int64), s, p) for name, a, b, s, p in rows]
-    except (pa.ArrowException, ValueError, KeyError, AttributeError):
+        return _read(table) if written == _FORMAT else _read_old(table)
+    except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
         raise BundleError(
             "bundle.damaged", "The stored rounds cannot be read.", "Restore the payload from a backup."
         ) from None
 
 
-def measured_answers(sizes: tuple[int, ...], replies: Sequence[Reply]) -> Answers:
-    """The noisy residuals among stored replies as one ``Answers``."""
-    measured = [r for r in replies if r.sets]
-    return pooled_answers(sizes, [(Measure(sizes, r.sets, r.precisions), r.values) for r in measured])
+def _read(table: pa.Table) -> list[Line]:
+    rows = zip(
+        table["kind"].to_pylist(),
+        table["price"].to_pylist(),
+        table["sets"].to_pylist(),
+        table["parameters"].to_pylist(),
+        table["facts"].to_pylist(),
+        _arrays(table, "reply"),
+        _arrays(table, "numbers"),
+        strict=True,
+    )
+    return [
+        Line(
+            kind,
+            Fraction(price),
+            tuple(tuple(s) for s in sets),
+            tuple(Fraction(p) for p in parameters),
+            np.array(reply, np.int64),
+            json.loads(facts),
+            np.array(numbers, np.float64),
+        )
+        for kind, price, sets, parameters, facts, reply, numbers in rows
+    ]
 
 
-def pooled_answers(sizes: tuple[int, ...], measured: Iterable[tuple[Measure, NDArray[np.int64]]]) -> Answers:
-    """All noisy residuals of a loop as one ``Answers``; a residual that was measured again occurs again."""
-    pairs = list(measured)
-    sets = tuple(s for request, _ in pairs for s in request.sets)
-    variances = tuple(m.noise_variance for request, _ in pairs for m in request.mechanisms)
-    values = np.concatenate([np.empty(0, np.int64), *(values for _, values in pairs)])
-    return Answers("residual", "gaussian", Layout(sizes, sets), variances, values)
+def _read_old(table: pa.Table) -> list[Line]:
+    rows = zip(
+        table["request"].to_pylist(),
+        table["sets"].to_pylist(),
+        table["precisions"].to_pylist(),
+        _arrays(table, "reply"),
+        strict=True,
+    )
+    return [
+        Line(
+            "",
+            Fraction(0),
+            tuple(tuple(s) for s in sets),
+            tuple(Fraction(p) for p in precisions),
+            np.array(reply, np.int64),
+            {"request": request},
+        )
+        for request, sets, precisions, reply in rows
+    ]
+
+
+def _lists(arrays: Sequence[NDArray[Any]], empty: NDArray[Any]) -> pa.LargeListArray:
+    offsets = np.cumsum([0, *(len(a) for a in arrays)])
+    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate([empty, *arrays])))
+
+
+def _arrays(table: pa.Table, name: str) -> list[NDArray[Any]]:
+    lists = table[name].combine_chunks()
+    offsets, flat = lists.offsets.to_numpy(), lists.values.to_numpy(zero_copy_only=False)
+    return [flat[a:b] for a, b in pairwise(offsets)]
+
+
+def _written(label: Label) -> dict[str, Any]:
+    return {
+        "action": label.action,
+        "chosen": None if label.chosen is None else list(label.chosen),
+        "sigma": label.sigma,
+        "epsilon": label.epsilon,
+        "beside": str(label.beside),
+    }
+
+
+def _label(written: dict[str, Any]) -> Label:
+    chosen = written["chosen"]
+    return Label(
+        str(written["action"]),
+        None if chosen is None else tuple(chosen),
+        float(written["sigma"]),
+        float(written["epsilon"]),
+        Fraction(written["beside"]),
+    )

@@ -28,7 +28,7 @@ from hushtable.planning.parts import ResidualPart
 from hushtable.privacy import charge
 from hushtable.privacy.budget import Kind
 from hushtable.reconstruct.answers import Answers
-from hushtable.reconstruct.transcript import measured_answers, replies_from_bytes
+from hushtable.reconstruct.transcript import Transcript, lines_from_bytes
 from hushtable.release.choice_payload import pool
 from hushtable.release.plan import Plan
 from hushtable.schema import Schema
@@ -151,7 +151,7 @@ def _decoded(payload: bytes, sizes: tuple[int, ...]) -> Answers | None:
         answers = Answers.from_bytes(payload)
     except BundleError:
         try:
-            return measured_answers(sizes, replies_from_bytes(payload))
+            return Transcript((*lines_from_bytes(payload),)).answers(sizes)
         except BundleError:
             return None
     return as_residuals(answers) if answers.noise == "gaussian" else None

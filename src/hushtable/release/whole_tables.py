@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite, prod
 
+from hushtable.marginals import AttributeSet
 from hushtable.planning.claims import BETA, Claim
 from hushtable.reconstruct.l1_bounds import l1_bounds
 from hushtable.release.bundle import MOST_TABLE_CELLS
 from hushtable.release.release import Release
+
+
+def bounded(workload: Sequence[AttributeSet], sizes: Sequence[int]) -> bool:
+    """Whether a workload is small enough for bounds of its whole tables, which are as many numbers as it has cells."""
+    return sum(prod(sizes[i] for i in s) for s in workload) <= MOST_TABLE_CELLS
 
 
 def with_l1_bounds(release: Release, claims: Sequence[Claim]) -> Release:
@@ -18,7 +24,7 @@ def with_l1_bounds(release: Release, claims: Sequence[Claim]) -> Release:
     have no such bounds.
     """
     sizes = release.schema.sizes
-    if not claims or sum(prod(sizes[i] for i in s) for s in release.workload) > MOST_TABLE_CELLS:
+    if not claims or not bounded(release.workload, sizes):
         return release
     bounds = l1_bounds(claims, release.workload, release.fitted, release.estimates, sizes)
     release.card["l1_bounds"] = {
