@@ -27,7 +27,7 @@ TINY = 53
 
 
 def _open_tiny(data: Any, schema: Schema, **options: Any) -> Source:
-    source = open_source(data, schema, **options)
+    source = open_source(data, schema, **options | {"threads": 2})
     source._size = TINY if isinstance(data, str | Path) else 3
     return source
 

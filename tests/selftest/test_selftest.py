@@ -19,6 +19,7 @@ from hushtable.kernel.sources import people, rows
 from hushtable.privacy import sampler
 from hushtable.selftest import accounts, noise, readers, replays
 from hushtable.selftest.outcomes import Outcome, Unsound
+from thresholds import Z
 
 
 def silent(step: str, done: int, total: int) -> None:
@@ -88,7 +89,7 @@ def test_thresholds_have_the_stated_false_alarm_rate() -> None:
         noise.Statistic("", row, chances).value > noise.Statistic("", row, chances).threshold(0.01)
         for row in seen
     )
-    assert abs(alarms - 100) < 6.1 * math.sqrt(100)
+    assert abs(alarms - 100) < Z * math.sqrt(100)
 
 
 # Known bits
@@ -130,7 +131,7 @@ def test_the_reference_has_the_law_it_names() -> None:
     """Frequencies of the reference itself, whose words are fixed, against probabilities that are summed here."""
     words = replays.known_words("law")
     drawn = [replays.reference_below(words, 5) for _ in range(5000)]
-    assert np.allclose(np.bincount(drawn) / 5000, 0.2, atol=6.1 * math.sqrt(0.16 / 5000))
+    assert np.allclose(np.bincount(drawn) / 5000, 0.2, atol=Z * math.sqrt(0.16 / 5000))
     modulus, cap = replays._gaussian_shape(Fraction(9, 4))
     drawn = [
         replays.reference(words, modulus, cap, lambda x: replays.gaussian(Fraction(9, 4), x))
@@ -139,7 +140,7 @@ def test_the_reference_has_the_law_it_names() -> None:
     mass = {x: math.exp(-x * x / 4.5) for x in range(-30, 31)}
     for x in range(-3, 4):
         chance = mass[x] / sum(mass.values())
-        assert abs(drawn.count(x) / 5000 - chance) < 6.1 * math.sqrt(chance / 5000)
+        assert abs(drawn.count(x) / 5000 - chance) < Z * math.sqrt(chance / 5000)
 
 
 # The ledger

@@ -28,7 +28,10 @@ PARTS: dict[str, Callable[[Progress], str]] = {
 
 
 def run(progress: Progress | None = None) -> Report:
-    """Every part, each in a second or a few."""
+    """Every part, each in a second or a few.
+
+    It starts processes: a script that calls it does so under ``if __name__ == "__main__":``.
+    """
     return Report(tuple(_outcome(name, part, progress or _silent) for name, part in PARTS.items()))
 
 
