@@ -26,7 +26,6 @@ from bit_sources import FixedBits
 from hushtable.cli.app import run
 from hushtable.kernel import measure
 from hushtable.privacy import sampler
-from hushtable.release import bundle
 from hushtable.release.tables import UNBIASED
 
 PLAIN_NAMES = {key: key for key in TYPES}
@@ -197,7 +196,7 @@ def entries(path: Path) -> str:
 
 def noise_of(folder: Path) -> np.ndarray:
     out = folder / "out"
-    return bundle.read(out).answers.values if out.exists() else np.zeros(0, np.int64)
+    return ht.Release.load(out).answers.values if out.exists() else np.zeros(0, np.int64)
 
 
 def assert_same(base: Replay, other: Replay, contribution: int, name: str = "") -> None:

@@ -118,8 +118,11 @@ def test_an_attribute_may_bear_the_name_of_a_column_that_then_gives_way(tmp_path
 
 def test_buckets_are_counts_and_other_queries_are_not(tmp_path: Path) -> None:
     labels = pl.DataFrame({"age": ["0 to 9", "10 to 19"]})
+    session = ht.Session.open(people(), schema=SPARSE, ledger=tmp_path / "a.ledger", budget=ht.ZCDP(1))
+    workload = ht.Workload([("sex",)])
+    card = session.release(workload, budget=ht.ZCDP("0.1"), strategy="residual-planner").card
     for counts, least in ((True, 0.0), (False, -21.96)):
-        found = QueryRelease(labels, np.array([-20.0, 30.0]), np.array([1.0, 4.0]), {}, counts)
+        found = QueryRelease(labels, np.array([-20.0, 30.0]), np.array([1.0, 4.0]), card, counts)
         found.save(tmp_path / str(counts))
         for release in (found, QueryRelease.load(tmp_path / str(counts))):
             table = release.table()
