@@ -8,9 +8,10 @@ from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from hushtable.deciders import Column, columns_of, load_batch, parse, parse_batch, resolve
+from hushtable.deciders import Column, answer, columns_of, load_batch, parse, parse_batch, resolve
 from hushtable.deciders.coverage import coverage
 from hushtable.deciders.queries import And, Compare, In, IsNull, Like, Query
 from hushtable.errors import QueryError
@@ -391,3 +392,27 @@ def truth(where: object, row: dict) -> bool:
         ">": where.operator == ">" and value > where.value,
         ">=": where.operator == ">=" and value >= where.value,
     }[where.operator]
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", "=", "<>"])
+@pytest.mark.parametrize("day", [date.min, date(999, 12, 31), date(2000, 1, 1), date.max])
+def test_comparisons_with_any_day_of_the_calendar_mean_what_they_say(operator: str, day: date) -> None:
+    bounds = [date.min, date.max]
+    schema = Schema.from_dict({"attributes": {"d": {"type": "date", "bounds": bounds, "width": "100 years"}}})
+    means = {
+        "<": int.__lt__,
+        "<=": int.__le__,
+        ">": int.__gt__,
+        ">=": int.__ge__,
+        "=": int.__eq__,
+        "<>": int.__ne__,
+    }
+    numbers = {date.min, date.max, day} | {date.fromordinal(max(day.toordinal() - 1, 1))}
+    rows = sorted(numbers | {date.fromordinal(min(day.toordinal() + 1, date.max.toordinal()))})
+    expected = sum(means[operator](row.toordinal(), day.toordinal()) for row in rows)
+    try:
+        query = resolve(parse(f"COUNT WHERE d {operator} DATE '{day.isoformat()}'"), columns_of(schema))
+    except QueryError as error:
+        assert expected == {"query.never-holds": 0, "query.always-holds": len(rows)}[error.code]
+        return
+    assert answer(query, pl.DataFrame({"d": rows}), columns_of(schema)) == expected

@@ -1,7 +1,7 @@
 """The declared domain: categories, bins, rules, structural zeros and the record of review."""
 
 import re
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -355,3 +355,91 @@ def test_a_stored_schema_with_multiline_stays_readable_but_opens_no_data(tmp_pat
         with pytest.raises(SchemaError) as caught:
             read(tmp_path / "schema.yaml")
         assert caught.value.code == "schema.multiline"
+
+
+HALF = "\ud800"
+ODD_PLACES = {
+    "a value": {"attributes": {"a": {"type": "categorical", "values": ["x", HALF]}}},
+    "a label": {"attributes": {"a": {"type": "boolean", "label": HALF}}},
+    "labels": {"attributes": {"a": {"type": "boolean", "labels": {"true": HALF}}}},
+    "a column": {"attributes": {"a": {"type": "boolean", "column": HALF}}},
+    "a name": {"attributes": {HALF: {"type": "boolean"}}},
+    "a field": {"attributes": {"a": {"type": "boolean", HALF: 1}}},
+    "the person": {"person": HALF, "attributes": {"a": {"type": "boolean"}}},
+    "a record of review": {
+        "attributes": {"a": {"type": "boolean"}},
+        "learnt_from_data": {"reviewed": [HALF]},
+    },
+    "columns": {"attributes": {"a": {"type": "boolean"}}, "csv": {"header": False, "columns": ["a", HALF]}},
+}
+
+
+@pytest.mark.parametrize("place", ODD_PLACES)
+def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(place):
+    with pytest.raises(SchemaError) as caught:
+        Schema.from_dict(ODD_PLACES[place])
+    assert caught.value.code == "schema.not-utf8"
+    str(caught.value).encode()
+
+
+@pytest.mark.parametrize(
+    "text", [f"# {HALF}", f"attributes: {{{HALF}: {{type: boolean}}}}", HALF * 1_000_001]
+)
+def test_a_text_with_half_of_a_surrogate_pair_is_refused(text):
+    with pytest.raises(SchemaError) as caught:
+        Schema.loads(text)
+    assert caught.value.code == "schema.not-utf8"
+
+
+def test_numbers_of_thousands_of_digits_are_refused():
+    long = 10**5000
+    fields = {"type": "integer", "bounds": [0, 9]}
+    for made in (
+        {"attributes": {"a": {**fields, "bounds": [0, long]}}},
+        {"attributes": {"a": {"type": "categorical", "values": [long]}}},
+        {"attributes": {"a": fields}, "impossible": [{"a": long}]},
+        {"attributes": {"a": fields}, "impossible": [{"a": f"{'9' * 5000}-{'9' * 5000}"}]},
+        {"attributes": {"a": fields}, "max_rows_per_person": long},
+    ):
+        with pytest.raises(SchemaError):
+            Schema.from_dict(made)
+
+
+days = st.dates() | st.dates(date(1, 1, 1), date(1100, 1, 1)) | st.dates(date(9990, 1, 1))
+widths = st.sampled_from(["1 day", "2 weeks", "1 month", "5 months", "10 years", "1000000 years"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(days, days, widths, st.integers(0, 3))
+def test_dates_of_any_year_are_read_labelled_and_written(one, other, width, form):
+    low, high = min(one, other), max(one, other)
+    if "year" not in width:  # at most a few hundred bins
+        high = min(high, date.fromordinal(min(low.toordinal() + 500, date.max.toordinal())))
+    forms = [lambda day: day, date.isoformat, lambda day: datetime(day.year, day.month, day.day)]
+    fields = {"type": "date", "bounds": [forms[form % 3](low), forms[form % 2](high)], "width": width}
+    try:
+        schema = Schema.from_dict({"attributes": {"born": fields}})
+    except SchemaError as error:
+        assert error.code == "schema.wrong-bins"
+        return
+    born = schema.attributes["born"]
+    assert born.bounds == (low, high) and born.code_of(low) == 0 and born.code_of(high) == born.size - 1
+    for code in {0, born.size // 2, born.size - 1}:
+        assert born.codes_matching(born.labels[code]) == (code,)
+        first, last = born.values_of(code)
+        if first == last:
+            assert born.codes_matching(forms[form % 3](first)) == (code,)
+        impossible = {"attributes": {"born": fields}, "impossible": [{"born": [born.labels[code]]}]}
+        made = Schema.from_dict(impossible)
+        assert Schema.loads(made.to_yaml()) == made == Schema.from_dict(made.to_dict())
+
+
+def test_impossible_dates_may_be_given_as_dates():
+    fields = {"born": {"type": "date", "bounds": ["0999-01-01", "0999-01-09"]}}
+    schemas = [
+        Schema.from_dict({"attributes": fields, "impossible": [{"born": given}]})
+        for given in ("0999-01-05", date(999, 1, 5), datetime(999, 1, 5), [date(999, 1, 5)])
+    ]
+    assert all(schema.impossible[0].codes == ((0, (4,)),) for schema in schemas)
+    assert all(Schema.loads(schema.to_yaml()) == schema for schema in schemas)
+    assert len({schema.version for schema in schemas[:3]}) == 1

@@ -95,12 +95,19 @@ def _comparison(atom: Compare, column: Column) -> Predicate:
             raise _mistyped(column, atom.operator, "= or <>")
         return Compare(atom.column, "=", value == (atom.operator == "="))
     if isinstance(value, date):
-        day = timedelta(days=1)
-        shifted: dict[Operator, tuple[Operator, date]] = {"<": ("<=", value - day), ">": (">=", value + day)}
-        return Compare(atom.column, *shifted.get(atom.operator, (atom.operator, value)))
+        return Compare(atom.column, *_whole_days(atom.operator, value))
     if column.kind == "integer" and isinstance(value, Fraction):
         return Compare(atom.column, *_whole(atom.operator, value))
     return replace(atom, value=value)
+
+
+def _whole_days(operator: Operator, value: date) -> tuple[Operator, date]:
+    """The same condition with both ends included; there is no day before the calendar's first or after its last."""
+    if operator == "<" and value > date.min:
+        return "<=", value - timedelta(days=1)
+    if operator == ">" and value < date.max:
+        return ">=", value + timedelta(days=1)
+    return operator, value
 
 
 def _whole(operator: Operator, value: Fraction) -> tuple[Operator, Fraction]:

@@ -29,7 +29,7 @@ OutsideRule = Literal["drop", "clip", "other"]
 TRUE_TEXTS = ("true", "t", "yes", "y", "1")
 FALSE_TEXTS = ("false", "f", "no", "n", "0")
 
-_INTEGER_RANGE = re.compile(r"(-?[0-9]+)(?:-| to )(-?[0-9]+)\Z", re.ASCII)
+_INTEGER_RANGE = re.compile(r"(-?[0-9]{1,30})(?:-| to )(-?[0-9]{1,30})\Z", re.ASCII)
 _REAL_RANGE = re.compile(r"\[\s*([^,\s]+)\s*,\s*([^,\s]+)\s*[)\]]\Z", re.ASCII)
 _DATE_RANGE = re.compile(r"([0-9-]{4,10})(?: to |(?<=^[0-9]{4})-(?=[0-9]{4}\Z))([0-9-]{4,10})\Z", re.ASCII)
 
@@ -344,6 +344,8 @@ def iso_date(text: str) -> date | None:
 def _first_day(given: Any) -> date | None:
     if isinstance(given, str):
         return iso_date(given + {4: "-01-01", 7: "-01"}.get(len(given), ""))
+    if isinstance(given, datetime):
+        return given.date()
     return given if isinstance(given, date) else None
 
 

@@ -27,6 +27,7 @@ MAX_STORED_BYTES = 64 * 2**20
 """Of the schema of a release: a million values of sixty letters."""
 MAX_DEPTH = 16
 MAX_NODES = 2_000_000
+_LARGEST_BITS = 128  # bounds and values end at 10^18, the reader of YAML at 31 digits
 _PLAIN = (None, "")  # how the two parsers of PyYAML mark a scalar without quotes
 
 Address = tuple[str | int, ...]
@@ -87,6 +88,7 @@ def decode(data: bytes, most: int = MAX_BYTES) -> str:
 
 def parse(text: str, most: int = MAX_BYTES) -> Document:
     """Values and lines of one YAML document of at most ``most`` bytes."""
+    require_plain(text)
     if len(text) > most:
         decode(text.encode(), most)
     try:
@@ -99,6 +101,35 @@ def parse(text: str, most: int = MAX_BYTES) -> Document:
             f"{where}the schema is not valid YAML.",
             "Check indentation, brackets and quotes; tabs cannot indent.",
         ) from None
+
+
+def require_plain(value: Any) -> None:
+    """Refuses what no file can hold, anywhere in a schema: half of a surrogate pair, numbers of hundreds of digits."""
+    left: list[Any] = [value]
+    seen = 0
+    while left:
+        item = left.pop()
+        seen += 1
+        if isinstance(item, dict):
+            left += [*item.keys(), *item.values()]  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(item, list | tuple):
+            left += item
+        elif isinstance(item, str) and not item.isascii() and any("\ud800" <= c <= "\udfff" for c in item):
+            raise SchemaError(
+                "schema.not-utf8",
+                "The schema has half of a surrogate pair, which is no character.",
+                "Write the whole character, or leave it out; check how the text was decoded.",
+            )
+        elif isinstance(item, int) and item.bit_length() > _LARGEST_BITS:
+            raise SchemaError(
+                "schema.too-large",
+                "The schema has a whole number of more than 38 digits.",
+                "Quote it as text, or use closer bounds.",
+            )
+        if seen > MAX_NODES:
+            raise SchemaError(
+                "schema.too-large", f"The schema has more than {MAX_NODES:,} values.", "Bin them."
+            )
 
 
 def scalar(text: str) -> Any:

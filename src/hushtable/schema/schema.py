@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -237,6 +238,7 @@ class Schema:
 
 
 def _from_document(source: Document, *, stored: bool = False) -> Schema:
+    document.require_plain(source.value)
     fields = Fields(source, (), source.value, TOP_FIELDS)
     attributes = build.attributes(source, fields.get("attributes"))
     rows = fields.positive("max_rows_per_person") or 1
@@ -303,7 +305,18 @@ def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: An
                 "schema.impossible", name, f"is wrong: {error.args[0]}", error.args[1]
             ) from None
         codes[schema.axis(name)] = tuple(sorted(matched))
-    return Impossible({key_text(key): given for key, given in entry.items()}, tuple(sorted(codes.items())))
+    given = {key_text(key): _written(value) for key, value in entry.items()}
+    return Impossible(given, tuple(sorted(codes.items())))
+
+
+def _written(given: Any) -> Any:
+    """A value, or a list of them, as a file would hold it."""
+    if isinstance(given, list | tuple):
+        items: Any = given
+        return [_written(item) for item in items]
+    return (
+        _plain(given.date() if isinstance(given, datetime) else given) if isinstance(given, date) else given
+    )
 
 
 def _learnt(source: Document, value: Any) -> tuple[Learnt, ...]:
