@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from math import prod
 from os import PathLike, sysconf
 from pathlib import Path
 from typing import Any, cast, overload
@@ -46,7 +47,7 @@ from hushtable.ledger import Holding, Ledger, Spend, Unit
 from hushtable.ledger.amounts import texts
 from hushtable.linear import Mechanism
 from hushtable.marginals import ResolvedWorkload, Workload
-from hushtable.microdata.point_sum import counts_workload
+from hushtable.microdata.point_sum import counts_budget, counts_workload
 from hushtable.notebook import html_card
 from hushtable.planning import (
     AdaptivePlan,
@@ -61,7 +62,7 @@ from hushtable.planning import (
     plan_residuals,
 )
 from hushtable.planning.adaptive import Keeping
-from hushtable.privacy import UNIT, Budget, Cost, PureDP, charge
+from hushtable.privacy import UNIT, Budget, Cost, charge
 from hushtable.privacy.budget import Kind
 from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_for, refit_for, unknown_reconstruction
@@ -292,13 +293,28 @@ class Session:
         budget: Budget,
         accurate: str = "sum",
         request: str | None = None,
+        memory: str | int | None = None,
+        wait: bool = False,
+        progress: Any = None,
     ) -> Release:
         """Counts of all combinations of attributes, meant for ``release.microdata("sequential")``.
 
-        ``accurate``: "point" keeps each count near the truth, "sum" keeps their sum; no records keep both.
+        ``accurate``: "point" keeps each count near the truth, "sum" keeps their sum; no records keep both.  The noise
+        is the one that achieves ``microdata.upper_bound``: a budget whose whole delta is a truncation may buy noise
+        that is cut off.
         """
         workload = counts_workload(self.schema, attributes, accurate)
-        return self.release(workload, budget=budget, strategy="identity", request=request)
+        cells = max(prod(self.schema.sizes[axis] for axis in s) for s in workload.resolve(self.schema).sets)
+        bought = counts_budget(cells, accurate, budget, rows=self.schema.max_rows_per_person)
+        return self.release(
+            workload,
+            budget=bought,
+            strategy="identity",
+            request=request,
+            memory=memory,
+            wait=wait,
+            progress=progress,
+        )
 
     def choose(
         self,
@@ -478,7 +494,7 @@ def plan_release(
     noise = _plan_noise(resolved, budget, strategy, objective, unit.rows, time)
     price = noise.price(unit.rows)
     kind = budget.kind if currency is None else currency
-    prefer = "pure" if isinstance(budget, PureDP) else "rho"
+    prefer = "pure" if budget.limit.rho == 0 else "rho"
     cost = charge(*price.in_currency(kind, prefer=prefer))
     return Plan(strategy, objective, budget, resolved, noise, unit, cost)
 
@@ -595,14 +611,15 @@ def _plan_noise(
     """The noise of each strategy; a pure budget buys Laplace noise, every other one Gaussian noise."""
     _check_strategy(strategy)
     limit = budget.limit
-    if isinstance(budget, PureDP):
+    if limit.rho == 0:
         if strategy != "identity":
             raise BudgetError(
                 "budget.not-pure",
                 f"The strategy {strategy} adds Gaussian noise, which no pure epsilon budget can pay for.",
                 'Use --strategy identity, or a budget such as "epsilon=1,delta=1e-9".',
             )
-        return plan_identity(workload, epsilon=Fraction(limit.xi, UNIT), rows=rows)
+        epsilon, delta = Fraction(limit.xi, UNIT), limit.delta
+        return plan_identity(workload, epsilon=epsilon, delta=delta, rows=rows)
     rho = Fraction(limit.rho, UNIT)
     if strategy in ADAPTIVE:
         return plan_adaptive(workload, strategy=strategy, rho=rho, rows=rows, time=time)

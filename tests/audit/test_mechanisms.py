@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from math import prod
+from math import exp, prod
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,8 @@ from lower_bounds import (
     always_exceeds,
     discrete_curve,
     gaussian_excess,
+    highest,
+    lowest,
     normal_curve,
     pure_bound,
     range_bound,
@@ -27,9 +29,9 @@ from scipy import stats
 from bit_sources import SeededBits
 from hushtable.kernel import measure, open_source
 from hushtable.planning import BatchPlan, IdentityPlan
-from hushtable.privacy import ResidualNoise, Selection, exponential_mechanism, sampler
+from hushtable.privacy import ResidualNoise, Selection, TruncatedNoise, exponential_mechanism, sampler
 from hushtable.schema import Schema
-from thresholds import AUDIT_BATCHES
+from thresholds import AUDIT_BATCHES, AUDIT_ERROR
 
 GROUPS = 50
 RHO = Fraction(1, 2)
@@ -67,7 +69,7 @@ def answers(plan: BatchPlan | IdentityPlan, people: int, runs: int) -> np.ndarra
     )
     frame = pl.DataFrame({name: [0] * people for name in names}, schema=dict.fromkeys(names, pl.Int64))
     exact = measure._exact_answers(open_source(frame, schema), plan)
-    calls = [measure._noisy_answers(exact, plan).values for _ in range(-(-runs // GROUPS))]
+    calls = [measure._noisy_answers(exact, measure._without_noise(plan)).values for _ in range(-(-runs // GROUPS))]
     return np.stack(calls).reshape(len(calls) * GROUPS, -1)[:runs]
 
 
@@ -130,11 +132,41 @@ def laplace_batch(runs: int) -> Callable[[], float]:
     return batch
 
 
+def cut_off_law(epsilon: float, bound: int) -> dict[int, float]:
+    """Theorem 4, item 5: geometric inside, the whole tail at both ends."""
+    ratio = exp(-epsilon)
+    law = {z: (1 - ratio) / (1 + ratio) * ratio ** abs(z) for z in range(1 - bound, bound)}
+    return law | dict.fromkeys((-bound, bound), ratio**bound / (1 + ratio))
+
+
+def cut_off_batch(
+    epsilon: Fraction, bound: int, runs: int, *, drawn: int | None = None
+) -> Callable[[], float]:
+    """By how much P(S) - e^epsilon Q(S) exceeds the delta that is charged, for the S where it is most.
+
+    ``drawn`` is the bound of a kernel that cuts elsewhere than it is charged for.
+    """
+    sets = tuple((k,) for k in range(GROUPS))
+    plan = IdentityPlan((2,) * GROUPS, sets, "laplace", (epsilon,) * GROUPS, drawn or bound)
+    charged = float(TruncatedNoise(1 / epsilon, bound).delta())
+    law, factor = cut_off_law(float(epsilon), drawn or bound), exp(epsilon)
+    worst = [1 + z for z in law if law[z] >= factor * law.get(z + 1, 0.0) * (1 - 1e-12)]
+
+    def batch() -> float:
+        absent, present = (np.isin(answers(plan, people, runs)[:, 0], worst) for people in (0, 1))
+        error = AUDIT_ERROR / 2
+        low, high = lowest(int(present.sum()), runs, error), highest(int(absent.sum()), runs, error)
+        return low - factor * high - charged
+
+    return batch
+
+
 BATCHES: dict[str, Callable[[int], Callable[[], float]]] = {
     "residual of two attributes": lambda runs: residual_batch((2, 2), runs),
     "residual of three categories": lambda runs: residual_batch((3,), runs),
     "Gaussian marginal": lambda runs: gaussian_batch(marginal_plan("gaussian"), np.array([1, 0]), 1.0, runs),
     "Laplace marginal": laplace_batch,
+    "cut off marginal": lambda runs: cut_off_batch(EPSILON, 4, runs),
 }
 RUNS = [pytest.param(10_000, id="quick"), pytest.param(20_000, id="full", marks=pytest.mark.slow)]
 
@@ -203,3 +235,15 @@ def test_the_discrete_curve_is_the_normal_one_for_wide_noise_and_its_own_for_nar
     narrow = discrete_curve([1], 1.0)
     assert narrow(accused) == pytest.approx(accused, abs=1e-12)
     assert 2 * stats.norm.isf(accused) == pytest.approx(1.046, abs=1e-3)
+
+
+@pytest.mark.parametrize("epsilon, bound", [(EPSILON, 3), (Fraction(3, 10), 7)])
+def test_noise_that_is_cut_off_one_step_too_early_is_found(
+    epsilon: Fraction, bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bits, laplace = SeededBits(31), sampler.discrete_laplace_segments
+    monkeypatch.setattr(
+        measure, "discrete_laplace_segments", lambda scales, lengths: laplace(scales, lengths, bits=bits)
+    )
+    assert not always_exceeds(cut_off_batch(epsilon, bound, 20_000))
+    assert always_exceeds(cut_off_batch(epsilon, bound, 20_000, drawn=bound - 1))

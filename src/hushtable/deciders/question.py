@@ -27,7 +27,7 @@ from hushtable.deciders.interval import (
 from hushtable.deciders.profile import Supposed
 from hushtable.deciders.queries import Query
 from hushtable.errors import BudgetError, QueryError
-from hushtable.privacy import UNIT, Budget, PureDP
+from hushtable.privacy import UNIT, Budget
 from hushtable.privacy.amounts import text
 
 MAX_STEPS = 2**30
@@ -52,7 +52,7 @@ class Share:
     @classmethod
     def of(cls, budget: Budget, questions: int = 1) -> Share:
         """Equal shares of a budget; one given with a delta is spent as its rho."""
-        pure = isinstance(budget, PureDP)
+        pure = budget.limit.rho == 0
         amount = (budget.limit.xi if pure else budget.limit.rho) // questions
         if amount == 0:
             raise BudgetError(

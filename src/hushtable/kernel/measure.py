@@ -28,14 +28,12 @@ def prepare_batch(source: Source, plan: BatchPlan | IdentityPlan, progress: Prog
     progress("counting", 0, 3)
     exact = _exact_answers(source, plan)
     blank = _without_noise(plan)
-    lengths = np.diff(plan.layout.offsets).tolist()
-    segments = discrete_gaussian_segments if blank.noise == "gaussian" else discrete_laplace_segments
     (warm_gaussian if blank.noise == "gaussian" else warm_laplace)()
     columns = blank.columns()
     progress("charging", 1, 3)
 
     def draw() -> bytes:
-        return blank.with_values(exact + segments(blank.parameters, lengths)).to_bytes(columns)
+        return _noisy_answers(exact, blank).to_bytes(columns)
 
     return draw
 
@@ -53,6 +51,15 @@ def _tabulate(source: Source, layout: Layout) -> NDArray[np.int64]:
     return tabulator.counts()
 
 
+def _noisy_answers(exact: NDArray[np.int64], blank: Answers) -> Answers:
+    """Exact integers plus the exact discrete noise that ``blank`` describes."""
+    segments = discrete_gaussian_segments if blank.noise == "gaussian" else discrete_laplace_segments
+    noise = segments(blank.parameters, blank.layout.lengths.tolist())
+    if blank.bound is not None:
+        np.clip(noise, -blank.bound, blank.bound, out=noise)
+    return blank.with_values(exact + noise)
+
+
 def _without_noise(plan: BatchPlan | IdentityPlan) -> Answers:
     """What will be measured, with which noise: an ``Answers`` that has no integers yet."""
     none = np.empty(0, np.int64)
@@ -60,4 +67,4 @@ def _without_noise(plan: BatchPlan | IdentityPlan) -> Answers:
         variances = tuple(mechanism.noise_variance for mechanism in plan.mechanisms())
         return Answers("residual", "gaussian", plan.layout, variances, none)
     noise = "laplace" if plan.noise == "laplace" else "gaussian"
-    return Answers("marginal", noise, plan.layout, tuple(1 / p for p in plan.precisions), none)
+    return Answers("marginal", noise, plan.layout, tuple(1 / p for p in plan.precisions), none, plan.bound)

@@ -7,13 +7,16 @@ expected squared error C^2 of a count, ``sum_error`` the expected squared error 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import inf, log, pi, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import BudgetError, WorkloadError
+from hushtable.microdata.noise import Noise
 from hushtable.microdata.packing import excess_of, last_impossible
+from hushtable.privacy import shared_bound
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +73,25 @@ def upper_bound(
     return min(allowed, default=inf)
 
 
+@dataclass(frozen=True)
+class Promise:
+    """What a mechanism of Theorem 4 guarantees for every table: squared errors of the worst count and of the sum."""
+
+    point_error: float
+    sum_error: float
+
+
+def promise(d: int, accurate: str, noise: Noise) -> Promise:
+    """Errors of records made from d counts with that noise ("point"), or from the counts and their sum ("sum").
+
+    Before rounding to whole records, which moves a count by less than 1 and leaves the sum.
+    """
+    square, absolute = _sizes_of(noise)
+    if accurate == "point":
+        return Promise(square, square * d**2)
+    return Promise(_spread(square, absolute, *_largest(_cells(d), noise)), square)
+
+
 @dataclass(frozen=True, eq=False)
 class TradeOff:
     """For each allowed error of the sum, what the worst count must have at least and can be promised at most."""
@@ -116,15 +138,32 @@ def _promises(d: int, epsilon: float, delta: float, rho: float) -> list[tuple[fl
         one, other = 1.0 / (share * epsilon), 1.0 / ((1.0 - share) * epsilon)
         found.append((_spread(2.0 * one**2, one, *_laplace_largest(d, other)), 2.0 * one**2))
     if delta > 0.0:
-        bound = 2.0 / epsilon * log(4.0 / delta) + 1.0
-        total = 8.0 / epsilon**2
-        found.append((_spread(total, 2.0 / epsilon, bound, bound**2), total))
+        scale = 2 / Fraction(epsilon)
+        bound = shared_bound([scale, scale], Fraction(delta))
+        cut = promise(d, "sum", Noise.truncated_geometric(0.5 * epsilon, bound))
+        found.append((cut.point_error, cut.sum_error))
     return found
 
 
 def _spread(square: float, absolute: float, largest: float, largest_square: float) -> float:
     """Equation 6: E z*^2 + 4 E|z*| E max|z| + 4 E max z^2."""
     return square + 4.0 * absolute * largest + 4.0 * largest_square
+
+
+def _sizes_of(noise: Noise) -> tuple[float, float]:
+    """Bounds on E z^2 and E |z| of one draw: those of the continuous law, which the discrete and cut off ones obey."""
+    if noise.law in ("gaussian", "discrete_gaussian"):
+        return noise.parameter, sqrt(noise.parameter)
+    scale = 1.0 / noise.parameter if noise.law == "truncated_geometric" else noise.parameter
+    return 2.0 * scale**2, scale
+
+
+def _largest(d: int, noise: Noise) -> tuple[float, float]:
+    """Bounds on E max |z| and E max z^2 of d draws."""
+    if noise.law == "truncated_geometric":
+        return float(noise.bound), float(noise.bound) ** 2
+    square, absolute = _sizes_of(noise)
+    return _laplace_largest(d, absolute) if "laplace" in noise.law else _gaussian_largest(d, sqrt(square))
 
 
 def _laplace_largest(d: int, scale: float) -> tuple[float, float]:

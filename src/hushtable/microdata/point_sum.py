@@ -1,7 +1,8 @@
 """Disjoint counts and their sum: what the two mechanisms of Theorem 4 measure.
 
 "point" measures the counts alone, "sum" also their sum, with the same noise.  Either is turned into records by
-sequential fitting: counts below zero become zero, or the counts are projected onto those with the measured sum.
+sequential fitting: counts below zero become zero, or the counts are projected onto those with the measured sum.  Each
+is measured with the noise that promises least (``bounds``): Laplace, Gaussian or cut off, as the budget allows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import Literal
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Workload
+from hushtable.microdata.bounds import promise
+from hushtable.microdata.noise import Noise
+from hushtable.privacy import UNIT, Budget, PureDP, shared_bound
 from hushtable.schema import Schema
 
 Accurate = Literal["point", "sum"]
@@ -32,3 +36,21 @@ def counts_workload(schema: Schema, attributes: Sequence[str] | None, accurate: 
         )
     cells = prod(schema.sizes[axis] for axis in schema.axes(names))
     return Workload([(), names], weights=[Fraction(cells), Fraction(1)])
+
+
+def counts_budget(d: int, accurate: str, budget: Budget, *, rows: int = 1) -> Budget:
+    """The budget itself, or only its epsilon where noise that is cut off would promise no more for d counts.
+
+    ``rows`` are those of a person.  A budget that buys Gaussian noise is left as it is.
+    """
+    limit = budget.limit
+    if limit.rho or not limit.delta:
+        return budget
+    whole = PureDP(Fraction(limit.xi, UNIT))
+    if accurate == "point":
+        return whole
+    scale = Fraction(2 * rows * UNIT, limit.xi)
+    bound = shared_bound([scale, scale], Fraction(limit.delta), rows)
+    cut = promise(d, accurate, Noise.truncated_geometric(float(1 / scale), bound))
+    uncut = promise(d, accurate, Noise.discrete_laplace(float(scale)))
+    return budget if cut.point_error < uncut.point_error else whole

@@ -7,7 +7,7 @@ what they cost together, and predicts the errors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
@@ -27,9 +27,11 @@ from hushtable.privacy import (
     LaplaceNoise,
     Price,
     ResidualNoise,
+    TruncatedNoise,
     discrete_gaussian_variance,
     discrete_laplace_kurtosis,
     discrete_laplace_variance,
+    shared_bound,
     total_price,
 )
 
@@ -77,13 +79,15 @@ class BatchPlan:
 class IdentityPlan:
     """Every marginal of a workload measured with independent noise of equal size in its cells.
 
-    ``precisions`` are 1 / variance of the discrete Gaussian or 1 / scale of the discrete Laplace noise.
+    ``precisions`` are 1 / variance of the discrete Gaussian or 1 / scale of the discrete Laplace noise.  With a
+    ``bound`` Laplace noise is cut off there, for a delta; its errors are planned as without one, which they are below.
     """
 
     sizes: tuple[int, ...]
     marginals: tuple[AttributeSet, ...]
     noise: NoiseKind
     precisions: tuple[Fraction, ...]
+    bound: int | None = None
 
     @property
     def layout(self) -> Layout:
@@ -98,7 +102,11 @@ class IdentityPlan:
 
     def price(self, rows: int = 1) -> Price:
         """Exact cost for a person with at most ``rows`` rows."""
-        return total_price(self.mechanisms(), rows)
+        whole = total_price(self.mechanisms(), rows)
+        if self.bound is None:
+            return whole
+        tails = sum((TruncatedNoise(1 / p, self.bound).delta(rows) for p in self.precisions), Fraction(0))
+        return Price(whole.xi, whole.rho, tails)
 
     def error_model(self) -> ErrorModel:
         """The errors of least squares over all these measurements."""
@@ -128,9 +136,16 @@ def plan_residuals(
 
 
 def plan_identity(
-    workload: ResolvedWorkload, *, rho: Fraction | None = None, epsilon: Fraction | None = None, rows: int = 1
+    workload: ResolvedWorkload,
+    *,
+    rho: Fraction | None = None,
+    epsilon: Fraction | None = None,
+    delta: Fraction | int = 0,
+    rows: int = 1,
 ) -> IdentityPlan:
     """Independent noise per marginal: Gaussian when ``rho`` is given, Laplace when ``epsilon`` is.
+
+    Laplace noise is cut off where that costs no more than ``delta``, if there is one.
 
     The split minimises the weighted sum of the measured cells' variances: precision ~ sqrt(w n) for Gaussian noise,
     1 / scale ~ (w n)^(1/3) for Laplace noise, with n the cells of a marginal.
@@ -153,6 +168,8 @@ def plan_identity(
     plan = IdentityPlan(workload.sizes, workload.sets, noise, fitted(wanted.tolist(), limit, cost))
     deviations = [cell_cumulants(mechanism)[0] ** 0.5 for mechanism in plan.mechanisms()]
     check_cell_noise(workload.sets, deviations, workload.names)
+    if noise == "laplace" and delta:
+        return replace(plan, bound=shared_bound([1 / p for p in plan.precisions], Fraction(delta), scale))
     return plan
 
 

@@ -40,6 +40,7 @@ from hushtable.privacy.sampler import (
     exponential_mechanism,
     uniform_below,
 )
+from hushtable.privacy.truncation import TruncatedNoise, shared_bound
 
 __all__ = [
     "UNIT",
@@ -56,6 +57,7 @@ __all__ = [
     "PureDP",
     "ResidualNoise",
     "Selection",
+    "TruncatedNoise",
     "bernoulli",
     "bernoulli_exp",
     "charge",
@@ -71,6 +73,7 @@ __all__ = [
     "exponential_mechanism",
     "price_in",
     "rho_from",
+    "shared_bound",
     "system_bits",
     "total_price",
     "uniform_below",

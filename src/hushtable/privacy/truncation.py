@@ -7,6 +7,7 @@ Nothing here draws noise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,6 +18,9 @@ from hushtable.privacy.mechanism import LaplaceNoise, Price
 
 _BITS = 96
 """Precision of the exponentials that price a delta: an excess of 2^-90 of it."""
+
+_BELOW_ROUNDING = 1 - Fraction(1, 10**11)
+"""A charge rounds a delta up to twelve digits, by less than this share."""
 
 _LARGEST_EXPONENT = 20_000
 """Beyond this times log(e) a delta is too small to be computed quickly, and smaller than anyone asks for."""
@@ -50,6 +54,12 @@ class TruncatedNoise:
         low, high = _exp(-rate)
         ends = 1 + max(Fraction(0), 1 + 1 / high - 1 / high**2)
         return _exp(-rate * self.bound)[1] / (1 + low) * ends * _geometric(rate, rows)
+
+
+def shared_bound(scales: Sequence[Fraction], delta: Fraction, rows: int = 1) -> int:
+    """The smallest bound at which noises of these scales have equal shares of `delta`, to be charged after rounding."""
+    share = delta * _BELOW_ROUNDING / len(scales)
+    return max(least_bound(scale, share, rows) for scale in scales)
 
 
 @lru_cache(maxsize=256)

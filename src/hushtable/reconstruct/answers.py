@@ -42,7 +42,8 @@ class Answers:
     """Noisy answers to residual or marginal queries.
 
     ``query`` "residual": each set holds ``kron(n_i I - 11') mu`` plus noise; "marginal": ``mu`` plus noise.
-    ``noise`` "gaussian": ``parameters`` are discrete Gaussian variances; "laplace": discrete Laplace scales.
+    ``noise`` "gaussian": ``parameters`` are discrete Gaussian variances; "laplace": discrete Laplace scales, and with a
+    ``bound`` no noise lies beyond it.
     ``values`` is flat, in the order of ``layout``.
     """
 
@@ -51,6 +52,7 @@ class Answers:
     layout: Layout
     parameters: tuple[Fraction, ...]
     values: NDArray[np.int64]
+    bound: int | None = None
 
     def of(self, attributes: AttributeSet) -> NDArray[np.int64]:
         """The noisy integers of one set, shaped."""
@@ -70,7 +72,14 @@ class Answers:
     def to_table(self, columns: Columns | None = None) -> pa.Table:
         """One row per set; the description of the query and the noise is in the metadata."""
         lists = pa.LargeListArray.from_arrays(pa.array(self.layout.offsets), pa.array(self.values))
-        header = {"format": FORMAT, "query": self.query, "noise": self.noise, "sizes": self.layout.sizes}
+        header: dict[str, Any] = {
+            "format": FORMAT,
+            "query": self.query,
+            "noise": self.noise,
+            "sizes": self.layout.sizes,
+        }
+        if self.bound is not None:
+            header["bound"] = self.bound
         return pa.table(
             [*(self.columns() if columns is None else columns), lists],
             schema=_SCHEMA.with_metadata({b"hushtable": json.dumps(header).encode()}),
@@ -112,13 +121,14 @@ class Answers:
             header["format"] != FORMAT
             or header["query"] not in ("residual", "marginal")
             or header["noise"] not in ("gaussian", "laplace")
+            or not _is_bound(header.get("bound"), header["noise"])
             or values.dtype != np.int64
             or not np.array_equal(lists.value_lengths().to_numpy(zero_copy_only=False), layout.lengths)
             or (len(values) and not -LARGEST < int(values.min()) <= int(values.max()) < LARGEST)
             or len(parameters) != len(sets)
         ):
             raise ValueError(FORMAT)
-        return cls(header["query"], header["noise"], layout, parameters, values)
+        return cls(header["query"], header["noise"], layout, parameters, values, header.get("bound"))
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> Answers:
@@ -131,6 +141,11 @@ class Answers:
                 "bundle.damaged", "The measured answers cannot be read.", "Restore the payload from a backup."
             ) from None
         return cls.from_table(table)
+
+
+def _is_bound(bound: object, noise: str) -> bool:
+    """Whether Laplace noise may be cut off there; no bound is none."""
+    return bound is None or (type(bound) is int and 1 <= bound < LARGEST and noise == "laplace")
 
 
 def _parameters(column: pa.ChunkedArray) -> tuple[Fraction, ...]:

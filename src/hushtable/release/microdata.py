@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from hushtable.microdata.honesty import compare, explain
 from hushtable.microdata.likelihood import likeliest
 from hushtable.microdata.records import codes_from_counts, frame_from_codes
 from hushtable.microdata.rounding import walkable, whole_rows
+from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.fits import fit_tables
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.schema import Schema
@@ -200,15 +202,23 @@ def _measurements(release: Release) -> tuple[list[Measurement], list[AttributeSe
     """What a fit sees, small marginals first: the answers themselves, or the reconstructed marginals."""
     answers = release.answers
     if answers.query == "marginal":
-        law = Noise.discrete_laplace if answers.noise == "laplace" else Noise.discrete_gaussian
         pairs = sorted(
             zip(answers.layout.sets, answers.parameters, strict=True), key=lambda p: (len(p[0]), p[0])
         )
-        return [Measurement(s, answers.of(s), law(float(p))) for s, p in pairs], [s for s, _ in pairs]
+        return [Measurement(s, answers.of(s), law_of(answers, p)) for s, p in pairs], [s for s, _ in pairs]
     estimates = release.estimates
     sets = [s for s in sorted(closure(release.workload), key=lambda s: (len(s), s)) if estimates.measured(s)]
     noises = [Noise.gaussian(estimates.variance(s)) for s in sets]
     return [Measurement(s, estimates.marginal(s), n) for s, n in zip(sets, noises, strict=True)], sets
+
+
+def law_of(answers: Answers, parameter: Fraction) -> Noise:
+    """The noise of measured marginals, as fits and bounds see it."""
+    if answers.noise == "gaussian":
+        return Noise.discrete_gaussian(float(parameter))
+    if answers.bound is not None:
+        return Noise.truncated_geometric(float(1 / parameter), answers.bound)
+    return Noise.discrete_laplace(float(parameter))
 
 
 def _levels(schema: Schema, priorities: Priorities, sets: list[AttributeSet]) -> list[list[int]]:

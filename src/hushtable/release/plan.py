@@ -53,13 +53,14 @@ class Plan:
     def description(self) -> dict[str, Any]:
         """The plan in public words, for the ledger and the bundle."""
         kind = "gaussian" if isinstance(self.noise, BatchPlan) else self.noise.noise
+        bound = self.noise.bound if isinstance(self.noise, IdentityPlan) else None
         limit: dict[str, Any] = {}
         if isinstance(self.noise, AdaptivePlan) and self.noise.work is not None:
             limit = {"work": self.noise.work}
         return {
             "strategy": self.strategy,
             "objective": self.objective,
-            "noise": f"discrete {kind.capitalize()}",
+            "noise": f"discrete {kind.capitalize()}" + ("" if bound is None else f", cut off at {bound}"),
             "marginals": len(self.workload.sets),
             "cells": self.workload.cells,
             "measurements": len(self.noise.layout.sets),
