@@ -49,7 +49,9 @@ def covered(
     exact = measure._exact_answers(open_source(frame, schema), plan.noise)
 
     def make() -> ht.Release:
-        return ht.Release(schema, plan.workload.sets, measure._noisy_answers(exact, measure._without_noise(plan.noise)), {})
+        return ht.Release(
+            schema, plan.workload.sets, measure._noisy_answers(exact, measure._without_noise(plan.noise)), {}
+        )
 
     truth = [true_counts(frame, make(), names) for names in TABLES]
     shares = np.empty(runs)

@@ -69,7 +69,9 @@ def answers(plan: BatchPlan | IdentityPlan, people: int, runs: int) -> np.ndarra
     )
     frame = pl.DataFrame({name: [0] * people for name in names}, schema=dict.fromkeys(names, pl.Int64))
     exact = measure._exact_answers(open_source(frame, schema), plan)
-    calls = [measure._noisy_answers(exact, measure._without_noise(plan)).values for _ in range(-(-runs // GROUPS))]
+    calls = [
+        measure._noisy_answers(exact, measure._without_noise(plan)).values for _ in range(-(-runs // GROUPS))
+    ]
     return np.stack(calls).reshape(len(calls) * GROUPS, -1)[:runs]
 
 

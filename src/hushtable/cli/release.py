@@ -34,6 +34,7 @@ from hushtable.errors import BundleError, HushtableError, UsageError
 from hushtable.ledger import Ledger
 from hushtable.privacy import Budget
 from hushtable.release import Release, check_free
+from hushtable.release.microdata import counts_promise
 from hushtable.schema import Schema
 from hushtable.session import Session
 
@@ -56,6 +57,18 @@ def release(
     ] = None,
     order: Order = None,
     workload: WorkloadFile = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            "--counts", help="Counts of all combinations of attributes, to make records of.", metavar="A,B"
+        ),
+    ] = None,
+    accurate: Annotated[
+        str | None,
+        typer.Option(
+            "--accurate", help="With --counts: point (each count) or sum (their sum).", metavar="WORD"
+        ),
+    ] = None,
     strategy: Strategy = "auto",
     reconstruct: Annotated[
         str | None,
@@ -100,23 +113,36 @@ def release(
     pending = _Pending(folder, data, must_exist=resume is not None)
     spent = Budget.parse(budget)
     declared = Schema.load(schema)
-    asked = workload_from(declared, order, workload)
+    plain = order is None and workload is None and strategy == "auto" and not (reuse or time or reconstruct)
+    attributes = _counted(counts, accurate, plain=plain)
+    asked = None if attributes else workload_from(declared, order, workload)
     opened = Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     name = request or pending.request()
     with pending.dropped_if_refused(opened.ledger), progress(quiet=json) as steps:
-        made = opened.release(
-            asked,
-            budget=spent,
-            strategy=strategy,
-            reconstruct=reconstruct,
-            objective=objective,
-            request=name,
-            memory=memory,
-            time=time,
-            reuse=reuse,
-            wait=wait,
-            progress=steps,
-        )
+        if attributes or asked is None:
+            made = opened.release_counts(
+                attributes,
+                budget=spent,
+                accurate=accurate or "sum",
+                request=name,
+                memory=memory,
+                wait=wait,
+                progress=steps,
+            )
+        else:
+            made = opened.release(
+                asked,
+                budget=spent,
+                strategy=strategy,
+                reconstruct=reconstruct,
+                objective=objective,
+                request=name,
+                memory=memory,
+                time=time,
+                reuse=reuse,
+                wait=wait,
+                progress=steps,
+            )
         steps("writing tables", 3, 4)
         made.save(folder)
         pending.done()
@@ -124,6 +150,20 @@ def release(
             steps("drawing the report", 3, 4)
             draw_report(folder)
     _report(made, folder, str(opened.remaining), as_json=json)
+
+
+def _counted(counts: str | None, accurate: str | None, *, plain: bool) -> list[str]:
+    """The attributes of --counts; it comes alone, without a workload and a strategy."""
+    if counts is None and accurate is None:
+        return []
+    names = [name.strip() for name in (counts or "").split(",")]
+    if not all(names) or not plain:
+        raise UsageError(
+            "usage.counts",
+            "--counts names attributes, alone or with --accurate, in place of a workload and a strategy.",
+            "Type --counts age,sex --accurate sum.",
+        )
+    return names
 
 
 def _folder(out: Path | None, resume: Path | None) -> Path:
@@ -217,11 +257,21 @@ def _report(made: Release, out: Path, remaining: str, *, as_json: bool) -> None:
         f"  charged    {_amount(card)} per person ({guarantees})",
         f"  unit       {card['unit']['person']}",
         *(f"  widest     {w['marginal']}: 95% of cells within ± {w['half_width']:,.1f}" for w in widest),
+        *_promised(made),
         *([f"  modelled   {partly:,} tables: bounds are guaranteed, estimates are not"] if partly else []),
         f"  remaining  {remaining}",
         f"  request    {entry['request']}",
         f"  head       {entry['head']}",
     )
+
+
+def _promised(made: Release) -> list[str]:
+    """What records made by sequential fitting will not exceed, where theory promises it."""
+    found = counts_promise(made.answers)
+    if found is None:
+        return []
+    sizes = f"± {found.sum_error**0.5:,.1f} in their sum, ± {found.point_error**0.5:,.1f} in any count"
+    return [f"  records    by --fit sequential err at most {sizes} (root mean square)"]
 
 
 def _print_rounds(made: Release) -> None:

@@ -25,6 +25,9 @@ Curve = Callable[[Floats], tuple[float, Floats, Floats]]
 _ROOF = 14.0
 """Largest log(alpha) and log(beta): 1 / alpha^2 is then below 1e-12 and of no account."""
 
+_ALIKE = 1e-11
+"""An error is found to this share of it, which is below what anyone prints."""
+
 _STEPS = 70
 """Halvings of an error's logarithm, after which a bracket of a thousand digits is exact to rounding."""
 
@@ -49,6 +52,8 @@ def last_impossible(excess: Callable[[float], float], unit: float) -> float:
     while excess(most) > 0.0:
         least, most, factor = most, most * factor, factor * factor
     for _ in range(_STEPS):
+        if most - least <= _ALIKE * most:
+            break
         middle = sqrt(least) * sqrt(most) if least > 0.0 else 0.5 * most
         least, most = (middle, most) if excess(middle) > 0.0 else (least, middle)
     return least

@@ -22,7 +22,7 @@ _BITS = 96
 _BELOW_ROUNDING = 1 - Fraction(1, 10**11)
 """A charge rounds a delta up to twelve digits, by less than this share."""
 
-_LARGEST_EXPONENT = 20_000
+_LARGEST_EXPONENT = 2_000
 """Beyond this times log(e) a delta is too small to be computed quickly, and smaller than anyone asks for."""
 
 

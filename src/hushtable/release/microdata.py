@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.microdata import METHODS, Measurement, Noise, fit, round_table
+from hushtable.microdata.bounds import Promise, promise
 from hushtable.microdata.generator import Targets, affordable, count_records, generate
 from hushtable.microdata.honesty import compare, explain
 from hushtable.microdata.likelihood import likeliest
@@ -210,6 +211,20 @@ def _measurements(release: Release) -> tuple[list[Measurement], list[AttributeSe
     sets = [s for s in sorted(closure(release.workload), key=lambda s: (len(s), s)) if estimates.measured(s)]
     noises = [Noise.gaussian(estimates.variance(s)) for s in sets]
     return [Measurement(s, estimates.marginal(s), n) for s, n in zip(sets, noises, strict=True)], sets
+
+
+def counts_promise(answers: Answers) -> Promise | None:
+    """What Theorem 4 promises for records of these answers; None unless they are counts, or counts and their sum."""
+    sets, noises = answers.layout.sets, set(answers.parameters)
+    if (
+        answers.query != "marginal"
+        or len(noises) != 1
+        or len(sets) > 2
+        or (len(sets) == 2 and () not in sets)
+    ):
+        return None
+    accurate = "sum" if len(sets) == 2 else "point"
+    return promise(int(max(answers.layout.lengths)), accurate, law_of(answers, noises.pop()))
 
 
 def law_of(answers: Answers, parameter: Fraction) -> Noise:

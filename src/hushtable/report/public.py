@@ -18,6 +18,7 @@ from hushtable.report.sections.microdata import microdata_section
 from hushtable.report.sections.reading import reading_section
 from hushtable.report.sections.rounds import rounds_section
 from hushtable.report.sections.tables import tables_section
+from hushtable.report.sections.uncertainty import uncertainty_section
 from hushtable.report.sections.verdicts import verdicts_section
 from hushtable.report.view import View
 
@@ -55,6 +56,7 @@ def public_report(
         marginals_section(view),
         rounds_section(view),
         microdata_section(view),
+        uncertainty_section(view),
         verdicts_section(books.verdicts, rows),
         choices_section(books.choices),
     )

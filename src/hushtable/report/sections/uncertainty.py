@@ -1,0 +1,156 @@
+"""Where a release lies against the uncertainty principle: errors of counts and of their sum, and what must be paid.
+
+The lower bound holds for all nonnegative records of the same price, whatever made them; released tables may go below
+zero and lie under it.  Errors here are roots of mean squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod, sqrt
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from hushtable.marginals import AttributeSet
+from hushtable.microdata import lower_bound
+from hushtable.microdata.bounds import Promise
+from hushtable.privacy import UNIT
+from hushtable.release.account import charged
+from hushtable.release.microdata import counts_promise
+from hushtable.report.parts import Figure, Section
+from hushtable.report.theme import BLUE, GREEN, RED, chart, finished
+from hushtable.report.view import View
+
+LINE, TABLES, RECORDS = "no private records lie below", "tables as released", "promised for records"
+_COLOURS = {LINE: RED, TABLES: BLUE, RECORDS: GREEN}
+_STEPS = (0.5, 2.0)
+"""Errors of the sum between which the line is drawn, in those of the release; it is nearly straight there."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One table of a release: squared errors of a count and of the sum, and the least that records must have."""
+
+    label: str
+    cells: int
+    point_error: float
+    sum_error: float
+    least_point_error: float
+    least_sum_error: float
+    promise: Promise | None
+
+
+def uncertainty_section(view: View) -> Section | None:
+    """The largest fully measured table against the lower bound of its price; None where there is none."""
+    found = standing(view)
+    if found is None:
+        return None
+    text = [
+        f"{found.label} has {found.cells:,} counts. As released, where counts may be below zero, one of them errs by "
+        f"{_number(found.point_error)} and their sum by {_number(found.sum_error)} (standard errors).",
+        _least(found),
+    ]
+    if found.promise is not None:
+        text.append(
+            "Records made of it by sequential fitting (hush microdata --fit sequential) err by at most "
+            f"{_number(found.promise.sum_error)} in the sum and {_number(found.promise.point_error)} in any count, "
+            "whatever the true table is; rounding to whole records adds less than 1 to a count."
+        )
+    figures = () if found.least_point_error == 0.0 else (_figure(view, found),)
+    return Section("uncertainty", "What records of this price must pay", tuple(text), figures=figures)
+
+
+def standing(view: View) -> Standing | None:
+    """Errors of the largest fully measured table, and the bounds for its price."""
+    release = view.release
+    sizes, estimates = view.schema.sizes, release.estimates
+    known = [s for s in release.workload if s and estimates.measured(s)]
+    if not known:
+        return None
+    largest = max(known, key=lambda s: prod(sizes[a] for a in s))
+    cells = prod(sizes[a] for a in largest)
+    point, total = float(estimates.variance(largest)), float(estimates.variance(()))
+    made = counts_promise(release.answers)
+    given = made if made is not None else Promise(point, total)
+    price = price_of(view.card)
+    return Standing(
+        _name(view, largest),
+        cells,
+        point,
+        total,
+        lower_bound(d=cells, **price, sum_error=given.sum_error, whole=True),
+        lower_bound(d=cells, **price, point_error=given.point_error, whole=True),
+        made,
+    )
+
+
+def price_of(card: dict[str, Any]) -> dict[str, float]:
+    """The price of a release as ``lower_bound`` takes it: rho, or an epsilon with its delta."""
+    own = charged(card)
+    if own.rho and not own.xi and not own.delta:
+        return {"rho": own.rho / UNIT}
+    if not own.rho:
+        return {"epsilon": own.xi / UNIT, "delta": float(own.delta)}
+    delta, epsilon = next(iter(card["epsilon_by_delta"].items()))
+    return {"epsilon": float(epsilon), "delta": float(delta)}
+
+
+def _least(found: Standing) -> str:
+    if found.least_point_error == 0.0 and found.least_sum_error == 0.0:
+        return "The uncertainty principle asks nothing more of records here: there are too few counts for this price."
+    kept = "that is promised below" if found.promise is not None else "of the sum"
+    least = f"some count errs by at least {_number(found.least_point_error)} for some true table"
+    if found.least_sum_error:
+        least += f"; with the error of a count, the sum by at least {_number(found.least_sum_error)}"
+    return f"No private records of this price keep both: with the error {kept}, {least}."
+
+
+def _figure(view: View, found: Standing) -> Figure:
+    shown = found.promise or Promise(found.point_error, found.sum_error)
+    price = price_of(view.card)
+    errors = sorted((1.0, *_STEPS))
+    least = {
+        step: lower_bound(d=found.cells, **price, sum_error=step**2 * shown.sum_error, whole=True)
+        for step in _STEPS
+    } | {1.0: found.least_point_error}
+    rows = [(LINE, step**2 * shown.sum_error, least[step]) for step in errors if least[step]]
+    rows.append((TABLES, found.sum_error, found.point_error))
+    if found.promise is not None:
+        rows.append((RECORDS, found.promise.sum_error, found.promise.point_error))
+    data = pl.DataFrame(
+        [(what, sqrt(total), sqrt(point)) for what, total, point in rows],
+        schema=["what", "error of the sum", "error of a count"],
+        orient="row",
+    )
+    sentence = (
+        f"With an error of the sum of {_number(shown.sum_error)}, the worst count of private records errs by at least "
+        f"{_number(found.least_point_error)}; here it is {_number(shown.point_error)}."
+    )
+    return Figure("uncertainty", "Errors of a count and of the sum", sentence, _draw(data), data)
+
+
+def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
+    colour = alt.Color(
+        "what:N",
+        title=None,
+        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
+    )
+    axes = {
+        "x": alt.X("error of the sum:Q", scale=alt.Scale(type="log")),
+        "y": alt.Y("error of a count:Q", scale=alt.Scale(type="log")),
+        "color": colour,
+    }
+    line = chart(data.filter(pl.col("what") == LINE)).mark_line().encode(**axes)
+    points = chart(data.filter(pl.col("what") != LINE)).mark_point(size=90, filled=True).encode(**axes)
+    return finished(line + points, height=220)
+
+
+def _name(view: View, attributes: AttributeSet) -> str:
+    return f"The table {view.label(attributes)}"
+
+
+def _number(square: float) -> str:
+    root = sqrt(square)
+    return f"{root:,.1f}" if root >= 10 else f"{root:.3g}"
