@@ -430,6 +430,21 @@ def test_a_file_without_a_header_is_read_by_position_from_its_first_line(case, e
     assert Schema.loads(schema.to_yaml()) == schema
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 1 << 19, 1 << 21])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_carriage_returns_at_the_end_of_a_row_read_the_same_in_every_place(end, size, tmp_path):
+    fields = {"a": {"type": "integer", "bounds": [0, 9], "outside": "other"}}
+    schema = Schema.from_dict({"attributes": fields})
+    rows = [b"1\r", b"2", b"3\r\r", b"4\r5", b"\r"]
+    rows += [b"6" + b"\r" * (1 << 21), b"7" + b"\r" * (1 << 21) + b"7"] if size > 5 else []
+    counts = {(1,): 1, (2,): 1, (3,): 1, (10,): 1} | ({(6,): 1} if size > 5 else {})
+    for first in range(len(rows)):
+        lines = [b"a", *rows[first:], *rows[:first]]
+        source = open_source(_written(tmp_path / "a.csv", end.join(lines)), schema)
+        source._size = size
+        assert Counter(codes(source)) == counts
+
+
 @pytest.mark.parametrize("size", [1, 2, 5, 1 << 21])
 def test_a_byte_order_mark_reads_the_same_before_every_row_of_a_file_without_a_header(size, tmp_path):
     mark, long = b"\xef\xbb\xbf", b"F" + b"x" * (1 << 20)

@@ -63,7 +63,7 @@ def slow_row(line: bytes, width: int, marks: Marks) -> list[bytes] | None:
 def slow_split(text: bytes, width: int, marks: Marks) -> list[list[bytes]]:
     found = []
     for line in text.split(b"\n"):
-        line = line.removesuffix(b"\r")
+        line = line.rstrip(b"\r")
         if line and (fields := slow_row(line, width, marks)) is not None:
             found.append(fields)
     return found

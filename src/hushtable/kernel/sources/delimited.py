@@ -148,8 +148,9 @@ class _RowReader:
             if cut:
                 yield _array(data[:cut])
             self._rest = data[cut:]
-            if len(self._rest) > MAX_ROW + 1:
+            if self._rest[MAX_ROW:].strip(b"\r"):
                 self._rest, skipping = b"", True
+            self._rest = self._rest[: MAX_ROW + 1]  # what was beyond can only be part of a line break
 
 
 def require_columns(columns: Sequence[str], header: Sequence[str], shown: str) -> None:

@@ -6,8 +6,9 @@ A row is a line, and nothing in one line can change how another is read.  A row 
 * has a quoted field that is not closed, or text after the closing quote,
 * is not valid in the declared encoding, contains a NUL byte, or is longer than ``MAX_ROW`` bytes.
 
-Empty lines are skipped.  A quote inside an unquoted field is an ordinary character.  Nothing here raises on data and
-nothing knows attributes: the result is where each wanted field starts and ends.
+Carriage returns before a line break, or at the end of the file, belong to it, so that the last row reads as it would
+anywhere else.  Empty lines are skipped.  A quote inside an unquoted field is an ordinary character.  Nothing here
+raises on data and nothing knows attributes: the result is where each wanted field starts and ends.
 """
 
 # numba carries no types, and its integers are machine words:
@@ -179,7 +180,7 @@ def _split_rows(
     start = 0
     for k in range(breaks.size):
         last = breaks[k]
-        if last > start and data[last - 1] == _RETURN:
+        while last > start and data[last - 1] == _RETURN:
             last -= 1
         if marks.marked:
             start = _after_marks(data, start, last)
