@@ -30,20 +30,24 @@ import check_page
 import check_tables
 import hushtable as ht
 from hushtable.deciders import (
-    CATALOG,
+    AGGREGATES,
+    DECIDERS,
+    MEDIAN,
+    Aggregate,
+    Facts,
+    Interval,
     Supposed,
     Synthetic,
     Tally,
     build,
     columns_of,
     grid_values,
+    interval,
     matching,
     parse,
     resolve,
 )
-from hushtable.deciders.interval import Interval, interval
-from hushtable.deciders.margin import QuantileMargin
-from hushtable.deciders.question import AGGREGATES
+from hushtable.deciders.margins import QuantileMargin
 from hushtable.errors import QueryError
 from hushtable.kernel.decide import exact_tally, verdict
 from hushtable.schema import Schema
@@ -51,7 +55,9 @@ from hushtable.schema import Schema
 TAUS = ("0.2%", "0.8%", "3.2%", "12.8%", "51.2%")
 EPSILONS = (Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(1, 2), Fraction(1))
 MADE_WITH = ("0.1", "1", "10")
-NAMES = {kind: [n for n in CATALOG if CATALOG[n].aggregate == kind] for kind in ("count", "sum", "median")}
+NAMES = {
+    kind: [n for n in DECIDERS if DECIDERS[n].aggregate.name == kind] for kind in ("count", "sum", "median")
+}
 TIMES = "## Time of a decision"
 TIGHT = range(500_001)  # incomes as they are in the table; a curator who knows that would declare it
 
@@ -144,7 +150,7 @@ def next_door(name: str, truth: Truth, tau: Fraction, epsilon: Fraction, domain:
     when that end is within tau of the median.
     """
     within = Interval(Fraction(truth.answer("median")), tau)
-    margin = QuantileMargin(within, Fraction(1, 2))
+    margin = QuantileMargin(Facts(within))
     exact = truth.tally(margin.edges)
     reach = margin.of(exact)
     added = domain[0] if exact.rows - 2 * exact.rows_up_to(0) == reach else domain[-1]
@@ -155,10 +161,10 @@ def next_door(name: str, truth: Truth, tau: Fraction, epsilon: Fraction, domain:
     return max(made.error(rows.tally(made.edges)) for rows in (truth, moved))
 
 
-def intervals(supposed: Supposed, kind: str) -> dict[str, Interval]:
+def intervals(supposed: Supposed, aggregate: Aggregate) -> dict[str, Interval]:
     """What is close enough, for each tau; nothing when the synthetic file has no answer, or the answer 0."""
     try:
-        answer = supposed.answer(kind)
+        answer = supposed.answer(aggregate)
         return {tau: interval(answer, tau) for tau in TAUS}
     except QueryError:
         return {}
@@ -178,10 +184,11 @@ def errors(case: Case) -> Iterator[dict[str, object]]:
     for made_with in MADE_WITH:
         table = Synthetic.of(case.synthetic(made_with), columns)
         for number, (query, truth) in enumerate(zip(asked, truths, strict=True), 1):
-            kind = AGGREGATES[query.function]
+            aggregate = AGGREGATES[query.function]
+            kind = aggregate.name
             declared = None if query.column is None else columns[query.column].grid()
             domains = {"declared": declared, **({"tight": TIGHT} if query.column == "inctot" else {})}
-            spans = intervals(table.suppose(query), kind)
+            spans = intervals(table.suppose(query), aggregate)
             for tau, (name, epsilon) in itertools.product(spans, itertools.product(NAMES[kind], EPSILONS)):
                 for bound, domain in domains.items():
                     made = build(name, within=spans[tau], epsilon=epsilon, domain=domain)
@@ -197,7 +204,7 @@ def errors(case: Case) -> Iterator[dict[str, object]]:
                         "decider": name,
                         "error": made.error(truth.tally(made.edges)),
                         "two_sided": two_sided(*asked_of, kind),
-                        "next_door": next_door(*asked_of) if kind == "median" else None,
+                        "next_door": next_door(*asked_of) if aggregate is MEDIAN else None,
                     }
 
 
@@ -221,9 +228,9 @@ def times() -> Iterator[str]:
             "| decider | tally and draw, ms (median / worst) | processor | with plan and ledger | processor |"
         ]
         lines.append("|---|---|---|---|---|")
-        for name in CATALOG:
-            kind = CATALOG[name].aggregate
-            asked = [q for q in case.queries if AGGREGATES[parse(q).function] == kind] or [
+        for name in DECIDERS:
+            aggregate = DECIDERS[name].aggregate
+            asked = [q for q in case.queries if AGGREGATES[parse(q).function] is aggregate] or [
                 "AVG(age) WHERE sex = 'Male'"
             ]
             plans = [
@@ -233,8 +240,7 @@ def times() -> Iterator[str]:
             inside, busy, whole, whole_busy = [], [], [], []
             for plan in (plans[0], *plans):
                 start, work = time.perf_counter(), time.process_time()
-                made = plan.build()
-                verdict(made, exact_tally(plan, made, rows, columns))
+                verdict(plan.decider, exact_tally(plan, rows, columns))
                 inside.append(1e3 * (time.perf_counter() - start))
                 busy.append(1e3 * (time.process_time() - work))
             for text in asked[:5]:

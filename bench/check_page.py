@@ -8,7 +8,7 @@ from pathlib import Path
 import altair as alt
 import polars as pl
 
-from hushtable.deciders import CATALOG
+from hushtable.deciders import DECIDERS
 
 HEAD = """\
 # Checking numbers: errors and times of the deciders
@@ -169,7 +169,7 @@ def grid(table: pl.DataFrame, columns: Sequence[str]) -> str:
     """A Markdown table, in the order of the catalog."""
     rows = {row["decider"]: row for row in table.to_dicts()}
     lines = ["| decider | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for name in CATALOG:
+    for name in DECIDERS:
         if name in rows:
             cells = " | ".join("" if rows[name][c] is None else f"{rows[name][c]:.4f}" for c in columns)
             lines.append(f"| {name} | {cells} |")

@@ -1,9 +1,9 @@
-"""Write ``docs/reference/library.md`` and ``docs/reference/command-line.md`` from the source.
+"""Write ``library.md``, ``command-line.md`` and ``deciders.md`` of ``docs/reference`` from the source.
 
     python docs/write_reference.py
 
 Every public name has its signature and the first sentence of its docstring; every command its arguments, options and
-example.  What these pages say is what ``help()`` and ``--help`` say.
+example; every registered decider what it is for.  What these pages say is what ``help()`` and ``--help`` say.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import enum
 import inspect
 import re
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,10 +22,12 @@ from typer.main import get_command
 
 import hushtable
 from hushtable.cli.app import app
+from hushtable.deciders import DECIDERS, Decider, Interval, build
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "docs" / "reference" / "library.md"
 COMMANDS = ROOT / "docs" / "reference" / "command-line.md"
+DECIDERS_PAGE = ROOT / "docs" / "reference" / "deciders.md"
 LIBRARY_HEAD = """\
 # The library
 
@@ -46,6 +49,25 @@ version.
 This page is written by `python docs/write_reference.py`.
 
 """
+
+DECIDERS_HEAD = """\
+# The deciders
+
+Names for `--decider` and `decider=`. `auto` takes one of those that say so. Each is epsilon-DP for one row and can be
+paid for in every currency; the last column is what epsilon 1 costs in rho, for values from 0 to 100. What a verdict by
+it assumes: [check a number](../howto/check-a-number.md); why each is private: [proofs](../../proofs).
+
+This page is written by `python docs/write_reference.py`.
+
+| name | question | how it decides | from | `auto` takes it | rho |
+|---|---|---|---|---|---|
+"""
+TAKEN = {
+    "epsilon": "for a price in epsilon",
+    "rho": "for a price in rho, or with a delta",
+    "largest": "if `largest` makes its threshold the smallest",
+    None: "",
+}
 
 
 def library_page() -> str:
@@ -125,11 +147,25 @@ def constant(value: Any) -> str:
     """What a name that is neither class nor function stands for."""
     if isinstance(value, int | str | float):
         return f"`{value!r}`"
+    if isinstance(value, Mapping):
+        value = tuple(value)
     if isinstance(value, tuple | list | frozenset) and all(isinstance(v, str) for v in value):
         return ", ".join(f"`{v}`" for v in value)
     if is_alias(value) or "Union" in type(value).__name__:
         return f"stands for `{re.sub(r'hushtable[.a-z_]*[.]', '', str(value))}`"
     return f"a {type(value).__name__}"
+
+
+def deciders_page() -> str:
+    """Every registered decider."""
+    return DECIDERS_HEAD + "".join(map(decider_row, DECIDERS.values()))
+
+
+def decider_row(kind: type[Decider]) -> str:
+    rho = build(kind.name, within=Interval(Fraction(50), Fraction(5)), epsilon=1, domain=range(101)).rho
+    origin = "dp-pqd" if kind.published else "ours"
+    cells = (f"`{kind.name}`", kind.aggregate.name.upper(), kind.summary, origin, TAKEN[kind.preferred])
+    return f"| {' | '.join(cells)} | {float(rho):.3f} |\n"
 
 
 def commands_page() -> str:
@@ -195,3 +231,4 @@ def described(parameter: Any) -> str:
 if __name__ == "__main__":
     LIBRARY.write_text(library_page(), encoding="utf-8")
     COMMANDS.write_text(commands_page(), encoding="utf-8")
+    DECIDERS_PAGE.write_text(deciders_page(), encoding="utf-8")

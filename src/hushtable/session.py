@@ -24,8 +24,7 @@ from typing import Any, cast, overload
 
 from polars import DataFrame
 
-from hushtable.deciders import CheckPlan, Query, Verdict, plan_check
-from hushtable.deciders.verdict import from_bytes
+from hushtable.deciders import CheckPlan, Query, Verdict, plan_check, read_verdicts
 from hushtable.errors import BudgetError, LedgerError, RefusedError, SchemaError, WorkloadError
 from hushtable.kernel import (
     Confidential,
@@ -438,7 +437,7 @@ class Session:
         spend = Spend(plan.cost, KIND, check_detail(self.schema.version, budget, plan.keys), self.spender)
         with working_on(self.ledger, name) as account:
             payload = account.once(spend, lambda: prepare_check(self._records, plan, progress))
-        return from_bytes(payload)
+        return read_verdicts(payload)
 
     def evaluate(self, release: Release, *, confidential: bool = False) -> dict[str, DataFrame]:
         """True errors of a release: not private, never to be published, refused unless ``confidential`` is True."""

@@ -20,7 +20,8 @@ from lower_bounds import always_exceeds, pure_bound
 
 from bit_sources import SeededBits
 from hushtable.deciders import (
-    CATALOG,
+    COUNT,
+    DECIDERS,
     CandidateDecider,
     CoinDecider,
     Decider,
@@ -77,8 +78,7 @@ class Pair:
 
 
 def tally_of(decider: Decider, data: tuple[int, ...]) -> Tally:
-    counted = CATALOG[decider.name].aggregate == "count"
-    return rows_only(len(data)) if counted else tally(data, decider.edges)
+    return rows_only(len(data)) if decider.aggregate is COUNT else tally(data, decider.edges)
 
 
 @cache
@@ -86,7 +86,7 @@ def worst_pair(name: str, epsilon: Fraction = EPSILON) -> Pair:
     """The pair that tells most, over all tables of up to two rows and every row that can be added."""
     within = [
         Interval(Fraction(centre), tau)
-        for centre in CENTRES[CATALOG[name].aggregate]
+        for centre in CENTRES[DECIDERS[name].aggregate.name]
         for tau in (Fraction(1), Fraction(5, 2))
     ]
     tables = [data for size in range(3) for data in itertools.combinations_with_replacement(VALUES, size)]
@@ -142,7 +142,7 @@ def batch(pair: Pair, epsilon: Fraction, bits: BitSource | None = None) -> Calla
     return excess
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", DECIDERS)
 def test_a_verdict_hides_a_row_as_well_as_its_price_says(name: str) -> None:
     pair = worst_pair(name)
     assert pair.loss(EPSILON) <= float(EPSILON) + 1e-9
@@ -152,7 +152,7 @@ def test_a_verdict_hides_a_row_as_well_as_its_price_says(name: str) -> None:
 @pytest.mark.parametrize(
     "batches", [pytest.param(1, id="quick"), pytest.param(AUDIT_BATCHES, id="full", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", DECIDERS)
 def test_too_little_noise_is_caught(name: str, batches: int) -> None:
     pair, thin = mutant_of(name)
     assert always_exceeds(batch(pair, thin, SeededBits(3)), batches)
@@ -161,7 +161,7 @@ def test_too_little_noise_is_caught(name: str, batches: int) -> None:
 @pytest.mark.parametrize(
     "runs", [pytest.param(1_000, id="quick"), pytest.param(100_000, id="full", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", DECIDERS)
 def test_the_kernel_draws_verdicts_with_the_stated_probability(name: str, runs: int) -> None:
     """False alarms: 1e-9 each."""
     pair = worst_pair(name)

@@ -33,6 +33,12 @@ def test_the_reference_of_the_command_line_is_up_to_date(writer: ModuleType) -> 
     assert page == writer.commands_page(), "run `make docs`"
 
 
+def test_the_reference_of_the_deciders_is_up_to_date(writer: ModuleType) -> None:
+    page = writer.DECIDERS_PAGE.read_text(encoding="utf-8")
+    assert page == writer.deciders_page(), "run `make docs`"
+    assert all(f"| `{name}` |" in page for name in hushtable.deciders.DECIDERS)
+
+
 def test_every_public_name_is_in_the_reference(writer: ModuleType) -> None:
     page = writer.LIBRARY.read_text(encoding="utf-8")
     wanted = [name for name in hushtable.__all__ if not name.startswith("_")]

@@ -17,7 +17,7 @@ from neighbouring_tables import KINDS, SECRET, TYPES, declared, neighbours, tabl
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.deciders import CATALOG
+from hushtable.deciders import DECIDERS
 from hushtable.errors import HushtableError
 
 NAMES = {key: key for key in TYPES}
@@ -78,9 +78,9 @@ def test_nothing_but_the_verdicts_differs_between_neighbours(kind: str, tmp_path
         assert observe(kind, rows, tmp_path / str(number), BATCH) == base, name
 
 
-@pytest.mark.parametrize("decider", CATALOG)
+@pytest.mark.parametrize("decider", DECIDERS)
 def test_every_decider_leaves_the_same_traces(decider: str, tmp_path: Path) -> None:
-    asked = [f"{QUERIES[CATALOG[decider].aggregate]} WHERE member"]
+    asked = [f"{QUERIES[DECIDERS[decider].aggregate.name]} WHERE member"]
     tables = {
         "base": table(),
         "one": [*table(), {"age": None, "sex": SECRET, "income": 5.0, "member": True}],

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.deciders import (
-    CATALOG,
+    DECIDERS,
     Decider,
     Interval,
     Supposed,
@@ -30,17 +30,18 @@ from hushtable.deciders import (
     claim,
     errors_at,
     probability_satisfied,
+    read_verdicts,
     tally,
+    write_verdicts,
 )
-from hushtable.deciders.catalog import NONNEGATIVE_ONLY
-from hushtable.deciders.verdict import from_bytes, to_bytes
 
 SLACK = 1e-12  # rounding of sums of probabilities
-QUANTILES = [name for name, known in CATALOG.items() if known.aggregate == "median"]
-AVERAGES = [name for name, known in CATALOG.items() if known.aggregate == "avg"]
+QUANTILES = [name for name, known in DECIDERS.items() if known.aggregate.name == "median"]
+AVERAGES = [name for name, known in DECIDERS.items() if known.aggregate.name == "avg"]
 RACES = ["sum-r2t", "sum-r2t-shared", "sum-r2t-centred"]
+TRUNCATED = [*RACES, "sum-svt"]
 PLAIN_SUMS = ["sum-lm", "sum-margin", "sum-logistic"]
-COUNTS = [name for name, known in CATALOG.items() if known.aggregate == "count"]
+COUNTS = [name for name, known in DECIDERS.items() if known.aggregate.name == "count"]
 
 
 # ---------------------------------------------------------------- the truth about a table, from its rows
@@ -56,7 +57,7 @@ def true_answer(kind: str, values: list[int], quantile: Fraction) -> Fraction:
 
 def kept_premise(name: str, values: list[int], within: Interval, quantile: Fraction, bound: int) -> int:
     """The strongest premise that the table keeps."""
-    kind = CATALOG[name].aggregate
+    kind = DECIDERS[name].aggregate.name
     if kind == "avg":
         return len(values)
     if name in RACES:
@@ -89,15 +90,14 @@ def exact_error(
     name: str, values: list[int], centre: Fraction, tau: Fraction, epsilon: Fraction, facts: dict
 ) -> float:
     """The probability of the wrong verdict on this true table, from the interface that others call."""
-    answer = true_answer(CATALOG[name].aggregate, values, facts.get("quantile", Fraction(1, 2)))
+    answer = true_answer(DECIDERS[name].aggregate.name, values, facts.get("quantile", Fraction(1, 2)))
     yes = probability_satisfied(name, values=values, synthetic=centre, tau=tau, epsilon=epsilon, **facts)
     return 1 - yes if abs(answer - centre) < tau else yes
 
 
 def decider(name: str, centre: Fraction, tau: Fraction, epsilon: Fraction, facts: dict) -> Decider:
-    domain = facts.get(
-        "domain", range(0 if name in NONNEGATIVE_ONLY else -facts.get("bound", 0), facts.get("bound", 0) + 1)
-    )
+    bound = facts.get("bound", 0)
+    domain = facts.get("domain", range(0 if name in TRUNCATED else -bound, bound + 1))
     return build(
         name,
         within=Interval(centre, tau),
@@ -266,7 +266,7 @@ def searched(
     """The largest error that a hill climb finds among tables that keep the premise, at distance 0 and 2 tau."""
     rng = np.random.default_rng(seed)
     domain = facts.get("domain", range(facts.get("bound", 0) + 1))
-    kind, quantile = CATALOG[name].aggregate, facts.get("quantile", Fraction(1, 2))
+    kind, quantile = DECIDERS[name].aggregate.name, facts.get("quantile", Fraction(1, 2))
     largest = 0.0
     for side in (0, -1, 1):
         top = 2 ** (max(1, math.ceil(math.log2(facts["bound"]))) - premise) if name in RACES else domain[-1]
@@ -433,7 +433,7 @@ def test_the_printed_error_is_true_of_every_table_of_which_it_is_said(query: str
     """Twelve rows, ties, values at the bounds, at distance 0 and 2 tau: the error is lower, or they are left out."""
     rows = synthetic_rows(query)
     verdict = said_of(query, name, rows)
-    kind = CATALOG[name].aggregate
+    kind = DECIDERS[name].aggregate.name
     quantile = Fraction(verdict.query.split(",")[1].strip(" )")) if "QUANTILE" in query else Fraction(1, 2)
     facts = {"bound": 1000} if kind == "sum" else {"domain": range(1001), "quantile": quantile}
     judged = 0
@@ -475,7 +475,7 @@ def test_the_bound_on_the_synthetic_rows_would_be_caught(query: str, name: str) 
     """The mutant: the error at 0 and 2 tau on the synthetic rows, said of all tables."""
     rows = synthetic_rows(query)
     verdict = said_of(query, name, rows)
-    kind = CATALOG[name].aggregate
+    kind = DECIDERS[name].aggregate.name
     quantile = Fraction(verdict.query.split(",")[1].strip(" )")) if "QUANTILE" in query else Fraction(1, 2)
     facts = {"bound": 1000} if kind == "sum" else {"domain": range(1001), "quantile": quantile}
     supposed = Supposed.of(rows, range(1001), quantile)
@@ -526,16 +526,16 @@ def test_verdicts_that_version_0_1_stored_say_what_they_assumed() -> None:
         del stored["assumes"]
         assert ("spread like the synthetic" in Verdict.from_dict(stored).assumes) is assumed
     made = said_of("AVG(x)", "auto", [500] * 5000)
-    assert from_bytes(to_bytes(["key"], [made]))["key"] == made
+    assert read_verdicts(write_verdicts(["key"], [made]))["key"] == made
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", DECIDERS)
 @settings(max_examples=12, deadline=None)
 @given(epsilon=EPSILONS, tau=TAUS, centre=st.integers(0, 60))
 def test_a_stronger_premise_never_has_a_larger_error(
     name: str, epsilon: Fraction, tau: Fraction, centre: int
 ) -> None:
-    facts: dict = {"bound": 60} if CATALOG[name].aggregate == "sum" else {"domain": range(61)}
+    facts: dict = {"bound": 60} if DECIDERS[name].aggregate.name == "sum" else {"domain": range(61)}
     made = decider(name, Fraction(centre), tau, epsilon, facts)
     most = 5 if name in RACES else 40
     errors = [made.worst_error(premise) for premise in range(most + 1)]

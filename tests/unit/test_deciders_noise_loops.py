@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushtable.deciders import Interval, laplace, noise_loops, tally
+from hushtable.deciders import Facts, Interval, laplace, noise_loops, tally
 from hushtable.deciders.svt import SumSparse
 
 RNG_SEED = 20261116
@@ -70,7 +70,7 @@ def test_the_chance_of_a_verdict_is_a_plain_sum_over_the_threshold_noise(
     rng = np.random.default_rng(RNG_SEED)
     values = (bound * rng.random(200) ** 4).astype(np.int64)
     centre = moved * max(1, int(values.sum()))
-    decider = SumSparse("sum-svt", epsilon, Interval(centre, max(Fraction(1), centre / 8)), bound)
+    decider = SumSparse(epsilon, Facts(Interval(centre, max(Fraction(1), centre / 8)), range(bound + 1)))
     exact = tally(values, decider.edges)
     found = decider._satisfied_by_level(exact)
     np.testing.assert_allclose(

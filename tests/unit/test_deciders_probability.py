@@ -16,7 +16,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hushtable.deciders import Interval, error_probability, probability_satisfied, require_open_question
+from hushtable.deciders import (
+    AGGREGATES,
+    Facts,
+    Interval,
+    error_probability,
+    probability_satisfied,
+)
 from hushtable.deciders.tally import tally
 from hushtable.errors import QueryError
 
@@ -440,12 +446,13 @@ def test_bad_medians_are_refused_with_a_code(name: str, change: dict, code: str)
 def test_questions_that_public_bounds_answer_are_refused(
     aggregate: str, centre: int, tau: int, domain: range | None, code: str | None
 ) -> None:
-    within = Interval(Fraction(centre), Fraction(tau))
+    facts = Facts(Interval(Fraction(centre), Fraction(tau)), domain or ())
+    asked = AGGREGATES[aggregate.upper()]
     if code is None:
-        require_open_question(aggregate, within, domain)
+        asked.require_open(facts)
         return
     with pytest.raises(QueryError) as caught:
-        require_open_question(aggregate, within, domain)
+        asked.require_open(facts)
     assert caught.value.code == code
 
 

@@ -10,13 +10,18 @@ import pytest
 from scipy.optimize import linprog
 
 from hushtable.deciders import (
-    CATALOG,
+    AVG,
+    COUNT,
+    DECIDERS,
+    MEDIAN,
+    SUM,
+    Aggregate,
+    Facts,
     Interval,
     Supposed,
     build,
     choose_decider,
     effectiveness_threshold,
-    epsilon_for,
     epsilon_needed,
     error_bound,
     error_probability,
@@ -272,11 +277,11 @@ def test_the_error_bound_is_the_larger_error_at_0_and_2_tau() -> None:
     assert best == pytest.approx(math.exp(-3) / (1 + math.exp(-0.3)))
 
 
-@pytest.mark.parametrize("aggregate", ["sum", "avg", "median"])
-def test_an_empty_supposition_has_no_quantile_or_average(aggregate: str) -> None:
+@pytest.mark.parametrize("aggregate", [SUM, AVG, MEDIAN], ids=lambda one: one.name)
+def test_an_empty_supposition_has_no_quantile_or_average(aggregate: Aggregate) -> None:
     supposed = Supposed.of([], range(11))
-    if aggregate == "sum":
-        assert supposed.answer("sum") == 0
+    if aggregate is SUM:
+        assert supposed.answer(SUM) == 0
     else:
         with pytest.raises(QueryError, match="no-synthetic-answer"):
             supposed.answer(aggregate)
@@ -285,38 +290,44 @@ def test_an_empty_supposition_has_no_quantile_or_average(aggregate: str) -> None
 # ---------------------------------------------------------------- choosing
 
 
+def facts(*ends: int) -> Facts:
+    """Of an attribute with these bounds; the interval does not matter."""
+    domain = range(ends[0], ends[1] + 1) if ends else range(0)
+    return Facts(Interval(Fraction(0), Fraction(1)), domain)
+
+
 def test_a_pure_price_gets_the_margin_and_a_zcdp_price_the_coin() -> None:
-    assert choose_decider("count", epsilon="0.25").decider == "count-optimal"
-    assert choose_decider("median", epsilon=1, high=90).decider == "median-margin"
-    chosen = choose_decider("avg", rho=0.02, high=90)
-    assert chosen.decider == "avg-logistic"
+    assert choose_decider(COUNT, facts(), epsilon="0.25").name == "count-optimal"
+    assert choose_decider(MEDIAN, facts(0, 90), epsilon=1).name == "median-margin"
+    chosen = choose_decider(AVG, facts(0, 90), rho=0.02)
+    assert chosen.name == "avg-logistic"
     assert float(chosen.epsilon) == pytest.approx(math.sqrt(8 * 0.02)) and chosen.epsilon**2 / 8 <= Fraction(
         "0.02"
     )
 
 
 def test_the_race_is_chosen_only_on_a_supposed_largest_value() -> None:
-    wide = {"epsilon": "0.1", "high": 2_000_000}
-    assert choose_decider("sum", **wide).decider == "sum-margin"
-    assert choose_decider("sum", **wide, largest=9000).decider == "sum-r2t-centred"
-    assert choose_decider("sum", **wide, largest=1_900_000).decider == "sum-margin"
-    assert choose_decider("sum", **wide, low=-5, largest=9000).decider == "sum-margin"
-    assert choose_decider("sum", rho="0.01", high=2_000_000, largest=9000).decider == "sum-r2t-centred"
+    wide, signed = facts(0, 2_000_000), facts(-5, 2_000_000)
+    assert choose_decider(SUM, wide, epsilon="0.1").name == "sum-margin"
+    assert choose_decider(SUM, wide, epsilon="0.1", largest=9000).name == "sum-r2t-centred"
+    assert choose_decider(SUM, wide, epsilon="0.1", largest=1_900_000).name == "sum-margin"
+    assert choose_decider(SUM, signed, epsilon="0.1", largest=9000).name == "sum-margin"
+    assert choose_decider(SUM, wide, rho="0.01", largest=9000).name == "sum-r2t-centred"
+    assert choose_decider(COUNT, facts(), epsilon="0.1", largest=9000).name == "count-optimal"
 
 
 def test_one_price_is_needed() -> None:
     for prices in ({}, {"epsilon": 1, "rho": 1}):
         with pytest.raises(BudgetError):
-            choose_decider("count", **prices)
+            choose_decider(COUNT, facts(), **prices)
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", DECIDERS)
 def test_the_epsilon_for_a_rho_fits_and_hardly_more_does_not(name: str) -> None:
-    epsilon = epsilon_for(name, rho="0.03", low=0, high=12)
-    within, domain = Interval(Fraction(0), Fraction(1)), range(13)
-    assert build(name, within=within, epsilon=epsilon, domain=domain).rho <= Fraction("0.03")
-    more = epsilon * (1 + Fraction(1, 10**9))
-    assert build(name, within=within, epsilon=more, domain=domain).rho > Fraction("0.03")
+    made = DECIDERS[name].priced(facts(0, 12), rho="0.03")
+    assert made.rho <= Fraction("0.03")
+    more = made.epsilon * (1 + Fraction(1, 10**9))
+    assert DECIDERS[name].of(facts(0, 12), more).rho > Fraction("0.03")
 
 
 @pytest.mark.parametrize("name", ["sum-r2t", "sum-svt", "sum-r2t-shared", "sum-r2t-centred"])

@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushtable.deciders import CATALOG, Interval, build, tally
-from hushtable.deciders.margin import QuantileMargin
+from hushtable.deciders import DECIDERS, MEDIAN, Facts, Interval, build, tally
+from hushtable.deciders.margins import QuantileMargin
 
 DOMAIN = range(24)
-MEDIANS = [name for name, known in CATALOG.items() if known.aggregate == "median"]
+MEDIANS = [name for name, known in DECIDERS.items() if known.aggregate is MEDIAN]
 
 
 def neighbourhoods(count: int) -> list[tuple[Interval, list[int], list[int], int]]:
@@ -22,7 +22,7 @@ def neighbourhoods(count: int) -> list[tuple[Interval, list[int], list[int], int
     while len(found) < count:
         here = sorted(rng.choice([*rng.integers(4, 20, 3), 9, 9], rng.integers(1, 40)).tolist())
         within = Interval(Fraction(here[(len(here) - 1) // 2]), Fraction(int(rng.integers(1, 4))))
-        margin = QuantileMargin(within, Fraction(1, 2))
+        margin = QuantileMargin(Facts(within))
         reach = margin.of(tally(here, margin.edges))
         for value in (DOMAIN[0], DOMAIN[-1]):
             there = [*here, *[value] * (2 * reach - 1)]

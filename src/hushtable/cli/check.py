@@ -9,9 +9,19 @@ import typer
 
 from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, SchemaFile, Spender, Wait
 from hushtable.cli.output import emit, grid, progress, say
-from hushtable.deciders import CheckPlan, PlannedQuestion, Query, Verdict, load_batch, parse, plan_check
-from hushtable.deciders.interval import shown
-from hushtable.deciders.verdict import amount, chance
+from hushtable.deciders import (
+    DECIDERS,
+    CheckPlan,
+    PlannedQuestion,
+    Query,
+    Verdict,
+    chance_text,
+    cost_text,
+    load_batch,
+    number_text,
+    parse,
+    plan_check,
+)
 from hushtable.errors import UsageError
 from hushtable.ledger import Ledger
 from hushtable.ledger.amounts import texts
@@ -54,7 +64,7 @@ def check(
         Path | None, typer.Option("--queries", help="A file with one query per line.", metavar="FILE")
     ] = None,
     decider: Annotated[
-        str, typer.Option("--decider", help="auto, or a name such as count-em or sum-r2t.", metavar="NAME")
+        str, typer.Option("--decider", help=f"auto, or one of {', '.join(DECIDERS)}.", metavar="NAME")
     ] = "auto",
     largest: Annotated[
         float | None,
@@ -164,7 +174,7 @@ def _show_plan(made: CheckPlan, beta: float, distances: list[float], *, as_json:
             }
         )
         return
-    say(f"Nothing is spent.  The check would cost {amount(made.cost)} per person.")
+    say(f"Nothing is spent.  The check would cost {cost_text(made.cost)} per person.")
     for one in made.planned:
         _explain(one, beta, distances)
 
@@ -176,9 +186,9 @@ def _planned(one: PlannedQuestion, beta: float, distances: list[float]) -> dict[
         "query": str(question.query),
         "synthetic": float(question.synthetic),
         "tau": float(question.tau),
-        "decider": question.decider,
+        "decider": question.decider.name,
         "reason": question.reason,
-        "epsilon": float(question.epsilon * one.rows),
+        "epsilon": float(one.epsilon),
         "price": _charged(one.cost),
         "error_bound": one.error_bound,
         "assumes": one.assumes,
@@ -206,10 +216,10 @@ def _explain(one: PlannedQuestion, beta: float, distances: list[float]) -> None:
     say(
         "",
         str(question.query),
-        f"  synthetic answer   {shown(question.synthetic)}, close enough within {shown(question.tau)}",
-        f"  decider            {question.decider}: {question.reason}",
-        f"  price              {amount(one.cost)} per person (epsilon {float(question.epsilon * one.rows):.4g})",
-        f"  wrong at most      {chance(one.error_bound)} of the time, at distance 0 and from 2 tau on",
+        f"  synthetic answer   {number_text(question.synthetic)}, close enough within {number_text(question.tau)}",
+        f"  decider            {question.decider.name}: {question.reason}",
+        f"  price              {cost_text(one.cost)} per person (epsilon {float(one.epsilon):.4g})",
+        f"  wrong at most      {chance_text(one.error_bound)} of the time, at distance 0 and from 2 tau on",
         *provided,
         f"  smallest tau       {known} for an error of {beta:g}",
         f"  epsilon needed     {needed:.4g} per person to decide this tau with an error of {beta:g}",

@@ -1,44 +1,76 @@
 """What a verdict means: the query language, the deciders, their exact errors, thresholds and prices.
 
-Pure functions of public facts and supposed data; nothing here draws noise or reads a confidential row.
+Pure functions of public facts and supposed data; nothing here draws noise or reads a confidential row.  What reads
+queries, tables and schemas is loaded when it is first used: a price or an error needs none of them.
 """
 
-from hushtable.deciders.catalog import (
-    CATALOG,
-    Entry,
-    build,
-    error_probability,
-    possible_values,
-    probability_satisfied,
-    suppose,
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hushtable.deciders.aggregates import AGGREGATES, AVG, COUNT, MEDIAN, SUM, Aggregate, Facts
+from hushtable.deciders.automatic import choose_decider
+from hushtable.deciders.decider import (
+    AdditiveDecider,
+    CandidateDecider,
+    CoinDecider,
+    Decider,
+    ErrorClaim,
+    NoisyDecider,
 )
-from hushtable.deciders.choice import Choice, choose_decider, epsilon_for
-from hushtable.deciders.columns import Column, Columns, columns_of
-from hushtable.deciders.decider import CandidateDecider, Claim, CoinDecider, Decider, NoisyDecider
-from hushtable.deciders.evaluate import answer, check_header, grid_values, matching
-from hushtable.deciders.interval import Interval, distance_bound, interval, require_open_question
-from hushtable.deciders.parser import load_batch, parse, parse_batch
-from hushtable.deciders.plan import CheckPlan, PlannedQuestion, plan_check
-from hushtable.deciders.profile import Supposed, claim, error_bound, errors_at, gap_to_optimal, satisfied_at
+from hushtable.deciders.interval import Interval, distance_bound, interval, number_text
 from hushtable.deciders.queries import Query
 from hushtable.deciders.question import Question, Share, pose
-from hushtable.deciders.resolve import resolve
-from hushtable.deciders.synthetic import Synthetic
+from hushtable.deciders.registry import DECIDERS, build, lookup, register
+from hushtable.deciders.supposed import (
+    Supposed,
+    claim,
+    error_bound,
+    error_probability,
+    errors_at,
+    gap_to_optimal,
+    possible_values,
+    probability_satisfied,
+    satisfied_at,
+    suppose,
+)
 from hushtable.deciders.tally import Tally, rows_only, tally
 from hushtable.deciders.thresholds import effectiveness_threshold, epsilon_needed, least_tau
-from hushtable.deciders.verdict import Verdict
+from hushtable.deciders.verdict import Verdict, chance_text, cost_text, read_verdicts, write_verdicts
+
+if TYPE_CHECKING:
+    from hushtable.deciders.canonical import resolve
+    from hushtable.deciders.check_plan import CheckPlan, PlannedQuestion, plan_check
+    from hushtable.deciders.columns import Column, Columns, columns_of
+    from hushtable.deciders.parser import load_batch, parse, parse_batch
+    from hushtable.deciders.selecting import answer, check_header, grid_values, matching
+    from hushtable.deciders.synthetic import Synthetic
+
+_HOMES = {
+    "canonical": ("resolve",),
+    "check_plan": ("CheckPlan", "PlannedQuestion", "plan_check"),
+    "columns": ("Column", "Columns", "columns_of"),
+    "parser": ("load_batch", "parse", "parse_batch"),
+    "selecting": ("answer", "check_header", "grid_values", "matching"),
+    "synthetic": ("Synthetic",),
+}
 
 __all__ = [
-    "CATALOG",
+    "AGGREGATES",
+    "AVG",
+    "COUNT",
+    "DECIDERS",
+    "MEDIAN",
+    "SUM",
+    "AdditiveDecider",
+    "Aggregate",
     "CandidateDecider",
     "CheckPlan",
-    "Choice",
-    "Claim",
     "CoinDecider",
     "Column",
     "Columns",
     "Decider",
-    "Entry",
+    "ErrorClaim",
+    "Facts",
     "Interval",
     "NoisyDecider",
     "PlannedQuestion",
@@ -51,13 +83,14 @@ __all__ = [
     "Verdict",
     "answer",
     "build",
+    "chance_text",
     "check_header",
     "choose_decider",
     "claim",
     "columns_of",
+    "cost_text",
     "distance_bound",
     "effectiveness_threshold",
-    "epsilon_for",
     "epsilon_needed",
     "error_bound",
     "error_probability",
@@ -67,17 +100,28 @@ __all__ = [
     "interval",
     "least_tau",
     "load_batch",
+    "lookup",
     "matching",
+    "number_text",
     "parse",
     "parse_batch",
     "plan_check",
     "pose",
     "possible_values",
     "probability_satisfied",
-    "require_open_question",
+    "read_verdicts",
+    "register",
     "resolve",
     "rows_only",
     "satisfied_at",
     "suppose",
     "tally",
+    "write_verdicts",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"hushtable.deciders.{module}"), name)
+    raise AttributeError(f"module 'hushtable.deciders' has no attribute {name!r}")

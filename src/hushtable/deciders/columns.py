@@ -18,7 +18,7 @@ from hushtable.deciders.queries import Value
 from hushtable.errors import QueryError
 from hushtable.schema import Attribute, Binned, Categorical, Schema
 
-Kind = Literal["categorical", "integer", "real", "boolean", "date"]
+ColumnKind = Literal["categorical", "integer", "real", "boolean", "date"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Column:
     """One attribute.  Numbers are Fractions; ``values`` are the categories, ``other`` says whether others may occur."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     low: Fraction | date | None = None
     high: Fraction | date | None = None
     values: tuple[Value, ...] = ()
@@ -88,7 +88,9 @@ def _column(name: str, attribute: Attribute) -> Column:
     if not isinstance(attribute, Binned):
         return Column(name, "boolean", values=(False, True), nullable=nullable, other=other)
     low, high = (_end(end) for end in attribute.bounds)
-    kind: Kind = "date" if isinstance(low, date) else "integer" if attribute.kind == "integer" else "real"
+    kind: ColumnKind = (
+        "date" if isinstance(low, date) else "integer" if attribute.kind == "integer" else "real"
+    )
     return Column(name, kind, low, high, (), attribute.resolution, nullable, other)
 
 

@@ -1,7 +1,8 @@
-"""What every decider is: a frozen description of the draw, its decision rule, its price and its exact error.
+"""What every decider is: a name, what it answers, and for one question its draw, decision rule, price and exact error.
 
-A decider is public: it holds bounds, tau and epsilon, never data.  Given the exact ``Tally`` of the private values
-over ``edges``, one of three draws decides:
+The class is what the registry knows: its name, its aggregate, when "auto" takes it.  An instance is public too: it
+holds the ``Facts`` of one question and an epsilon, never data.  Given the exact ``Tally`` of the private values over
+``edges``, one of three draws decides:
 
 * ``NoisyDecider``: independent discrete Laplace noise with the scales of ``noise``; ``decide`` compares integers;
 * ``CoinDecider``: one Bernoulli(sigmoid(x)) with the rational x of ``logit``;
@@ -21,22 +22,33 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from hushtable.deciders.aggregates import Additive, Aggregate, Facts
 from hushtable.deciders.cost import rho_of_exponential, rho_of_pure
 from hushtable.deciders.interval import Interval, Number, exact
 from hushtable.deciders.tally import IntArray, Tally
-from hushtable.privacy.mechanism import Price
+from hushtable.errors import BudgetError, QueryError
+from hushtable.privacy import Price
+from hushtable.privacy.amounts import positive
+from hushtable.privacy.sampler import LARGEST_SCALE
 
 CLEAR = 1e-3
 """An error that is small enough: from here on a claim asks less of the true table rather than promise more."""
 
+PRECISION = 10**12
+"""The epsilon for a rho is found to one part in so many: prices are exact, so all that it costs is that part."""
+
+Preferred = Literal["epsilon", "rho", "largest"]
+"""When "auto" takes a decider: for a price in epsilon, for one in rho, or for its threshold under a largest value."""
+
 
 @dataclass(frozen=True)
-class Claim:
+class ErrorClaim:
     """The error is at most ``error`` at distance 0 and from 2 tau on, for every true table, or if ``assumes`` holds."""
 
     error: float
@@ -45,10 +57,74 @@ class Claim:
 
 @dataclass(frozen=True)
 class Decider(ABC):
-    """Common part; ``epsilon`` is the pure price per row."""
+    """Common part; ``epsilon`` is the pure price per row.  A subclass adds no fields.
 
-    name: str
+    Every decider is epsilon-DP, so that it can be paid for in each currency; ``rho`` is what it costs in zCDP.
+    """
+
+    name: ClassVar[str]
+    aggregate: ClassVar[Aggregate]
+    summary: ClassVar[str]
+    """What it does, in a few words."""
+    published: ClassVar[bool] = False
+    """Whether dp-pqd describes it."""
+    nonnegative: ClassVar[bool] = False
+    """Whether it needs values that cannot be negative."""
+    preferred: ClassVar[Preferred | None] = None
+    reason: ClassVar[str] = ""
+    """Why "auto" takes it then."""
+
     epsilon: Fraction
+    facts: Facts
+
+    @classmethod
+    def of(cls, facts: Facts, epsilon: Number | str) -> Self:
+        """The decider of a question with these facts, or a refusal."""
+        made = cls(positive(epsilon, "epsilon"), facts)
+        made.check()
+        return made
+
+    @classmethod
+    def priced(
+        cls, facts: Facts, *, epsilon: Number | str | None = None, rho: Number | str | None = None
+    ) -> Self:
+        """The same for a pure or a zCDP price per row, not checked.
+
+        A rho buys the largest epsilon, to a relative 1e-12, whose zCDP price is at most as high.
+        """
+        if epsilon is not None and rho is None:
+            return cls(positive(epsilon, "epsilon"), facts)
+        if rho is None or epsilon is not None:
+            raise BudgetError("budget.one-price", "Give either epsilon or rho.", "Leave one of them out.")
+        price = positive(rho, "rho")
+        small, large = Fraction(0), max(Fraction(1), 8 * price)
+        while cls(large, facts).rho <= price:
+            large *= 2
+        while large - small > large / PRECISION:
+            middle = (small + large) / 2
+            fits = cls(middle, facts).rho <= price
+            small, large = (middle, large) if fits else (small, middle)
+        return cls(small, facts)
+
+    @classmethod
+    def span(cls, limit: int) -> range:
+        """All values of at most this size that it can take."""
+        return range(0 if cls.nonnegative else -limit, limit + 1)
+
+    def check(self) -> None:
+        """Refuse facts with which it cannot decide, or not in exact 64-bit arithmetic."""
+        self.aggregate.check(self.facts)
+        if self.nonnegative and self.facts.low < 0:
+            raise QueryError(
+                "query.negative-values",
+                f"The decider {self.name!r} needs values that cannot be negative.",
+                'Use "sum-margin" or "sum-lm", or declare a lower bound of 0.',
+            )
+
+    @property
+    def interval(self) -> Interval:
+        """What is close enough, in grid steps."""
+        return self.facts.interval
 
     @property
     def edges(self) -> Sequence[int]:
@@ -82,9 +158,9 @@ class Decider(ABC):
         satisfied = self.probability(tally)
         return 1.0 - satisfied if self.truth(tally) else satisfied
 
-    @abstractmethod
-    def at(self, within: Interval) -> Decider:
+    def at(self, within: Interval) -> Self:
         """The same decider with another interval."""
+        return replace(self, facts=replace(self.facts, interval=within))
 
     @abstractmethod
     def worst_error(self, premise: int = 0) -> float:
@@ -102,14 +178,14 @@ class Decider(ABC):
         """The worst error under the premise that a supposed table suggests."""
         return self.worst_error(self.premise(tally, largest))
 
-    def claim(self, tally: Tally, unit: Fraction = Fraction(1), largest: int | None = None) -> Claim:
+    def claim(self, tally: Tally, unit: Fraction = Fraction(1), largest: int | None = None) -> ErrorClaim:
         """What a verdict may say: an error as small as a supposed table suggests, and the fewest tables left out."""
         premise = self.premise(tally, largest)
         error = max(CLEAR, self.worst_error(premise)) if premise else self.worst_error()
         needed = first_whole(lambda least: self.worst_error(least) <= error, premise)
         if needed == 0:
             error = self.worst_error()
-        return Claim(error, self.assumption(needed, unit))
+        return ErrorClaim(error, self.assumption(needed, unit))
 
     @property
     def by_distance(self) -> bool:
@@ -129,15 +205,41 @@ class Decider(ABC):
             limit *= 2
         return float(first_whole(effective, limit, above=limit // 2))
 
-    def around(self, tau: Number) -> Decider:
+    def around(self, tau: Number) -> Self:
         """The same decider with an interval of this size that is far from zero."""
         size = exact(tau)
         return self.at(Interval(Fraction(4 * math.ceil(size)), size))
 
 
-@dataclass(frozen=True)
+class AdditiveDecider(Decider):
+    """About a COUNT or a SUM: the truth is whether that number is inside, and the error follows the distance."""
+
+    aggregate: ClassVar[Additive]
+
+    def truth(self, tally: Tally) -> bool:
+        return self.interval.contains(self.aggregate.of(tally))
+
+    def worst_error(self, premise: int = 0) -> float:
+        """The error falls beyond 2 tau, whatever the rows are."""
+        answers = self.interval.clear_answers(self.aggregate.lowest)
+        return max(self.error(self.aggregate.table(answer)) for answer in answers)
+
+    @property
+    def by_distance(self) -> bool:
+        return True
+
+
 class NoisyDecider(Decider):
     """Adds independent discrete Laplace noise, then compares."""
+
+    def check(self) -> None:
+        super().check()
+        if max(self.noise) > LARGEST_SCALE:
+            raise QueryError(
+                "query.noise-too-large",
+                f"The noise of {self.name!r} would not fit into 64-bit integers.",
+                "Declare narrower bounds or a coarser resolution, or spend a larger epsilon.",
+            )
 
     @property
     @abstractmethod
@@ -149,13 +251,16 @@ class NoisyDecider(Decider):
         """The verdict, in integer arithmetic."""
 
 
-@dataclass(frozen=True)
-class CoinDecider(Decider):
-    """An exponential mechanism with two outcomes."""
+class ExponentialDecider(Decider):
+    """Its log odds have a range of epsilon, which zCDP charges less than pure epsilon-DP in general."""
 
     @property
     def rho(self) -> Fraction:
         return rho_of_exponential(self.epsilon)
+
+
+class CoinDecider(ExponentialDecider):
+    """An exponential mechanism with two outcomes."""
 
     @abstractmethod
     def logit(self, tally: Tally) -> Fraction:
@@ -169,13 +274,8 @@ class CoinDecider(Decider):
         return sigmoid(-x if self.truth(tally) else x)
 
 
-@dataclass(frozen=True)
-class CandidateDecider(Decider):
+class CandidateDecider(ExponentialDecider):
     """An exponential mechanism over candidate answers: P[i] is proportional to exp(-rate * penalties[i])."""
-
-    @property
-    def rho(self) -> Fraction:
-        return rho_of_exponential(self.epsilon)
 
     @property
     @abstractmethod

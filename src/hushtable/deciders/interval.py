@@ -7,7 +7,6 @@ knows nothing of queries, noise or data.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -80,33 +79,6 @@ class Interval:
         return min(answer - self.first, self.last - answer) + 1
 
 
-def require_open_question(aggregate: str, within: Interval, domain: Sequence[int] | None = None) -> None:
-    """Refuses an interval that contains every possible answer or none, by the attribute's public domain on the grid."""
-    lowest, highest = _range(aggregate, domain)
-    if within.low < lowest and highest < within.high:
-        raise QueryError(
-            "query.tau-covers-range",
-            "Every possible answer is within tau of the synthetic answer.",
-            "Give a smaller tau.",
-        )
-    if within.high <= lowest or highest <= within.low:
-        raise QueryError(
-            "query.out-of-range",
-            "No possible answer is within tau of the synthetic answer.",
-            "Check the synthetic file against the declared bounds.",
-        )
-
-
-def _range(aggregate: str, domain: Sequence[int] | None) -> tuple[float, float]:
-    """The least and the largest possible answer."""
-    if aggregate == "count":
-        return 0, math.inf
-    low, high = (-math.inf, math.inf) if domain is None else (domain[0], domain[-1])
-    if aggregate == "sum":
-        return (0 if low >= 0 else -math.inf), (0 if high <= 0 else math.inf)
-    return low, high
-
-
 def distance_bound(tau: Number | str, synthetic: Number) -> Fraction:
     """tau as an absolute distance: a number is one already, "5%" is that share of the synthetic answer."""
     text = tau.strip() if isinstance(tau, str) else None
@@ -154,7 +126,7 @@ def interval(synthetic: Number, tau: Number | str, *, resolution: Number = 1, wh
     return made
 
 
-def shown(number: Fraction) -> str:
+def number_text(number: Fraction) -> str:
     """A number for people: whole ones in full, others to four digits after the point."""
     if number.denominator == 1:
         return f"{int(number):,}"

@@ -8,15 +8,16 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hushtable.deciders.noise_loops import geometric_both_ways
+from hushtable.deciders.tally import FloatArray, IntArray
 from hushtable.errors import QueryError
 
-FloatArray = NDArray[np.float64]
-
-TAIL = 45.0  # scales after which the rest of the mass, below 3e-20, is left out of a sum
-LARGEST_SUMMED = 2**15  # scale of noise up to which probabilities are summed over every value of it
+TAIL = 45.0
+"""Scales after which the rest of the mass, below 3e-20, is left out of a sum: less than a float64 of it can tell."""
+LARGEST_SUMMED = 2**15
+"""Scale of noise up to which probabilities are summed over every value of it: three million terms, some 0.1 s."""
 
 
 def log_at_least(threshold: ArrayLike, scale: float | Fraction | FloatArray) -> FloatArray:
@@ -52,7 +53,7 @@ def difference(log_larger: float, log_smaller: float) -> float:
     return float(np.exp(log_larger) * -np.expm1(min(0.0, log_smaller - log_larger)))
 
 
-def support(scale: float | Fraction) -> NDArray[np.int64]:
+def support(scale: float | Fraction) -> IntArray:
     """Whole numbers that hold all but 1e-19 of the mass; refused when there are millions of them."""
     if scale > LARGEST_SUMMED:
         raise QueryError(

@@ -1,7 +1,7 @@
 """Deciders for MEDIAN and other quantiles as published, and the same ideas with the noise they need.
 
-The a/b-quantile of n values is number ceil(a n / b) in sorted order (the lower median for 1/2).  The decider on one
-margin is in ``margin``.
+The a/b-quantile of n values is number ceil(a n / b) in sorted order (the lower median for 1/2).  The deciders on one
+margin are in ``on_margin``.
 """
 
 from __future__ import annotations
@@ -9,24 +9,25 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
 from hushtable.deciders import laplace
+from hushtable.deciders.aggregates import MEDIAN
 from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import CandidateDecider, NoisyDecider, sigmoid
-from hushtable.deciders.interval import Interval, shown
-from hushtable.deciders.margin import QuantileMargin
+from hushtable.deciders.interval import number_text
+from hushtable.deciders.margins import QuantileMargin
+from hushtable.deciders.on_margin import MarginDecider
 from hushtable.deciders.tally import IntArray, Tally, as_array
 from hushtable.errors import QueryError
 
 MAX_CANDIDATES = 2**20
+"""Values that an exponential mechanism chooses from: a draw weighs each, which takes about 0.1 s for so many."""
 
 
-@dataclass(frozen=True)
 class QuantileExponential(CandidateDecider):
     """EM_med: the exponential mechanism picks a candidate e; is it inside the interval?  dp-pqd sec. 6.1.
 
@@ -38,18 +39,25 @@ class QuantileExponential(CandidateDecider):
     neighbours, so there the premise is about values: k rows lie strictly between the quantile and each end.
     """
 
-    interval: Interval
-    candidates: Sequence[int]
-    quantile: Fraction
-    tight: bool
+    name = "median-em"
+    aggregate = MEDIAN
+    summary = "exponential mechanism on ranks, sensitivity one"
+    published = True
+    tight: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        super().check()
         if len(self.candidates) > MAX_CANDIDATES:
             raise QueryError(
                 "query.too-many-candidates",
                 f"The attribute has more than {MAX_CANDIDATES} values to choose from.",
                 'Use the decider "median-margin", or declare a coarser resolution.',
             )
+
+    @property
+    def candidates(self) -> Sequence[int]:
+        """The possible values."""
+        return self.facts.domain
 
     @property
     def edges(self) -> Sequence[int]:
@@ -60,7 +68,7 @@ class QuantileExponential(CandidateDecider):
 
     @property
     def rate(self) -> Fraction:
-        a, b = self.quantile.as_integer_ratio()
+        a, b = self.facts.quantile.as_integer_ratio()
         return self.epsilon / (2 * (max(a, b - a) if self.tight else b))
 
     @property
@@ -70,20 +78,17 @@ class QuantileExponential(CandidateDecider):
 
     def truth(self, tally: Tally) -> bool:
         """Whether the quantile is inside; an empty table has none."""
-        a, b = self.quantile.as_integer_ratio()
+        a, b = self.facts.quantile.as_integer_ratio()
         ranks = self._ranks(tally)
         inside = (b * ranks[0] < a * tally.rows) & (a * tally.rows <= b * ranks[1])
         return bool(inside[self.accepted].any())
 
     def penalties(self, tally: Tally) -> IntArray:
-        a, b = self.quantile.as_integer_ratio()
+        a, b = self.facts.quantile.as_integer_ratio()
         below, up_to = self._ranks(tally)
         if not self.tight:
             return np.abs(b * below - a * tally.rows)
         return np.maximum(np.maximum(b * below - a * tally.rows + 1, a * tally.rows - b * up_to), 0)
-
-    def at(self, within: Interval) -> Self:
-        return replace(self, interval=within)
 
     def worst_error(self, premise: int = 0) -> float:
         """Odds of a wrong candidate against the right ones are at most their number times exp(-rate * lead)."""
@@ -92,13 +97,13 @@ class QuantileExponential(CandidateDecider):
         inside = self.accepted.stop - self.accepted.start
         left, right = self.accepted.start, len(self.candidates) - self.accepted.stop
         rivals = max(inside, left + right if self.tight else max(left, right))
-        lead = self.quantile.denominator * premise + self.tight
+        lead = self.facts.quantile.denominator * premise + self.tight
         return sigmoid(math.log(rivals) - float(self.rate) * lead) if rivals else 0.0
 
     def premise(self, tally: Tally, largest: int | None = None) -> int:
         """Half of what these data keep."""
         below, up_to = self._ranks(tally)
-        rank = -(-self.quantile.numerator * tally.rows // self.quantile.denominator)
+        rank = -(-self.facts.quantile.numerator * tally.rows // self.facts.quantile.denominator)
         inside = self.accepted
         found = np.flatnonzero((below < rank) & (rank <= up_to))
         if len(found) == 0 or inside.start == inside.stop:
@@ -108,9 +113,9 @@ class QuantileExponential(CandidateDecider):
 
     def assumption(self, premise: int, unit: Fraction) -> str:
         if self.tight:
-            return QuantileMargin(self.interval, self.quantile).assumption(premise)
+            return QuantileMargin(self.facts).assumption(premise)
         rows = "1 true row lies" if premise == 1 else f"{premise:,} true rows lie"
-        ends = " and ".join(shown(end * unit) for end in (self.interval.low, self.interval.high))
+        ends = " and ".join(number_text(end * unit) for end in (self.interval.low, self.interval.high))
         return f"at least {rows} strictly between it and each of {ends}" if premise else ""
 
     def _ranks(self, tally: Tally) -> tuple[IntArray, IntArray]:
@@ -122,41 +127,25 @@ class QuantileExponential(CandidateDecider):
         return rows[at - 1], rows[at]
 
 
-@dataclass(frozen=True)
-class QuantileCounts(NoisyDecider):
-    """What the deciders on rows beyond either end share: the edges, the truth and the premise of the margin."""
+class QuantileExponentialTight(QuantileExponential):
+    name = "median-em-tight"
+    summary = "exponential mechanism on tied ranks, sensitivity one half"
+    published = False
+    tight = True
 
-    interval: Interval
-    quantile: Fraction
 
-    @property
-    def margin(self) -> QuantileMargin:
-        """How far the data are from the other verdict."""
-        return QuantileMargin(self.interval, self.quantile)
+class QuantileCounts(MarginDecider, NoisyDecider):
+    """What the deciders on rows beyond either end share."""
 
-    @property
-    def edges(self) -> Sequence[int]:
-        return self.margin.edges
+    aggregate = MEDIAN
+    kind = QuantileMargin
 
     @property
     def rho(self) -> Fraction:
         """Two parts of half the price each: one row moves both."""
         return rho_of_parts((self.epsilon / 2, self.epsilon / 2))
 
-    def truth(self, tally: Tally) -> bool:
-        return self.margin.of(tally) >= 1
 
-    def at(self, within: Interval) -> Self:
-        return replace(self, interval=within)
-
-    def premise(self, tally: Tally, largest: int | None = None) -> int:
-        return self.margin.premise(tally)
-
-    def assumption(self, premise: int, unit: Fraction) -> str:
-        return self.margin.assumption(premise)
-
-
-@dataclass(frozen=True)
 class QuantileHistogram(QuantileCounts):
     """Hist_med: are fewer than half of the rows on either side of the interval?  dp-pqd algorithm 3.
 
@@ -164,18 +153,22 @@ class QuantileHistogram(QuantileCounts):
     them moves, and n.
     """
 
+    name = "median-histogram"
+    summary = "noisy rows on either side against noisy n / 2"
+    published = True
+
     @property
     def noise(self) -> tuple[Fraction, ...]:
         return (2 / self.epsilon,) * 3
 
     def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
-        a, b = self.quantile.as_integer_ratio()
+        a, b = self.facts.quantile.as_integer_ratio()
         rows = tally.rows + noise[0]
         left, right = -(-a * rows // b), -(-(b - a) * rows // b)
         return int(tally.counts[0]) + noise[1] < left and int(tally.counts[2]) + noise[2] < right
 
     def probability(self, tally: Tally) -> float:
-        a, b = self.quantile.as_integer_ratio()
+        a, b = self.facts.quantile.as_integer_ratio()
         scale = self.noise[0]
         offsets = laplace.support(scale)
         rows = tally.rows + offsets
@@ -186,7 +179,7 @@ class QuantileHistogram(QuantileCounts):
 
     def worst_error(self, premise: int = 0) -> float:
         """Summed over the noise on n; rounding a n / b moves a comparison by less than a row, in either direction."""
-        a, b = self.quantile.as_integer_ratio()
+        a, b = self.facts.quantile.as_integer_ratio()
         scale = self.noise[0]
         offsets = laplace.support(scale)
         mass = laplace.mass(offsets, scale)
@@ -201,12 +194,14 @@ class QuantileHistogram(QuantileCounts):
         return max(wrong_inside, *wrong_outside)
 
 
-@dataclass(frozen=True)
 class QuantileSides(QuantileCounts):
     """The histogram decider on (b #(<= l) - a n, b #(>= r) - (b - a) n), which one row moves by 2 max(a, b - a) in all.
 
     No noisy n; unmet when the first is at least 0 or the second at least 1, which is right for even n too.
     """
+
+    name = "median-histogram-tight"
+    summary = "noisy surplus of rows on either side"
 
     @property
     def noise(self) -> tuple[Fraction, ...]:
@@ -223,11 +218,11 @@ class QuantileSides(QuantileCounts):
 
     def worst_error(self, premise: int = 0) -> float:
         """The two margins are together at least b (2 k + 1) + 1, each at least b k + 1; worst when one is as small."""
-        b = self.quantile.denominator
+        b = self.facts.quantile.denominator
         near, far = np.exp(laplace.log_at_least([b * premise + 1, b * premise + b], self.noise[0]))
         return float(near + far - near * far)
 
     def _sides(self, tally: Tally) -> tuple[int, int]:
-        a, b = self.quantile.as_integer_ratio()
+        a, b = self.facts.quantile.as_integer_ratio()
         rows = tally.rows
         return b * int(tally.counts[0]) - a * rows, b * int(tally.counts[2]) - (b - a) * rows

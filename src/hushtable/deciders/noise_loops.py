@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.compiled import njit
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from hushtable.deciders.tally import FloatArray, IntArray
 
 NEVER = 750.0  # scales beyond which the probability of noise is zero in double precision
 

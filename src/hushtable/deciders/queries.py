@@ -3,7 +3,7 @@
 A predicate is in negation normal form: NOT has been pushed into the atoms, which is exact under SQL's three-valued
 logic (De Morgan's laws hold in it).  An atom on a null is not true, negated or not, so a row is selected exactly when
 the predicate is true with every such atom read as false.  ``str`` gives the canonical text: equal questions about
-the same schema have equal texts once they are resolved.  Parsing is in ``parser``, checking in ``resolve``.
+the same schema have equal texts once they are resolved.  Parsing is in ``parser``, checking in ``canonical``.
 """
 
 from __future__ import annotations

@@ -11,35 +11,24 @@ import json
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from hushtable.deciders.catalog import CATALOG, Aggregate, build, entry
-from hushtable.deciders.choice import choose_decider, epsilon_for
-from hushtable.deciders.columns import Column
+from hushtable.deciders.aggregates import AGGREGATES, MAX_STEPS, Aggregate, Facts
+from hushtable.deciders.automatic import choose_decider
 from hushtable.deciders.decider import Decider
-from hushtable.deciders.interval import (
-    Interval,
-    Number,
-    distance_bound,
-    exact,
-    interval,
-    require_open_question,
-)
-from hushtable.deciders.profile import Supposed
+from hushtable.deciders.interval import Number, distance_bound, exact, interval
 from hushtable.deciders.queries import Query
+from hushtable.deciders.registry import lookup
+from hushtable.deciders.supposed import Supposed
 from hushtable.errors import BudgetError, QueryError
 from hushtable.privacy import UNIT, Budget
 from hushtable.privacy.amounts import text
 
-MAX_STEPS = 2**30
-"""Largest value of a SUM or AVG in grid steps: 2^32 of them stay below 2^62."""
+if TYPE_CHECKING:
+    from hushtable.deciders.columns import Column
 
-AGGREGATES: dict[str, Aggregate] = {
-    "COUNT": "count",
-    "SUM": "sum",
-    "AVG": "avg",
-    "MEDIAN": "median",
-    "QUANTILE": "median",
-}
+ASKED = "as asked"
+"""The reason for a decider that was given by name."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +52,13 @@ class Share:
         share = Fraction(amount, UNIT)
         return cls(share, None) if pure else cls(None, share)
 
+    def per_row(self, rows: int) -> Share:
+        """What a row may cost where a person has so many: epsilon adds up, rho with the square."""
+        return Share(
+            None if self.epsilon is None else self.epsilon / rows,
+            None if self.rho is None else self.rho / rows**2,
+        )
+
     def __str__(self) -> str:
         return (
             f"rho={text(self.rho)}"
@@ -73,55 +69,20 @@ class Share:
 
 @dataclass(frozen=True)
 class Question:
-    """Made by ``pose``.  ``synthetic`` and ``tau`` are in the attribute's own unit, ``epsilon`` is per row.
+    """Made by ``pose``.  ``synthetic`` and ``tau`` are in the attribute's own unit, what the decider holds is per row.
 
     ``largest`` is the largest value that is publicly known, in grid steps.  It is no part of the ``key``: it bears on
     what is said about the error, not on what is drawn.
     """
 
     query: Query
-    column: Column | None
+    resolution: Fraction
     synthetic: Fraction
     tau: Fraction
-    decider: str
-    epsilon: Fraction
+    decider: Decider
     share: Share
-    reason: str = ""
+    reason: str
     largest: int | None = None
-
-    @property
-    def aggregate(self) -> Aggregate:
-        """The kind of decider that it needs."""
-        return AGGREGATES[self.query.function]
-
-    @property
-    def resolution(self) -> Fraction:
-        """The step of the grid."""
-        return Fraction(1) if self.column is None else self.column.resolution or Fraction(1)
-
-    @property
-    def within(self) -> Interval:
-        """What is close enough, in grid steps."""
-        return interval(self.synthetic, self.tau, resolution=self.resolution, whole=self.aggregate != "avg")
-
-    @property
-    def domain(self) -> range | None:
-        """The attribute's possible values, in grid steps."""
-        return None if self.column is None else self.column.grid()
-
-    @property
-    def quantile(self) -> Fraction:
-        return self.query.quantile or Fraction(1, 2)
-
-    def build(self) -> Decider:
-        """The decider that draws the verdict."""
-        return build(
-            self.decider,
-            within=self.within,
-            epsilon=self.epsilon,
-            domain=self.domain,
-            quantile=self.quantile,
-        )
 
     def key(self, schema: str) -> str:
         """What tells it apart from every other question, given the version of the schema."""
@@ -131,7 +92,7 @@ class Question:
             str(self.synthetic),
             str(self.tau),
             str(self.share),
-            self.decider,
+            self.decider.name,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
@@ -154,34 +115,25 @@ def pose(
     """
     aggregate = AGGREGATES[query.function]
     resolution = Fraction(1) if column is None else column.resolution or Fraction(1)
-    domain = None if column is None else column.grid()
-    _require_exact(query, column, domain)
+    domain = range(0) if column is None else column.grid()
+    _require_exact(query, domain)
     answer = supposed.answer(aggregate) * resolution
-    low, high = (0, 1) if domain is None or not domain else (domain[0], domain[-1])
-    epsilon = None if share.epsilon is None else share.epsilon / rows
-    rho = None if share.rho is None else share.rho / rows**2
-    reason = "as asked"
+    distance = distance_bound(tau, answer)
+    within = interval(answer, distance, resolution=resolution, whole=aggregate.whole)
+    facts = Facts(within, domain, query.quantile or Fraction(1, 2))
     steps = None if largest is None else _steps(largest, resolution)
-    if decider == "auto":
-        chosen = choose_decider(aggregate, epsilon=epsilon, rho=rho, low=low, high=high, largest=steps)
-        decider, amount, reason = chosen.decider, chosen.epsilon, chosen.reason
-    else:
-        _require_fitting(decider, aggregate)
-        amount = epsilon_for(decider, rho=rho, low=low, high=high) if epsilon is None and rho else epsilon
-    made = Question(
-        query,
-        column,
-        answer,
-        distance_bound(tau, answer),
-        decider,
-        amount or Fraction(0),
-        share,
-        reason,
-        steps,
-    )
-    require_open_question(aggregate, made.within, domain)
-    made.build()
-    return made
+    made = _decider(decider, aggregate, facts, share.per_row(rows), steps)
+    aggregate.require_open(facts)
+    made.check()
+    reason = made.reason if decider == "auto" else ASKED
+    return Question(query, resolution, answer, distance, made, share, reason, steps)
+
+
+def _decider(name: str, aggregate: Aggregate, facts: Facts, share: Share, largest: int | None) -> Decider:
+    """The one of this name, or the one that public facts suggest; not checked."""
+    if name == "auto":
+        return choose_decider(aggregate, facts, epsilon=share.epsilon, rho=share.rho, largest=largest)
+    return lookup(name, aggregate).priced(facts, epsilon=share.epsilon, rho=share.rho)
 
 
 def _steps(largest: Number, resolution: Fraction) -> int:
@@ -198,23 +150,12 @@ def _steps(largest: Number, resolution: Fraction) -> int:
     return steps
 
 
-def _require_fitting(decider: str, aggregate: Aggregate) -> None:
-    if entry(decider).aggregate != aggregate:
-        names = ", ".join(name for name, known in CATALOG.items() if known.aggregate == aggregate)
-        raise QueryError(
-            "query.wrong-decider",
-            f"The decider {decider!r} is for another aggregate.",
-            f"Choose one of {names}.",
-        )
-
-
-def _require_exact(query: Query, column: Column | None, domain: range | None) -> None:
+def _require_exact(query: Query, domain: range) -> None:
     """Refuse what could leave exact 64-bit arithmetic, whatever the data."""
-    summed = column is not None and query.function in ("SUM", "AVG")
-    if column is not None and domain and summed and max(-domain[0], domain[-1]) >= MAX_STEPS:
+    if query.function in ("SUM", "AVG") and domain and max(-domain[0], domain[-1]) >= MAX_STEPS:
         raise QueryError(
             "query.overflow",
-            f"Sums of {column.name!r} could leave exact 64-bit arithmetic.",
+            f"Sums of {query.column!r} could leave exact 64-bit arithmetic.",
             "Declare narrower bounds or a coarser resolution.",
         )
     if query.quantile is not None and query.quantile.denominator >= MAX_STEPS:

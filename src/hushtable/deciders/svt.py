@@ -9,42 +9,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
 
 import numpy as np
 
 from hushtable.deciders import laplace
 from hushtable.deciders.cost import rho_of_parts
-from hushtable.deciders.decider import Claim, NoisyDecider
+from hushtable.deciders.decider import ErrorClaim
 from hushtable.deciders.interval import Interval
-from hushtable.deciders.laplace import FloatArray
 from hushtable.deciders.noise_loops import first_reached, satisfied_by_level
-from hushtable.deciders.sum import levels, truncations
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.race import TruncatedSums, levels
+from hushtable.deciders.tally import FloatArray, Tally
 
-THETA = Fraction(19, 20)  # share of the rows that the private bound should cover
-STEPS = 512  # steps of the threshold noise per scale, at least; then its grid is as good as continuous
-
+THETA = Fraction(19, 20)
+"""Share of the rows that the private bound should cover: dp-pqd's choice; a larger one keeps more values and noise."""
+STEPS = 512
+"""Steps of the threshold noise per scale, at least; then its grid is as good as continuous, and more is only slower."""
 
 ALIKE = "the true rows are spread like the synthetic ones, which is all that is known of this decider's error"
 
 
-@dataclass(frozen=True)
-class SumSparse(NoisyDecider):
+class SumSparse(TruncatedSums):
     """Draws, in order: noise on n, the threshold of the bound, L counts, R, L sums against r, L sums against l.
 
     The private bound drops rows whose values may hold any share of the sum, so no error below 1 holds for every table.
     """
 
-    interval: Interval
-    bound: int
-    theta: Fraction = THETA
-
-    @property
-    def edges(self) -> Sequence[int]:
-        return truncations(self.bound)
+    name = "sum-svt"
+    summary = "sparse vector over truncated sums with a private bound"
+    published = True
 
     @property
     def bits(self) -> int:
@@ -63,13 +56,10 @@ class SumSparse(NoisyDecider):
         """Noisy n, the search for the bound, and the search for a verdict, one after another."""
         return rho_of_parts((self.epsilon / 9, 2 * self.epsilon / 9, 2 * self.epsilon / 3))
 
-    def truth(self, tally: Tally) -> bool:
-        return self.interval.contains(tally.total)
-
     def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
         size = levels(self.bound)
         counts, sums = tally.cumulative_rows(), tally.cumulative_sums()
-        threshold = math.ceil(self.theta * (tally.rows + noise[0])) + noise[1]
+        threshold = math.ceil(THETA * (tally.rows + noise[0])) + noise[1]
         reached = (j for j in range(size) if int(counts[j]) + noise[2 + j] >= threshold)
         used = range(next(reached, size - 1) + 1)
         step, above, inside = noise[2 + size], noise[3 + size :], noise[3 + 2 * size :]
@@ -81,8 +71,9 @@ class SumSparse(NoisyDecider):
     def probability(self, tally: Tally) -> float:
         return float(np.dot(self.level_probabilities(tally), self._satisfied_by_level(tally)))
 
-    def at(self, within: Interval) -> Self:
-        return replace(self, interval=within)
+    @property
+    def by_distance(self) -> bool:
+        return False
 
     def worst_error(self, premise: int = 0) -> float:
         return 1.0
@@ -96,8 +87,8 @@ class SumSparse(NoisyDecider):
     def assumption(self, premise: int, unit: Fraction) -> str:
         return ALIKE
 
-    def claim(self, tally: Tally, unit: Fraction = Fraction(1), largest: int | None = None) -> Claim:
-        return Claim(self.supposed_error(tally), ALIKE)
+    def claim(self, tally: Tally, unit: Fraction = Fraction(1), largest: int | None = None) -> ErrorClaim:
+        return ErrorClaim(self.supposed_error(tally), ALIKE)
 
     def level_probabilities(self, tally: Tally) -> FloatArray:
         """P[J = j] for j = 1..L, dp-pqd algorithm 4.
@@ -106,7 +97,7 @@ class SumSparse(NoisyDecider):
         """
         scale = self.noise[0]
         noisy_rows = tally.rows + laplace.support(scale)
-        p, q = self.theta.as_integer_ratio()
+        p, q = THETA.as_integer_ratio()
         thresholds = -((-p * noisy_rows) // q)
         weights = laplace.mass(noisy_rows - tally.rows, scale)
         start = int(thresholds[0])

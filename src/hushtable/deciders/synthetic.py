@@ -7,17 +7,16 @@ from confidential rows without privacy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from hushtable.deciders.columns import Columns, find
-from hushtable.deciders.evaluate import grid_values, matching, typed
-from hushtable.deciders.profile import Supposed
+from hushtable.deciders.columns import Columns
 from hushtable.deciders.queries import Query
+from hushtable.deciders.selecting import suppose, typed
+from hushtable.deciders.supposed import Supposed
 from hushtable.errors import QueryError
 from hushtable.texts import read_csv
 
@@ -40,11 +39,7 @@ class Synthetic:
 
     def suppose(self, query: Query) -> Supposed:
         """What a resolved query aggregates, as data that one may suppose the truth to look like."""
-        if query.column is None:
-            return Supposed.count(matching(query, self.frame, self.columns).height)
-        domain = find(self.columns, query.column).grid()
-        quantile = query.quantile or Fraction(1, 2)
-        return Supposed.of(grid_values(query, self.frame, self.columns), domain, quantile)
+        return suppose(query, self.frame, self.columns)
 
 
 def read(path: str | PathLike[str]) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from hushtable.compiled import njit
 from hushtable.errors import QueryError
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,14 +12,18 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from hushtable.deciders.catalog import NONNEGATIVE_ONLY, build, entry
+from hushtable.deciders.aggregates import Facts
 from hushtable.deciders.decider import Decider
 from hushtable.deciders.interval import Interval, Number, exact
+from hushtable.deciders.registry import lookup
 from hushtable.deciders.tally import tally
 from hushtable.errors import QueryError
 from hushtable.privacy.amounts import positive
 
-EPSILONS = (1e-26, 1e26)  # where an epsilon is looked for; beyond, nothing can be drawn
+EPSILONS = (1e-26, 1e26)
+"""Where an epsilon is looked for: noise of 1e26 is beyond 64 bits, and at the other end every verdict is certain."""
+ANY = Interval(Fraction(1), Fraction(1))
+"""An interval to build with where only its size will matter: a threshold is about all of them."""
 
 
 def effectiveness_threshold(
@@ -35,30 +39,33 @@ def effectiveness_threshold(
     ``bound`` is the largest possible value of a SUM's attribute.  ``largest`` is the largest value that the caller
     supposes in the data (R2T's DS; the race's beta is delta); without it, the bound.
     """
-    return _threshold(
-        decider, positive(epsilon, "epsilon"), probability(delta, "delta", 1), _limit(decider, bound), largest
-    )
+    accepted = probability(delta, "delta", 1)
+    found = threshold_of(_sample(decider, positive(epsilon, "epsilon"), accepted, bound), accepted, largest)
+    if found is None:
+        raise _no_threshold(decider)
+    return found
+
+
+def threshold_of(decider: Decider, accepted: float, largest: int | None = None) -> float | None:
+    """The same of a decider that is built; None when its error is not a function of the distance alone."""
+    return _threshold(decider.at(ANY), accepted, largest)
 
 
 @lru_cache(1024)
-def _threshold(name: str, epsilon: Fraction, delta: float, limit: int, largest: int | None) -> float:
-    made = _sample(name, epsilon, delta, limit)
-    found = made.threshold(delta, _premise(made, largest))
-    if found is None:
-        raise _no_threshold(name)
-    return found
+def _threshold(decider: Decider, accepted: float, largest: int | None) -> float | None:
+    return decider.threshold(accepted, _premise(decider, largest))
 
 
 def epsilon_needed(
     decider: str, *, tau: Number, beta: float, bound: int | None = None, largest: int | None = None
 ) -> float:
     """The smallest epsilon, to a relative 1e-12, with which the decider errs at ``tau`` with at most ``beta``."""
-    accepted, limit, wanted = probability(beta, "beta"), _limit(decider, bound), exact(tau)
-    if not _sample(decider, Fraction(1), accepted, limit).by_distance:
+    accepted, wanted = probability(beta, "beta"), exact(tau)
+    if not _sample(decider, Fraction(1), accepted, bound).by_distance:
         raise _no_threshold(decider)
 
     def wrong(epsilon: Fraction) -> float:
-        made = _sample(decider, epsilon, accepted, limit)
+        made = _sample(decider, epsilon, accepted, bound)
         return made.around(wanted).worst_error(_premise(made, largest))
 
     found = least_epsilon(wrong, accepted, EPSILONS, precision=1e-12) if wanted > 0 else math.inf
@@ -94,10 +101,18 @@ def least_tau(decider: str, *, epsilon: Number | str, delta: float, bound: int |
     return math.ceil(effectiveness_threshold(decider, epsilon=epsilon, delta=delta, bound=bound))
 
 
-def _sample(name: str, epsilon: Fraction, delta: float, limit: int) -> Decider:
-    """The decider with any interval; a threshold is about all of them."""
-    domain = range(0 if name in NONNEGATIVE_ONLY else -limit, limit + 1)
-    return build(name, within=Interval(Fraction(1), Fraction(1)), epsilon=epsilon, domain=domain, beta=delta)
+def _sample(name: str, epsilon: Fraction, beta: float, bound: int | None) -> Decider:
+    """The decider with any interval."""
+    kind = lookup(name)
+    needs_bound = "bound" in kind.aggregate.arguments
+    if needs_bound and (bound is None or int(bound) < 1):
+        raise QueryError(
+            "query.missing-argument",
+            f"The decider {name!r} needs bound=.",
+            "Give the attribute's largest value.",
+        )
+    limit = int(bound) if bound is not None and needs_bound else 1
+    return kind.of(Facts(ANY, kind.span(limit), beta=beta), epsilon)
 
 
 def _premise(made: Decider, largest: int | None) -> int:
@@ -110,18 +125,6 @@ def _no_threshold(decider: str) -> QueryError:
         f"The error of {decider!r} is not a function of the distance alone.",
         "Ask for its error on supposed values with error_probability.",
     )
-
-
-def _limit(decider: str, bound: int | None) -> int:
-    if entry(decider).aggregate != "sum":
-        return 1
-    if bound is None or int(bound) < 1:
-        raise QueryError(
-            "query.missing-argument",
-            f"The decider {decider!r} needs bound=.",
-            "Give the attribute's largest value.",
-        )
-    return int(bound)
 
 
 def probability(value: float, name: str, below: float = 0.5) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hushtable.deciders.interval import shown
+from hushtable.deciders.interval import number_text
 from hushtable.errors import LedgerError
 from hushtable.notebook import html_card
 from hushtable.privacy import UNIT, Cost
@@ -40,15 +40,16 @@ class Verdict:
     assumes: str = ""
 
     def __str__(self) -> str:
-        answer, distance = shown(self.synthetic), shown(self.tau)
+        answer, distance, far = (number_text(n) for n in (self.synthetic, self.tau, 2 * self.tau))
         verdict = "Yes" if self.satisfied else "No"
         claim = "is" if self.satisfied else "is not"
+        wrong = chance_text(self.error_bound)
         provided = f", provided that {self.assumes}" if self.assumes else ""
-        cost = "nothing, it was asked before" if self.repeated else f"{amount(self.price)} per person"
+        cost = "nothing, it was asked before" if self.repeated else f"{cost_text(self.price)} per person"
         return (
             f"{verdict}: the true {self.query} {claim} within {distance} of the synthetic {answer}. "
-            f"The chance that this verdict is wrong is at most {chance(self.error_bound)} if the truth is equal to the "
-            f"synthetic answer or at least {shown(2 * self.tau)} away from it{provided}; in between it is less sure. "
+            f"The chance that this verdict is wrong is at most {wrong} if the truth is equal to the synthetic answer "
+            f"or at least {far} away from it{provided}; in between it is less sure. "
             f"It cost {cost}."
         )
 
@@ -88,7 +89,7 @@ class Verdict:
         )
 
 
-def to_bytes(keys: Sequence[str], verdicts: Sequence[Verdict]) -> bytes:
+def write_verdicts(keys: Sequence[str], verdicts: Sequence[Verdict]) -> bytes:
     """Verdicts by the key of their question.  Its length does not depend on what they say."""
     stored = {key: verdict.to_dict() for key, verdict in zip(keys, verdicts, strict=True)}
     for one in stored.values():
@@ -96,8 +97,8 @@ def to_bytes(keys: Sequence[str], verdicts: Sequence[Verdict]) -> bytes:
     return json.dumps({"format": FORMAT, "verdicts": stored}, sort_keys=True).encode()
 
 
-def from_bytes(payload: bytes, *, repeated: bool = False) -> dict[str, Verdict]:
-    """What ``to_bytes`` wrote."""
+def read_verdicts(payload: bytes, *, repeated: bool = False) -> dict[str, Verdict]:
+    """What ``write_verdicts`` wrote."""
     try:
         content = json.loads(payload)
         if content["format"] != FORMAT:
@@ -111,14 +112,14 @@ def from_bytes(payload: bytes, *, repeated: bool = False) -> dict[str, Verdict]:
         ) from None
 
 
-def chance(probability: float) -> str:
+def chance_text(probability: float) -> str:
     """A probability for people, rounded up."""
     percent = 100 * probability
     digits = 1 if percent >= 1 else 4
     return f"{max(1.0, -(-percent * 10**digits // 1)) / 10**digits:.{digits}f}%"
 
 
-def amount(cost: Cost) -> str:
+def cost_text(cost: Cost) -> str:
     """A cost for people."""
     parts = [("epsilon", cost.xi), ("rho", cost.rho)]
     return " and ".join(f"{name}={text(Fraction(part, UNIT))}" for name, part in parts if part) or "nothing"

@@ -42,25 +42,21 @@ def prepare_check(records: Records, plan: CheckPlan, progress: Progress) -> Draw
     progress("reading", 0, 3)
     frame, columns = records.frame, columns_of(records.schema)
     progress("deciding", 1, 3)
-    deciders = [question.build() for question in plan.questions]
-    exact = [
-        exact_tally(question, decider, frame, columns)
-        for question, decider in zip(plan.questions, deciders, strict=True)
-    ]
+    pairs = [(question.decider, exact_tally(question, frame, columns)) for question in plan.questions]
     warm_deciders()
     progress("charging", 2, 3)
 
     def draw() -> bytes:
-        return plan.payload([verdict(*pair) for pair in zip(deciders, exact, strict=True)])
+        return plan.payload([verdict(decider, exact) for decider, exact in pairs])
 
     return draw
 
 
-def exact_tally(question: Question, decider: Decider, frame: object, columns: Columns) -> Tally:
-    """The whole numbers that the decider is a function of, from confidential rows."""
+def exact_tally(question: Question, frame: object, columns: Columns) -> Tally:
+    """The whole numbers that the question's decider is a function of, from confidential rows."""
     if question.query.column is None:
         return rows_only(matching(question.query, frame, columns).height)
-    return tally(grid_values(question.query, frame, columns), decider.edges)
+    return tally(grid_values(question.query, frame, columns), question.decider.edges)
 
 
 def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bool:

@@ -1,6 +1,6 @@
 """The confidential rows, decoded once and kept between decisions: compact columns that WHERE clauses are run on.
 
-One byte per row for most attributes.  The frame has the kinds that ``deciders.evaluate`` reads without converting:
+One byte per row for most attributes.  The frame has the kinds that ``deciders`` reads without converting:
 categories as enumerations, whole numbers in the smallest type that holds the bounds.  It never leaves the kernel.
 """
 

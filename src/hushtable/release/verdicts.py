@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from hushtable.deciders.verdict import Verdict, from_bytes
+from hushtable.deciders import Verdict, read_verdicts
 from hushtable.ledger import Holding, Ledger
 
 KIND = "check"
@@ -19,7 +19,7 @@ def stored_verdicts(ledger: Ledger, keys: Collection[str]) -> dict[str, Verdict]
         missing = (set(keys) - set(found)).intersection(_questions(holding))
         stored = [charge for charge in holding.charges if charge.stored]
         if missing and stored:
-            verdicts = from_bytes(ledger.payload(stored[0].number), repeated=True)
+            verdicts = read_verdicts(ledger.payload(stored[0].number), repeated=True)
             found.update({key: verdicts[key] for key in missing if key in verdicts})
     return found
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from hushtable.deciders.verdict import Verdict, from_bytes
+from hushtable.deciders import Verdict, read_verdicts
 from hushtable.ledger import Holding, Ledger
 from hushtable.privacy import UNIT
 from hushtable.release.account import Account
@@ -55,7 +55,7 @@ class Books:
 
 def _verdicts(ledger: Ledger, holding: Holding) -> list[Verdict]:
     stored = [charge.number for charge in holding.charges if charge.stored]
-    return [v for number in stored for v in from_bytes(ledger.payload(number)).values()]
+    return [v for number in stored for v in read_verdicts(ledger.payload(number)).values()]
 
 
 def _is_choice(holding: Holding) -> bool:

@@ -8,9 +8,15 @@ from fractions import Fraction
 import altair as alt
 import polars as pl
 
-from hushtable.deciders import probability_satisfied
-from hushtable.deciders.interval import shown
-from hushtable.deciders.verdict import Verdict, amount, chance
+from hushtable.deciders import (
+    COUNT,
+    DECIDERS,
+    Verdict,
+    chance_text,
+    cost_text,
+    number_text,
+    probability_satisfied,
+)
 from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import GREEN, RED, chart, finished
 
@@ -57,12 +63,12 @@ def verdicts_data(verdicts: Sequence[Verdict]) -> pl.DataFrame:
         {
             "question": [v.query for v in verdicts],
             "verdict": ["yes" if v.satisfied else "no" for v in verdicts],
-            "synthetic": [shown(v.synthetic) for v in verdicts],
-            "tau": [shown(v.tau) for v in verdicts],
-            "error_bound": [chance(v.error_bound) for v in verdicts],
+            "synthetic": [number_text(v.synthetic) for v in verdicts],
+            "tau": [number_text(v.tau) for v in verdicts],
+            "error_bound": [chance_text(v.error_bound) for v in verdicts],
             "assumes": [v.assumes or None for v in verdicts],
             "decider": [v.decider for v in verdicts],
-            "price": [amount(v.price) for v in verdicts],
+            "price": [cost_text(v.price) for v in verdicts],
         },
         schema_overrides={"assumes": pl.String},
     )
@@ -84,7 +90,7 @@ def profile_data(verdicts: Sequence[Verdict], rows_per_person: int) -> pl.DataFr
             ),
         }
         for k, verdict in enumerate(verdicts[:MOST_CURVES])
-        if verdict.decider.startswith("count-")
+        if verdict.decider in DECIDERS and DECIDERS[verdict.decider].aggregate is COUNT
         for step in range(STEPS + 1)
     ]
     return pl.DataFrame(rows)

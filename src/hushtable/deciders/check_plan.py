@@ -6,31 +6,32 @@ never that of the true distance.  The claim of a verdict holds for true tables, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, cast
 
+from hushtable.deciders.canonical import resolve
 from hushtable.deciders.columns import columns_of, find
-from hushtable.deciders.decider import Claim, Decider
+from hushtable.deciders.decider import Decider, ErrorClaim
 from hushtable.deciders.interval import Number, exact
 from hushtable.deciders.parser import parse
-from hushtable.deciders.profile import Supposed, errors_at, satisfied_at
 from hushtable.deciders.queries import Query
 from hushtable.deciders.question import Question, Share, pose
-from hushtable.deciders.resolve import resolve
+from hushtable.deciders.supposed import Supposed
 from hushtable.deciders.synthetic import Synthetic
 from hushtable.deciders.tally import Tally
 from hushtable.deciders.thresholds import least_epsilon, probability
-from hushtable.deciders.verdict import Verdict, to_bytes
+from hushtable.deciders.verdict import Verdict, write_verdicts
 from hushtable.errors import BudgetError, QueryError
-from hushtable.privacy import Budget, Cost, charge, total_price
+from hushtable.privacy import Budget, Cost, Price, charge, total_price
 from hushtable.privacy.budget import Kind
-from hushtable.privacy.mechanism import Price
 from hushtable.schema import Schema
 
 MAX_QUESTIONS = 1000
-SPENDABLE = (1e-6, 1e3)  # epsilons among which the one that is needed is looked for
+"""Of one batch: its verdicts are one payload, and its rows are read by one question after another."""
+SPENDABLE = (1e-6, 1e3)
+"""Epsilons among which the one that is needed is looked for: nobody would spend more, or learn anything from less."""
 PROFILE = tuple(Fraction(step, 8) for step in range(25))
 """Distances of the error profile, in units of tau."""
 
@@ -44,7 +45,12 @@ class PlannedQuestion:
     key: str
     cost: Cost
     rows: int
-    claim: Claim
+    claim: ErrorClaim
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The pure privacy loss of a person."""
+        return self.question.decider.epsilon * self.rows
 
     @property
     def error_bound(self) -> float:
@@ -56,17 +62,13 @@ class PlannedQuestion:
         """What the error bound assumes of the true rows; empty when it holds for all."""
         return self.claim.assumes
 
-    @property
-    def _steps(self) -> Fraction:
-        return self.question.tau / self.question.resolution
-
     def satisfied_at(self, distances: Sequence[Number]) -> list[float]:
         """Probability of "satisfied" at these distances, in the attribute's own unit."""
-        return self._at(satisfied_at, distances)
+        return self.supposed.satisfied_at(self.question.decider, self._steps(distances))
 
     def errors_at(self, distances: Sequence[Number]) -> list[float]:
         """Probability of the wrong verdict at these distances."""
-        return self._at(errors_at, distances)
+        return self.supposed.errors_at(self.question.decider, self._steps(distances))
 
     def profile(self) -> list[dict[str, float]]:
         """Distance, probability of "satisfied" and of error, from 0 to 3 tau."""
@@ -98,20 +100,15 @@ class PlannedQuestion:
 
     def _supposed(self) -> tuple[Decider, Tally]:
         """The decider, and what it would see if the true rows were the synthetic ones."""
-        made = self.question.build()
-        return made, self.supposed.tally(made)
+        return self.question.decider, self.supposed.tally(self.question.decider)
 
-    def _at(self, what: Callable[..., list[float]], distances: Sequence[Number]) -> list[float]:
-        question = self.question
+    def _steps(self, distances: Sequence[Number]) -> list[Fraction]:
         try:
-            places = [exact(distance) / question.resolution for distance in distances]
+            return [exact(distance) / self.question.resolution for distance in distances]
         except ValueError:
             raise QueryError(
                 "query.bad-distance", "A distance is not a finite number.", "Write for example 12."
             ) from None
-        return what(
-            question.decider, self.supposed, tau=self._steps, epsilon=question.epsilon, distances=places
-        )
 
     def verdict(self, satisfied: bool) -> Verdict:
         """The verdict in full, once it is drawn."""
@@ -121,8 +118,8 @@ class PlannedQuestion:
             str(question.query),
             question.synthetic,
             question.tau,
-            question.decider,
-            question.epsilon * self.rows,
+            question.decider.name,
+            self.epsilon,
             self.error_bound,
             self.cost,
             assumes=self.assumes,
@@ -160,7 +157,7 @@ class CheckPlan:
     def payload(self, satisfied: Sequence[bool]) -> bytes:
         """The verdicts as they are stored."""
         verdicts = [one.verdict(yes) for one, yes in zip(self.planned, satisfied, strict=True)]
-        return to_bytes(self.keys, verdicts)
+        return write_verdicts(self.keys, verdicts)
 
 
 def plan_check(
@@ -204,7 +201,7 @@ def plan_check(
         question = pose(
             query, column, supposed, tau=tau, share=share, rows=rows, decider=decider, largest=largest
         )
-        made = question.build()
+        made = question.decider
         cost = charge(*made.price(rows).in_currency(kind, prefer=prefer))
         claim = made.claim(supposed.tally(made), question.resolution, question.largest)
         planned[text] = PlannedQuestion(question, supposed, question.key(schema.version), cost, rows, claim)
@@ -216,4 +213,4 @@ def plan_check(
 def _price(planned: Sequence[PlannedQuestion]) -> Price:
     """The exact price of questions one after another, per person."""
     rows = planned[0].rows if planned else 1
-    return total_price([one.question.build() for one in planned], rows)
+    return total_price([one.question.decider for one in planned], rows)

@@ -22,7 +22,7 @@ MAX_CASES = 1 << 20
 _OTHER = object()
 
 
-def coverage(where: Predicate, columns: Columns) -> tuple[bool, bool]:
+def possible_truths(where: Predicate, columns: Columns) -> tuple[bool, bool]:
     """(can be true, can be not true); both are assumed when the clause has too many cases to try."""
     names = sorted({atom.column for atom in atoms(where)})
     cases = {name: _representatives(columns[name], where) for name in names}

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hushtable.deciders.aggregates import AGGREGATES
 from hushtable.deciders.columns import Column, Columns, find
 from hushtable.deciders.queries import And, Atom, Compare, In, IsNull, Or, Predicate, Query, Value
+from hushtable.deciders.supposed import Supposed
 from hushtable.deciders.tally import IntArray
 from hushtable.errors import QueryError
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, text_of
@@ -76,25 +78,18 @@ def grid_values(query: Query, frame: Any, columns: Columns) -> IntArray:
     return np.clip(values, grid[0], grid[-1]).astype(np.int64)
 
 
+def suppose(query: Query, frame: Any, columns: Columns) -> Supposed:
+    """What a resolved query aggregates in public rows, as data that one may suppose the truth to look like."""
+    if query.column is None:
+        return Supposed.count(matching(query, frame, columns).height)
+    values = grid_values(query, frame, columns)
+    return Supposed.of(values, find(columns, query.column).grid(), query.quantile or Fraction(1, 2))
+
+
 def answer(query: Query, frame: Any, columns: Columns) -> Fraction:
     """The exact answer, in the attribute's own unit; refused when no row matches and the aggregate needs one."""
-    if query.column is None:
-        return Fraction(matching(query, frame, columns).height)
-    values = grid_values(query, frame, columns)
-    unit = find(columns, query.column).resolution or Fraction(1)
-    if query.function == "SUM":
-        return int(values.sum()) * unit
-    if len(values) == 0:
-        raise QueryError(
-            "query.no-synthetic-answer",
-            "No synthetic row matches, so the query has no synthetic answer.",
-            "Ask a query that some synthetic rows match.",
-        )
-    if query.function == "AVG":
-        return Fraction(int(values.sum()), len(values)) * unit
-    quantile = query.quantile or Fraction(1, 2)
-    rank = -(-quantile.numerator * len(values) // quantile.denominator)
-    return int(np.partition(values, rank - 1)[rank - 1]) * unit
+    unit = None if query.column is None else find(columns, query.column).resolution
+    return suppose(query, frame, columns).answer(AGGREGATES[query.function]) * (unit or Fraction(1))
 
 
 def _polars(frame: Any) -> pl.DataFrame:

@@ -1,12 +1,9 @@
-"""Deciders that see one integer: the margin, how far the data are from the other verdict.
+"""Margins: one integer that says how far the data are from the other verdict, for each aggregate.
 
 A margin is at least 1 when the true answer is within tau and at most 0 otherwise, and one row moves it by at most
 its sensitivity.  ``extremes`` are the least margin at distance 0 and the largest ones from 2 tau on, over the true
-tables that keep a premise: what the error of a verdict is at most.
-
-``MarginThreshold`` adds noise to the margin and compares, which is the optimal epsilon-DP test when the sensitivity
-is 1 (truncated-uniform-Laplace noise, at the cut that makes its uniform part vanish); ``MarginCoin`` throws a coin
-whose log odds it is, four times cheaper in zCDP.  See ``proofs/decider-margin.md``.
+tables that keep a premise: what the error of a verdict is at most.  The deciders are in ``on_margin``; see
+``proofs/decider-margin.md``.
 """
 
 from __future__ import annotations
@@ -14,20 +11,22 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
-import numpy as np
-
-from hushtable.deciders import laplace
-from hushtable.deciders.decider import CoinDecider, Decider, NoisyDecider, sigmoid
+from hushtable.deciders.aggregates import COUNT, SUM, Additive, Facts
 from hushtable.deciders.interval import Interval
 from hushtable.deciders.tally import Tally
 from hushtable.errors import QueryError
 
-FIXED_POINT = 256  # steps per grid unit that the ends of an AVG interval are rounded to
-CERTAIN = 2**62  # a margin beyond every noise
+FIXED_POINT = 256
+"""Steps per grid unit that the ends of an AVG interval are rounded to.
+
+With more of them, smaller tau can be decided, and noise, which is drawn in these steps, is refused for narrower bounds.
+"""
+CERTAIN = 2**62
+"""A margin beyond every noise: scales of noise are refused from there on."""
 
 
 class Extreme(NamedTuple):
@@ -41,7 +40,12 @@ class Extreme(NamedTuple):
 class Margin(ABC):
     """A whole number about the data: at least 1 when the true answer is within tau, at most 0 otherwise."""
 
-    interval: Interval
+    facts: Facts
+
+    @property
+    def interval(self) -> Interval:
+        """What is close enough."""
+        return self.facts.interval
 
     @property
     def edges(self) -> Sequence[int]:
@@ -75,19 +79,20 @@ class Margin(ABC):
         return ""
 
 
-@dataclass(frozen=True)
-class CountMargin(Margin):
-    """Rows to add or remove until the count crosses an end of the interval."""
+class AdditiveMargin(Margin):
+    """Distance of the count or the sum from the nearer end."""
+
+    aggregate: ClassVar[Additive]
 
     @property
     def sensitivity(self) -> int:
-        return 1
+        return self.aggregate.sensitivity(self.facts)
 
     def of(self, tally: Tally) -> int:
-        return self.interval.margin(tally.rows)
+        return self.interval.margin(self.aggregate.of(tally))
 
     def extremes(self, premise: int) -> list[Extreme]:
-        answers = self.interval.clear_answers(lowest=0)
+        answers = self.interval.clear_answers(self.aggregate.lowest)
         return [Extreme(self.interval.contains(n), self.interval.margin(n)) for n in answers]
 
     @property
@@ -95,29 +100,14 @@ class CountMargin(Margin):
         return True
 
 
-@dataclass(frozen=True)
-class SumMargin(Margin):
-    """Distance of the sum from the nearer end; values are in [-bound, bound]."""
-
-    bound: int
-
-    @property
-    def sensitivity(self) -> int:
-        return self.bound
-
-    def of(self, tally: Tally) -> int:
-        return self.interval.margin(tally.total)
-
-    def extremes(self, premise: int) -> list[Extreme]:
-        answers = self.interval.clear_answers()
-        return [Extreme(self.interval.contains(s), self.interval.margin(s)) for s in answers]
-
-    @property
-    def by_distance(self) -> bool:
-        return True
+class CountMargin(AdditiveMargin):
+    aggregate = COUNT
 
 
-@dataclass(frozen=True)
+class SumMargin(AdditiveMargin):
+    aggregate = SUM
+
+
 class QuantileMargin(Margin):
     """Rows, weighted by the quantile a/b, until the lower a/b-quantile crosses an end of the interval.
 
@@ -128,32 +118,30 @@ class QuantileMargin(Margin):
     beyond the same end when it does not.
     """
 
-    quantile: Fraction
-
     @property
     def edges(self) -> Sequence[int]:
         return (self.interval.first - 1, self.interval.last)
 
     @property
     def sensitivity(self) -> int:
-        a, b = self.quantile.as_integer_ratio()
+        a, b = self.facts.quantile.as_integer_ratio()
         return max(a, b - a)
 
     def of(self, tally: Tally) -> int:
         """The margin of data with this tally."""
-        a, b = self.quantile.as_integer_ratio()
+        a, b = self.facts.quantile.as_integer_ratio()
         below, _, above = (int(count) for count in tally.counts)
         rows = tally.rows
         return min(a * rows - b * below, (b - a) * rows - b * above + 1)
 
     def extremes(self, premise: int) -> list[Extreme]:
-        steps = self.quantile.denominator * premise
+        steps = self.facts.quantile.denominator * premise
         return [Extreme(True, 1 + steps), Extreme(False, -steps)]
 
     def premise(self, tally: Tally) -> int:
         """Half of the rows that these data have inside on the shorter side of the quantile."""
         below, inside, _ = (int(count) for count in tally.counts)
-        rank = -(-self.quantile.numerator * tally.rows // self.quantile.denominator)
+        rank = -(-self.facts.quantile.numerator * tally.rows // self.facts.quantile.denominator)
         return max(0, min(rank - 1 - below, below + inside - rank) // 2)
 
     def assumption(self, premise: int) -> str:
@@ -166,16 +154,12 @@ class QuantileMargin(Margin):
         )
 
 
-@dataclass(frozen=True)
 class AverageMargin(Margin):
     """min(S - l n, r n - S) in steps of 1/256: the average is inside when both are positive.
 
     Values are in [low, high].  A row moves the first by at most max(|high - l|, |low - l|), the second alike.  The
     premise n: at least n rows match.
     """
-
-    low: int
-    high: int
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -190,7 +174,7 @@ class AverageMargin(Margin):
 
     @property
     def sensitivity(self) -> int:
-        low, high = self.low * FIXED_POINT, self.high * FIXED_POINT
+        low, high = self.facts.low * FIXED_POINT, self.facts.high * FIXED_POINT
         return max(abs(value - end) for value in (low, high) for end in self.ends)
 
     def of(self, tally: Tally) -> int:
@@ -206,8 +190,8 @@ class AverageMargin(Margin):
         room = min(centre * FIXED_POINT - left, right - centre * FIXED_POINT)
         found = [Extreme(True, math.ceil(rows * room))]
         for reachable, beyond in (
-            (centre + far <= self.high, (centre + far) * FIXED_POINT - right),
-            (centre - far >= self.low, left - (centre - far) * FIXED_POINT),
+            (centre + far <= self.facts.high, (centre + far) * FIXED_POINT - right),
+            (centre - far >= self.facts.low, left - (centre - far) * FIXED_POINT),
         ):
             if reachable:
                 found.append(Extreme(False, -math.ceil(rows * beyond) if beyond >= 0 else CERTAIN))
@@ -219,75 +203,3 @@ class AverageMargin(Margin):
 
     def assumption(self, premise: int) -> str:
         return f"at least {premise:,} true rows match" if premise > 1 else ""
-
-
-@dataclass(frozen=True)
-class MarginDecider(Decider):
-    """A decider whose only view of the data is a margin."""
-
-    margin: Margin
-
-    @property
-    def edges(self) -> Sequence[int]:
-        return self.margin.edges
-
-    def truth(self, tally: Tally) -> bool:
-        return self.margin.of(tally) >= 1
-
-    @abstractmethod
-    def wrong(self, place: Extreme) -> float:
-        """Probability of the wrong verdict at this margin."""
-
-    def error(self, tally: Tally) -> float:
-        return self.wrong(Extreme(self.truth(tally), self.margin.of(tally)))
-
-    def at(self, within: Interval) -> Self:
-        return replace(self, margin=replace(self.margin, interval=within))
-
-    def worst_error(self, premise: int = 0) -> float:
-        return max(self.wrong(place) for place in self.margin.extremes(premise))
-
-    @property
-    def by_distance(self) -> bool:
-        return self.margin.by_distance
-
-    def premise(self, tally: Tally, largest: int | None = None) -> int:
-        return self.margin.premise(tally)
-
-    def assumption(self, premise: int, unit: Fraction) -> str:
-        return self.margin.assumption(premise)
-
-
-@dataclass(frozen=True)
-class MarginThreshold(MarginDecider, NoisyDecider):
-    """Satisfied when margin + noise >= 1, with noise of scale sensitivity / epsilon."""
-
-    @property
-    def noise(self) -> tuple[Fraction, ...]:
-        return (self.margin.sensitivity / self.epsilon,)
-
-    def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
-        return self.margin.of(tally) + noise[0] >= 1
-
-    def probability(self, tally: Tally) -> float:
-        return self.wrong(Extreme(False, self.margin.of(tally)))
-
-    def wrong(self, place: Extreme) -> float:
-        lost = laplace.log_at_most(-place.margin, self.noise[0])
-        won = laplace.log_at_least(1 - place.margin, self.noise[0])
-        return float(np.exp(lost if place.inside else won))
-
-
-@dataclass(frozen=True)
-class MarginCoin(MarginDecider, CoinDecider):
-    """Satisfied with log odds epsilon * (margin - 1/2) / sensitivity."""
-
-    def logit(self, tally: Tally) -> Fraction:
-        return self._logit(self.margin.of(tally))
-
-    def wrong(self, place: Extreme) -> float:
-        x = float(self._logit(place.margin))
-        return sigmoid(-x if place.inside else x)
-
-    def _logit(self, margin: int) -> Fraction:
-        return self.epsilon * (margin - Fraction(1, 2)) / self.margin.sensitivity

@@ -13,7 +13,6 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 from hushtable.deciders.columns import Column, Columns, find
-from hushtable.deciders.coverage import coverage
 from hushtable.deciders.queries import (
     And,
     Atom,
@@ -31,6 +30,7 @@ from hushtable.deciders.queries import (
     atoms,
     literal,
 )
+from hushtable.deciders.satisfiable import possible_truths
 from hushtable.errors import QueryError
 
 _WORDS = {
@@ -53,7 +53,7 @@ def resolve(query: Query, columns: Columns) -> Query:
         if all(isinstance(atom, IsNull) for atom in atoms(query.where)):
             return replace(query, where=None)
         raise _always()
-    sometimes, not_always = coverage(where, columns)
+    sometimes, not_always = possible_truths(where, columns)
     if not sometimes:
         raise _never()
     if not not_always:

@@ -1,25 +1,24 @@
-"""Deciders for SUM from one noisy answer or a race of truncated ones; the sparse-vector decider is in ``svt``.
+"""Deciders for SUM from a race of truncated sums; the sparse-vector decider over the same sums is in ``svt``.
 
-Values are whole grid steps.  The race needs values in [0, bound]; the plain Laplace decider in [-bound, bound].
+Values are whole grid steps in [0, bound].
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
 from hushtable.deciders import laplace
+from hushtable.deciders.aggregates import SUM
 from hushtable.deciders.cost import rho_of_parts
-from hushtable.deciders.decider import NoisyDecider
-from hushtable.deciders.interval import Interval, shown
-from hushtable.deciders.laplace import FloatArray
-from hushtable.deciders.tally import Tally, tally
+from hushtable.deciders.decider import AdditiveDecider, NoisyDecider
+from hushtable.deciders.interval import number_text
+from hushtable.deciders.tally import FloatArray, Tally
 
 
 def levels(bound: int) -> int:
@@ -37,46 +36,23 @@ def shared_factor(bound: int) -> Fraction:
     return 2 - Fraction(2, 2 ** levels(bound))
 
 
-@dataclass(frozen=True)
-class SumLaplace(NoisyDecider):
-    """LM_sum: is the noisy sum inside the interval?  dp-pqd sec. 5.1."""
+class TruncatedSums(AdditiveDecider, NoisyDecider):
+    """What the deciders over sums of the values of at most t_j share."""
 
-    interval: Interval
-    bound: int
-
-    @property
-    def noise(self) -> tuple[Fraction, ...]:
-        return (self.bound / self.epsilon,)
-
-    def truth(self, tally: Tally) -> bool:
-        return self.interval.contains(tally.total)
-
-    def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
-        return self.interval.contains(tally.total + noise[0])
-
-    def probability(self, tally: Tally) -> float:
-        return laplace.between(*self._reach(tally), self.noise[0])
-
-    def error(self, tally: Tally) -> float:
-        wrong = laplace.outside if self.truth(tally) else laplace.between
-        return wrong(*self._reach(tally), self.noise[0])
-
-    def at(self, within: Interval) -> Self:
-        return replace(self, interval=within)
-
-    def worst_error(self, premise: int = 0) -> float:
-        return max(self.error(tally([total])) for total in self.interval.clear_answers())
+    aggregate = SUM
+    nonnegative = True
 
     @property
-    def by_distance(self) -> bool:
-        return True
+    def bound(self) -> int:
+        """The largest possible value."""
+        return self.facts.bound
 
-    def _reach(self, tally: Tally) -> tuple[int, int]:
-        return self.interval.first - tally.total, self.interval.last - tally.total
+    @property
+    def edges(self) -> Sequence[int]:
+        return truncations(self.bound)
 
 
-@dataclass(frozen=True)
-class SumRace(NoisyDecider):
+class SumRace(TruncatedSums):
     """R2T_sum: is the race's estimate inside the interval?  dp-pqd sec. 5.2, eqs. 11 and 12.
 
     The estimate is the largest of 0 and q(D, t_j) + noise_j - shift_j, with noise of scale s_j = factor t_j / epsilon
@@ -87,15 +63,15 @@ class SumRace(NoisyDecider):
     The premise is how many of the highest levels are empty: no value is above t_(L - premise).
     """
 
-    interval: Interval
-    bound: int
-    factor: Fraction
-    beta: float
-    centred: bool = False
+    name = "sum-r2t"
+    summary = "race of truncated sums, noise L t / epsilon"
+    published = True
+    centred: ClassVar[bool] = False
 
     @property
-    def edges(self) -> Sequence[int]:
-        return truncations(self.bound)
+    def factor(self) -> Fraction:
+        """What the noise is multiplied by because a row moves several levels."""
+        return Fraction(levels(self.bound))
 
     @property
     def noise(self) -> tuple[Fraction, ...]:
@@ -115,16 +91,13 @@ class SumRace(NoisyDecider):
         found = []
         events = levels(self.bound) + self.centred
         for scale in self.noise:
-            shift = Fraction(float(scale) * math.log(events / self.beta))
+            shift = Fraction(float(scale) * math.log(events / self.facts.beta))
             if self.centred:
                 shift = max(Fraction(0), shift - self.interval.tau)
             found.append(
                 (math.floor(self.interval.low + shift) + 1, math.ceil(self.interval.high + shift) - 1)
             )
         return tuple(found)
-
-    def truth(self, tally: Tally) -> bool:
-        return self.interval.contains(tally.total)
 
     def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
         sums = [int(q) + v for q, v in zip(tally.cumulative_sums(), noise, strict=True)]
@@ -142,13 +115,6 @@ class SumRace(NoisyDecider):
             below_l += float(laplace.log_at_most(lower - 1 - int(q), scale))
         return float(np.exp(below_r)) if self.interval.low < 0 else laplace.difference(below_r, below_l)
 
-    def at(self, within: Interval) -> Self:
-        return replace(self, interval=within)
-
-    @property
-    def by_distance(self) -> bool:
-        return True
-
     def premise(self, tally: Tally, largest: int | None = None) -> int:
         """The levels above the largest value of these data, or above the largest value that is publicly known."""
         size = levels(self.bound)
@@ -158,7 +124,7 @@ class SumRace(NoisyDecider):
 
     def assumption(self, premise: int, unit: Fraction) -> str:
         top = self.edges[-1 - premise]
-        return f"no true value is above {shown(top * unit)}" if premise else ""
+        return f"no true value is above {number_text(top * unit)}" if premise else ""
 
     def worst_error(self, premise: int = 0) -> float:
         """From level L - premise on, a truncated sum is the sum; the sums below are anything from 0 to it."""
@@ -193,6 +159,24 @@ class SumRace(NoisyDecider):
         scales = np.array([float(scale) for scale in self.noise])
         lower, upper = (np.array(ends, np.float64) for ends in zip(*self.limits, strict=True))
         return laplace.log_at_most(upper - total, scales), laplace.log_at_most(lower - 1 - total, scales)
+
+
+class SumRaceShared(SumRace):
+    name = "sum-r2t-shared"
+    summary = "race of truncated sums, noise below 2 t / epsilon"
+    published = False
+
+    @property
+    def factor(self) -> Fraction:
+        return shared_factor(self.bound)
+
+
+class SumRaceCentred(SumRaceShared):
+    name = "sum-r2t-centred"
+    summary = "the same race with tau taken off the shifts"
+    preferred = "largest"
+    reason = "the largest supposed value is far below the bound"
+    centred = True
 
 
 def _tails(full: FloatArray, empty: FloatArray) -> FloatArray:

@@ -1,0 +1,198 @@
+"""How often a verdict is wrong on data that somebody supposes, by distance or on given rows.
+
+The data are an assumption of the caller's (usually the synthetic rows themselves), never a query on private rows.  A
+profile by distance moves the synthetic answer away from the answer on these data.  It never describes the true
+distance, and other rows have other errors; what holds for all of them is the ``claim``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Required, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hushtable.deciders.aggregates import AGGREGATES, BETA, Aggregate
+from hushtable.deciders.decider import Decider, ErrorClaim
+from hushtable.deciders.interval import Interval, Number, exact, interval
+from hushtable.deciders.registry import build, lookup
+from hushtable.deciders.tally import IntArray, Tally, rows_only, tally, whole
+from hushtable.errors import QueryError
+
+_ARGUMENTS = frozenset(argument for known in AGGREGATES.values() for argument in known.arguments)
+"""What one can suppose of the data."""
+
+
+@dataclass(frozen=True)
+class Supposed:
+    """Data that somebody supposes: the matching rows, or their values on the grid, within public bounds."""
+
+    rows: int = 0
+    values: IntArray | None = None
+    domain: Sequence[int] | None = None
+    quantile: Fraction = Fraction(1, 2)
+
+    @classmethod
+    def count(cls, rows: int) -> Supposed:
+        """For COUNT."""
+        return cls(rows=int(rows))
+
+    @classmethod
+    def of(cls, values: ArrayLike, domain: Sequence[int], quantile: Number = Fraction(1, 2)) -> Supposed:
+        """For the other aggregates; values outside the domain are clamped."""
+        codes = np.clip(whole(values), domain[0], domain[-1])
+        return cls(len(codes), codes, domain, exact(quantile))
+
+    def tally(self, decider: Decider) -> Tally:
+        """What the decider needs of these data."""
+        return rows_only(self.rows) if self.values is None else tally(self.values, decider.edges)
+
+    def answer(self, aggregate: Aggregate) -> Fraction:
+        """The answer on these data, in grid steps."""
+        values = whole([]) if self.values is None else self.values
+        return aggregate.answer(self.rows, values, self.quantile)
+
+    def satisfied_at(self, decider: Decider, distances: Iterable[Number]) -> list[float]:
+        """Probability of "satisfied" when the synthetic answer exceeds the answer on these data by each distance."""
+        centre, tau = self.answer(decider.aggregate), decider.interval.tau
+        moved = (decider.at(Interval(centre + exact(distance), tau)) for distance in distances)
+        return [one.probability(self.tally(one)) for one in moved]
+
+    def errors_at(self, decider: Decider, distances: Iterable[Number]) -> list[float]:
+        """Probability of the wrong verdict at each distance."""
+        places = [exact(distance) for distance in distances]
+        satisfied = self.satisfied_at(decider, places)
+        near = decider.interval.tau
+        return [1 - p if abs(place) < near else p for place, p in zip(places, satisfied, strict=True)]
+
+
+class Supposition(TypedDict, total=False):
+    """The arguments of ``suppose``, by name."""
+
+    synthetic: Required[Number]
+    tau: Required[Number | str]
+    epsilon: Required[Number | str]
+    true: int | None
+    values: ArrayLike | None
+    bound: int | None
+    domain: Sequence[int] | ArrayLike | None
+    quantile: Number | str
+    beta: float
+
+
+def probability_satisfied(decider: str, **supposed: Unpack[Supposition]) -> float:
+    """Probability of "satisfied" on data that the caller supposes, over the decider's discrete noise.
+
+    Arguments as for ``suppose``.
+    """
+    made, found = suppose(decider, **supposed)
+    return made.probability(found)
+
+
+def error_probability(decider: str, **supposed: Unpack[Supposition]) -> float:
+    """Probability of the wrong verdict on supposed data: dp-pqd props. 4.2 and C.1 with discrete noise.
+
+    Arguments as for ``suppose``.
+    """
+    made, found = suppose(decider, **supposed)
+    return made.error(found)
+
+
+def suppose(
+    name: str,
+    *,
+    synthetic: Number,
+    tau: Number | str,
+    epsilon: Number | str,
+    quantile: Number | str = Fraction(1, 2),
+    beta: float = BETA,
+    **supposed: Any,
+) -> tuple[Decider, Tally]:
+    """The decider, and what it would see of data that the caller supposes.
+
+    COUNT needs ``true``, the supposed count.  SUM needs ``values`` and ``bound``, MEDIAN and AVG ``values`` and
+    ``domain``: the possible values in increasing order, or just (lowest, highest).  Values are whole numbers of grid
+    steps and are clamped to the bounds; tau is absolute, or a percentage of ``synthetic``.
+    """
+    kind = lookup(name)
+    within = interval(synthetic, tau, whole=kind.aggregate.whole)
+    unknown = supposed.keys() - _ARGUMENTS
+    if unknown:
+        raise TypeError(f"suppose() got an unexpected keyword argument {min(unknown)!r}")
+    needed: dict[str, Any] = {argument: supposed.get(argument) for argument in kind.aggregate.arguments}
+    for argument, value in needed.items():
+        if value is None:
+            raise QueryError(
+                "query.missing-argument",
+                f"The decider {name!r} needs {argument}=.",
+                f"Add {argument}= to the call.",
+            )
+    possible: Sequence[int] | None = None
+    if "values" in needed:
+        possible = kind.span(int(needed["bound"])) if "bound" in needed else possible_values(needed["domain"])
+    made = build(name, within=within, epsilon=epsilon, domain=possible, quantile=exact(quantile), beta=beta)
+    data = Supposed.count(needed["true"]) if possible is None else Supposed.of(needed["values"], possible)
+    return made, data.tally(made)
+
+
+class Asked(TypedDict, total=False):
+    """How close is close enough, for how much; in grid steps."""
+
+    tau: Required[Number]
+    epsilon: Required[Number | str]
+    beta: float
+
+
+def satisfied_at(
+    decider: str, supposed: Supposed, *, distances: Iterable[Number], **asked: Unpack[Asked]
+) -> list[float]:
+    """Probability of "satisfied" when the synthetic answer exceeds the answer on supposed data by each distance."""
+    return supposed.satisfied_at(_right(decider, supposed, **asked), distances)
+
+
+def errors_at(
+    decider: str, supposed: Supposed, *, distances: Iterable[Number], **asked: Unpack[Asked]
+) -> list[float]:
+    """Probability of the wrong verdict at each distance."""
+    return supposed.errors_at(_right(decider, supposed, **asked), distances)
+
+
+def claim(decider: str, supposed: Supposed, **asked: Unpack[Asked]) -> ErrorClaim:
+    """What a verdict about the answer on supposed data may say of its error, and of which true tables."""
+    made = _right(decider, supposed, **asked)
+    return made.claim(supposed.tally(made))
+
+
+def error_bound(decider: str, supposed: Supposed, **asked: Unpack[Asked]) -> float:
+    """The larger error at distance 0 and from distance 2 tau on: for all the true tables that ``claim`` names."""
+    return claim(decider, supposed, **asked).error
+
+
+def gap_to_optimal(decider: str, *, distances: Iterable[Number], **asked: Unpack[Asked]) -> list[float]:
+    """By how much a COUNT decider errs more often than the optimal test, at each distance."""
+    supposed, places = Supposed.count(0), list(distances)
+    own, best = (errors_at(one, supposed, distances=places, **asked) for one in (decider, "count-optimal"))
+    return [mine - least for mine, least in zip(own, best, strict=True)]
+
+
+def _right(
+    name: str, supposed: Supposed, *, tau: Number, epsilon: Number | str, beta: float = BETA
+) -> Decider:
+    """The decider with the synthetic answer equal to the one on supposed data."""
+    within = Interval(supposed.answer(lookup(name).aggregate), exact(tau))
+    return build(
+        name, within=within, epsilon=epsilon, domain=supposed.domain, quantile=supposed.quantile, beta=beta
+    )
+
+
+def possible_values(domain: Sequence[int] | ArrayLike) -> Sequence[int]:
+    """The domain as increasing whole numbers; two numbers are the lowest and the highest, both included."""
+    if isinstance(domain, range) and domain.step == 1:
+        return domain
+    values = np.unique(whole(np.asarray(domain)))
+    if len(values) == 2 or (len(values) and values[-1] - values[0] + 1 == len(values)):
+        return range(int(values[0]), int(values[-1]) + 1)
+    return tuple(int(value) for value in values)
