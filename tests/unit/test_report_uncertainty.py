@@ -11,6 +11,7 @@ import pytest
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.microdata import lower_bound
+from hushtable.report.sections.card import price_text
 from hushtable.report.sections.uncertainty import LINE, RECORDS, TABLES, standing, uncertainty_section
 from hushtable.report.view import View
 
@@ -54,6 +55,7 @@ def test_noise_that_is_cut_off_is_measured_against_its_epsilon_and_delta(view) -
     bound = answers.bound
     assert found.promise.point_error == pytest.approx(8 + 8 * bound + 4 * bound**2)
     spent = float(opened.card["charged"]["delta"])
+    assert price_text(opened.card) == f"epsilon 1 and delta {opened.card['charged']['delta']}"
     assert found.least_point_error == pytest.approx(
         lower_bound(d=SIZE, epsilon=1.0, delta=spent, sum_error=8.0, whole=True)
     )
@@ -62,6 +64,16 @@ def test_noise_that_is_cut_off_is_measured_against_its_epsilon_and_delta(view) -
 def test_counts_that_are_too_few_for_the_price_are_said_to_be(view) -> None:
     section = uncertainty_section(view(ht.ZCDP(50), budget=ht.ZCDP(50), accurate="point"))
     assert section.figures == () and "nothing more" in section.text[1]
+
+
+def test_a_release_that_earlier_ones_paid_for_is_not_held_against_its_own_price(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"block": np.arange(300) % 50})
+    session = ht.Session.open(rows, schema=SCHEMA, ledger=tmp_path / "l", budget=ht.ZCDP(1))
+    workload = ht.Workload([("block",)])
+    for number, rho in enumerate(("0.5", "0.6", "0.1")):
+        made = session.release(workload, budget=ht.ZCDP(rho), strategy="residual-planner", reuse=number > 0)
+        made.save(tmp_path / str(number))
+        assert (standing(View.open(tmp_path / str(number))) is None) == (number > 0)
 
 
 def test_the_report_of_the_command_shows_it(

@@ -63,7 +63,6 @@ def price_text(card: dict[str, object]) -> str:
     charged = card["charged"]
     if not isinstance(charged, dict):
         return "–"
-    parts = [
-        f"{word} {charged[key]}" for key, word in (("xi", "epsilon"), ("rho", "rho")) if charged[key] != "0"
-    ]
+    words = (("xi", "epsilon"), ("rho", "rho"), ("delta", "delta"))
+    parts = [f"{word} {charged[key]}" for key, word in words if charged.get(key, "0") != "0"]
     return " and ".join(parts) or "nothing"

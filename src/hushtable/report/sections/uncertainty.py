@@ -16,7 +16,7 @@ import polars as pl
 from hushtable.marginals import AttributeSet
 from hushtable.microdata import lower_bound
 from hushtable.microdata.bounds import Promise
-from hushtable.privacy import UNIT
+from hushtable.privacy import UNIT, Cost
 from hushtable.release.account import charged
 from hushtable.release.microdata import counts_promise
 from hushtable.report.parts import Figure, Section
@@ -63,12 +63,12 @@ def uncertainty_section(view: View) -> Section | None:
 
 
 def standing(view: View) -> Standing | None:
-    """Errors of the largest fully measured table, and the bounds for its price."""
+    """Errors of the largest fully measured table, and the bounds for its price; None where that price is not known."""
     release = view.release
     sizes, estimates = view.schema.sizes, release.estimates
     known = [s for s in release.workload if s and estimates.measured(s)]
-    if not known:
-        return None
+    if not known or "reuse" in view.card or charged(view.card) == Cost.ZERO:
+        return None  # what earlier releases paid for is not in the price of this one
     largest = max(known, key=lambda s: prod(sizes[a] for a in s))
     cells = prod(sizes[a] for a in largest)
     point, total = float(estimates.variance(largest)), float(estimates.variance(()))
