@@ -99,7 +99,7 @@ class AdaptivePlan:
         if self.strategy == "aim":
             options = {Keeping(True, True): 24 * cells, Keeping(False, True): 4 * cells + _PASS + 24 * small}
             if self.may_score_tables(method):
-                options = {Keeping(True, True, tables=True): 56 * cells} | options
+                options = {Keeping(True, True, tables=True): 64 * cells} | options
         else:
             options = {Keeping(True, True): 40 * cells, Keeping(False, False): 80 * small}
         afterwards = 64 * cells if method == "nonneg" else 0

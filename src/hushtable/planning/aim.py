@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, centre_all
-from hushtable.planning.claims import Claim, claim_of_selection
+from hushtable.planning.claims import Claim, SelectionClaims
 from hushtable.planning.problem import prices
 from hushtable.planning.requests import Label, Measure, Policy, Purse, Reply, Select
 from hushtable.planning.round_loops import moved_norm, pool_residuals, round_precisions
@@ -78,6 +78,7 @@ def aim_policy(
     epsilon = root_below(Fraction(4, 10) * purse.limit / len(state.layout.sets))
     touched, last = 0, False
     budget, two = 1 / (2 * variance), _two_rounds(variance, epsilon)
+    claims = loop.claims(epsilon)
     while not last:
         last = purse.left <= two or (work is not None and touched > work)
         if last:
@@ -88,12 +89,14 @@ def aim_policy(
         measure = loop.plan(chosen, purse.left if last else budget, fill=last, label=label)
         changes = state.learn((yield measure))
         touched += select.work + sum(int(loop.work_above[k]) for k, _ in changes)
-        if loop.change_of(chosen, changes) <= _EXPECTED * sqrt(variance) * loop.cells[chosen]:
+        away = loop.change_of(chosen, changes)
+        if last:
+            state.claims += claims.end(select, chosen, away, state.precisions, changes)
+            return
+        claims.add(select, chosen, away, state.precisions, changes)
+        if away <= _EXPECTED * sqrt(variance) * loop.cells[chosen]:
             epsilon, variance = 2 * epsilon, variance / 4
             budget, two = 1 / (2 * variance), _two_rounds(variance, epsilon)
-        if last:
-            claim = claim_of_selection(state.layout, state.precisions, select, chosen, changes)
-            state.claims += [claim] if claim is not None else []
 
 
 def _two_rounds(variance: Fraction, epsilon: Fraction) -> Fraction:
@@ -173,6 +176,11 @@ class RoundPlanner:
         starts = np.array([0, *accumulate(len(change) for _, change in changes)], np.int64)
         flat = np.concatenate([change for _, change in changes])
         return moved_norm(self.layout.shapes[chosen], masks, starts, flat, int(self.cells[chosen]))
+
+    def claims(self, epsilon: Fraction) -> SelectionClaims:
+        """What the rounds prove; ``epsilon`` is of the first selection, which no other falls below."""
+        rounds = SelectionClaims.most_rounds(self.purse.limit, epsilon)
+        return SelectionClaims(self.layout, self.weights, self.below, rounds)
 
     def _members(self, chosen: int) -> Ints:
         """Residuals below a marginal that are not zero by their sizes."""

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from hushtable.marginals import Layout, ResolvedWorkload, assemble
 from hushtable.planning.aim import RoundPlanner, State, root_below
-from hushtable.planning.claims import claim_of_tables
 from hushtable.planning.requests import Policy, Purse
 
 Floats = NDArray[np.float64]
@@ -47,6 +46,7 @@ def aim_tables_policy(
         return
     numbers, tables = refit(state, [k for k, _ in changes])
     touched, last = 0, False
+    claims = loop.claims(epsilon)
     while not last:
         last = purse.left <= 2 * (1 / (2 * variance) + epsilon**2 / 8)
         last = last or (work is not None and touched > work)
@@ -56,14 +56,14 @@ def aim_tables_policy(
         select, chosen, label = loop.chosen((yield asked), variance)
         measure = loop.plan(chosen, purse.left if last else 1 / (2 * variance), fill=last, label=label)
         changes = state.learn((yield measure))
-        if last:
-            gamma = Layout(layout.sizes, (layout.sets[chosen],))
-            unbiased = assemble(layout, state.values, gamma)
-            claim = claim_of_tables(layout, state.precisions, select, chosen, unbiased)
-            state.claims += [claim] if claim is not None else []
-            return
         where = slice(layout.offsets[chosen], layout.offsets[chosen + 1])
         before = tables[where].copy()
+        unbiased = assemble(layout, state.values, Layout(layout.sizes, (layout.sets[chosen],)))
+        away = float(np.abs(before - unbiased).sum())
+        if last:
+            state.claims += claims.end(select, chosen, away, state.precisions, changes)
+            return
+        claims.add(select, chosen, away, state.precisions, changes)
         numbers, tables = refit(state, [k for k, _ in changes])
         touched += int(layout.lengths[numbers].sum())
         if np.abs(tables[where] - before).sum() <= _EXPECTED * sqrt(variance) * loop.cells[chosen]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
 from hushtable.planning.aim import State
 from hushtable.planning.allocation import LEVELS, Allocation
-from hushtable.planning.claims import claim_of_distances
+from hushtable.planning.claims import CLAIMS, claim_of_distances
 from hushtable.planning.requests import GRID, Compare, Label, Measure, Policy, Purse, Reply
 from hushtable.planning.rounding import round_down
 
@@ -41,6 +41,8 @@ LARGE_LOOK = 0.03
 """Share for the distances of larger tables."""
 FIRST = 0.7
 """Share of what is left after the looks that the first batch spends."""
+LOOKS = 2
+"""Times that the policy asks for distances, at most."""
 GUESS = 0.1
 """Distance, in records, assumed where nothing is known."""
 WORTH = 0.15
@@ -191,7 +193,7 @@ class _Loop:
         asked = cast("Compare", reply.asked)
         sigma = sqrt(asked.variance) / GRID
         noisy = np.asarray(reply.values, np.float64) / GRID
-        self.state.claims.append(claim_of_distances(asked, noisy))
+        self.state.claims.append(claim_of_distances(asked, noisy, CLAIMS / LOOKS))
         middle = noisy.mean()
         spread = max(float(noisy.var()), 1e-300)
         return middle + (noisy - middle) * max(0.0, 1.0 - sigma**2 / spread)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet, Incidence, Layout
 from hushtable.planning.cumulants import power_sums
+from hushtable.planning.l1_noise import l1_limits
 from hushtable.planning.problem import prices
 from hushtable.planning.quantiles import (
     discrete_gaussian_half_width,
@@ -94,6 +95,25 @@ class ErrorModel:
         std = np.sqrt(self.cell_variances(sets))
         cells = Layout(self.residuals.sizes, tuple(sets)).lengths.astype(np.float64)
         return Errors(tuple(sets), std, self.half_widths(sets, alpha), sqrt(2.0 / pi) * std * cells, alpha)
+
+    def l1_limits(self, sets: Sequence[AttributeSet], beta: float) -> Floats:
+        """With probability ``1 - beta`` the noise of a table adds up to at most this, for each table on its own."""
+        pairs = Incidence.between(sets, self.residuals)
+        variances = self._cell_variances(sets, pairs)
+        known = np.isfinite(variances)
+        cells = Layout(self.residuals.sizes, tuple(sets)).lengths.astype(np.float64)
+        limits = np.full(len(sets), np.inf)
+        if self.sources:
+            for n in np.unique(cells[known]):
+                some = np.flatnonzero(known & (cells == n))
+                limits[some] = n * self.half_widths([sets[k] for k in some.tolist()], beta / n)
+            return limits
+        spans = np.where(self._informative, self.variances, 0.0) * self.residuals.lengths
+        there = pairs.members >= 0
+        largest = np.zeros(len(sets))
+        np.maximum.at(largest, pairs.owners[there], spans[pairs.members[there]])
+        limits[known] = l1_limits(cells[known], variances[known], (largest / cells)[known], beta)
+        return limits
 
     def excess_kurtosis(self, sets: Sequence[AttributeSet]) -> Floats:
         """Excess kurtosis of a cell of each marginal (0 when all noise is Gaussian)."""

@@ -58,8 +58,11 @@ class Bounder:
         self._std = estimates.errors(self._layout.sets, alpha).std
         self._reach: dict[int, Floats] = {}
 
-    def bounds(self, attributes: AttributeSet) -> CellBounds:
-        """Bounds that hold for each cell with probability at least ``1 - alpha``."""
+    def bounds(self, attributes: AttributeSet, shared: int | None = None) -> CellBounds:
+        """Bounds that hold for each cell with probability at least ``1 - alpha``.
+
+        With ``shared``, the number of cells of sub-tables or more, they hold for all cells of the marginal together.
+        """
         index = self._layout.index
         if attributes in index:
             lower, upper = self._ends(attributes, attributes, 1)
@@ -70,7 +73,7 @@ class Bounder:
         forcing = [(a, b) for a, b in combinations(known, 2) if whole == {*a, *b}]
         common = {(a, b): tuple(sorted({*a} & {*b})) for a, b in forcing}
         used = {*known, *common.values()}
-        ends = {s: self._ends(s, attributes, len(used)) for s in used}
+        ends = {s: self._ends(s, attributes, shared or len(used)) for s in used}
         shape = self._estimates.layout.shape(attributes)
         lower, upper = np.zeros(shape), np.full(shape, np.inf)
         for s in known:

@@ -1,47 +1,111 @@
-"""Bounds on the L1 error of whole tables, moved from what a loop proved to the tables that are released."""
+"""Bounds on the L1 error of whole tables: the least of all that is proved, for the tables that are released.
+
+    noise    a table measured in full is its unbiased estimate plus noise of known covariance
+    cells    the cells of any other one lie between bounds from its sub-tables; with P what the true cells can exceed
+             the fitted ones by, Q what they can fall short by, and D the difference of the two sums, the distance is
+             at most P + Q, 2 P - D and 2 Q + D
+    total    no two tables differ by more than what both add up to; the true one adds up to the number of records,
+             which lies in its measured interval
+    claims   what a loop proved about the tables of some moment
+
+A fit that differs from the table of a bound adds the distance between the two (triangle inequality).  The levels of
+the four add up to BETA.  Noise of residuals that were measured several times, at precisions that depended on earlier
+replies, is taken for Gaussian, as in the intervals.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isinf, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.planning.claims import Claim
+from hushtable.planning.claims import CELLS, NOISE, TOTAL, Claim
+from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.fits import Fitted
+from hushtable.reconstruct.mle import ResidualEstimates
 
 Floats = NDArray[np.float64]
 
+PART = 2**21
+"""Cells of the tables that are looked at together."""
+
 
 def l1_bounds(
-    claims: Sequence[Claim],
-    sets: Sequence[AttributeSet],
-    fitted: Fitted,
-    unbiased: Fitted,
-    sizes: tuple[int, ...],
+    claims: Sequence[Claim], sets: Sequence[AttributeSet], fitted: Fitted, estimates: ResidualEstimates
 ) -> Floats:
-    """For each set the smallest bound on the L1 distance of its fitted table from the truth; infinite where none.
+    """For each set the least bound on the L1 distance of its fitted table from the truth; infinite where none.
 
-    By the triangle inequality: the distance between the claim's table and the fitted one is added.
+    Each holds with probability ``1 - BETA``.
     """
-    best = np.full(len(sets), np.inf)
-    for claim in claims:
-        held = {s: k for k, s in enumerate(claim.sets)}
-        wanted = [j for j, s in enumerate(sets) if s in held]
-        if not wanted:
-            continue
-        layout = Layout(sizes, tuple(sets[j] for j in wanted))
+    whole = Layout(estimates.layout.sizes, tuple(sets))
+    noise, records = estimates.model.l1_limits(whole.sets, NOISE), _records(estimates)
+    cells = _Cells(
+        estimates, [s for s, n in zip(whole.sets, noise.tolist(), strict=True) if isinf(n)], records
+    )
+    places = [Layout(whole.sizes, claim.sets) for claim in claims]
+    parts: list[Floats] = []
+    for numbers in np.split(np.arange(len(sets)), np.flatnonzero(np.diff(whole.offsets[1:] // PART)) + 1):
+        layout = Layout(whole.sizes, tuple(whole.sets[k] for k in numbers.tolist()))
         final = fitted.estimate_all(layout)
-        then = unbiased.estimate_all(layout) if claim.tables is None else _picked(claim, layout)
-        away = np.add.reduceat(np.abs(final - then), layout.offsets[:-1])
-        limits = claim.limits[[held[s] for s in layout.sets]] + away
-        best[wanted] = np.minimum(best[wanted], limits)
-    return best
+        unbiased = final if fitted is estimates else estimates.estimate_all(layout)
+        moved = 0.0 if unbiased is final else _norms(layout, final - unbiased)
+        best = np.minimum(_norms(layout, final) + records[1], noise[numbers] + moved)
+        np.minimum(best, cells.limits(layout, final), out=best)
+        for claim, place in zip(claims, places, strict=True):
+            np.minimum(best, _limits(claim, place, layout, final, moved), out=best)
+        parts.append(best)
+    return np.concatenate(parts)
 
 
-def _picked(claim: Claim, layout: Layout) -> Floats:
-    """The claim's tables in the order of ``layout``."""
-    whole = Layout(layout.sizes, claim.sets)
-    tables = claim.tables if claim.tables is not None else np.zeros(whole.cells)
-    return np.concatenate([whole.view(tables, s).reshape(-1) for s in layout.sets])
+class _Cells:
+    """Limits from bounds of single cells that hold together, for tables that were not measured in full."""
+
+    def __init__(
+        self, estimates: ResidualEstimates, sets: list[AttributeSet], records: tuple[float, float]
+    ) -> None:
+        self._sets, self._records = frozenset(sets), records
+        self._bounder = Bounder(estimates, sets, CELLS)
+        sizes = estimates.layout.sizes
+        below = [prod(sizes[a] + 1 for a in s) - prod(sizes[a] for a in s) for s in sets]
+        self._shared = max(below, default=1)
+
+    def limits(self, layout: Layout, final: Floats) -> Floats:
+        """For each table of ``layout``; infinite for those that were measured in full."""
+        low, high = self._records
+        found = np.full(len(layout.sets), np.inf)
+        for k, s in enumerate(layout.sets):
+            if s in self._sets:
+                table = final[layout.offsets[k] : layout.offsets[k + 1]]
+                bounds = self._bounder.bounds(s, self._shared)
+                above = float(np.maximum(bounds.upper - table, 0.0).sum())
+                short = float(np.maximum(table - bounds.lower, 0.0).sum())
+                fitted = float(table.sum())
+                found[k] = min(above + short, 2.0 * above + fitted - low, 2.0 * short + high - fitted)
+        return found
+
+
+def _limits(claim: Claim, place: Layout, layout: Layout, final: Floats, moved: Floats | float) -> Floats:
+    """What a claim says of the ``final`` tables; ``moved`` is how far these lie from the unbiased estimates."""
+    held = np.array([place.index.get(s, -1) for s in layout.sets], np.int64)
+    limits = np.where(held >= 0, claim.limits[held], np.inf)
+    if claim.tables is None:
+        return limits + moved
+    for k in np.flatnonzero(held >= 0).tolist():
+        then = claim.tables[place.offsets[held[k]] : place.offsets[held[k] + 1]]
+        limits[k] += np.abs(final[layout.offsets[k] : layout.offsets[k + 1]] - then).sum()
+    return limits
+
+
+def _records(estimates: ResidualEstimates) -> tuple[float, float]:
+    """Between these lies the number of records, with probability 1 - TOTAL; 0 and infinity when it was not measured."""
+    total = Layout(estimates.layout.sizes, ((),))
+    reach = float(estimates.model.half_widths(total.sets, TOTAL)[0])
+    measured = float(estimates.estimate_all(total)[0])
+    return max(0.0, measured - reach), max(0.0, measured + reach)
+
+
+def _norms(layout: Layout, flat: Floats) -> Floats:
+    return np.add.reduceat(np.abs(flat), layout.offsets[:-1])

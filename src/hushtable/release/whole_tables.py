@@ -20,13 +20,13 @@ def bounded(workload: Sequence[AttributeSet], sizes: Sequence[int]) -> bool:
 def with_l1_bounds(release: Release, claims: Sequence[Claim]) -> Release:
     """The same release, its card holding one bound per marginal of the workload (None where nothing is proved).
 
-    Each claim holds for all its tables together with probability 1 - BETA.  Workloads that are too large to be written
-    have no such bounds.
+    Each holds for its own table with probability 1 - BETA.  Workloads that are too large to be written have no such
+    bounds.
     """
     sizes = release.schema.sizes
-    if not claims or not bounded(release.workload, sizes):
+    if not bounded(release.workload, sizes):
         return release
-    bounds = l1_bounds(claims, release.workload, release.fitted, release.estimates, sizes)
+    bounds = l1_bounds(claims, release.workload, release.fitted, release.estimates)
     release.card["l1_bounds"] = {
         "confidence": 1.0 - BETA,
         "records": [round(b, 3) if isfinite(b) else None for b in bounds.tolist()],
