@@ -10,8 +10,6 @@ This is the only module outside the kernel that calls it.  Whatever it returns w
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +69,7 @@ from hushtable.release.account import Account as Amounts
 from hushtable.release.choice import KIND as CHOICE
 from hushtable.release.choice import Choice, find_choice, first_note, require_open
 from hushtable.release.choosing import Desk, resume_choice, start_choice
+from hushtable.release.repeats import workload_digest
 from hushtable.release.reuse import earlier_answers, nothing_new, reusable_strategy
 from hushtable.release.verdicts import KIND, base_id, check_detail, request_id, stored_verdicts
 from hushtable.release.whole_tables import bounded, with_l1_bounds
@@ -198,7 +197,8 @@ class Session:
 
         ``request`` names this spend: calling again with the same name returns what was stored and spends nothing; an
         adaptive release that was interrupted goes on after its last stored round.  Without one every call is a new
-        spend.  While another process works on the same request the call is refused, or waits if ``wait`` is True.
+        spend; only `hush release` looks for the same release first.  While another process works on the same request
+        the call is refused, or waits if ``wait`` is True.
         ``reconstruct`` is maxent (the default of auto), mle (of all others) or nonneg.  With ``reuse``, what
         earlier releases in this ledger answer is not bought again: the tables are at least as exact as ``budget`` makes
         them, and only the difference is charged (auto then plans like residual-planner).
@@ -655,19 +655,12 @@ def _open_ledger(
 
 def _detail(schema: Schema, plan: Plan) -> dict[str, Any]:
     """What tells this spend apart from any other, in public terms."""
-    names = [[schema.names[i] for i in s] for s in plan.workload.sets]
     return {
         "budget": str(plan.budget),
         "schema": schema.version,
         **plan.description,
-        "workload": _digest(names, plan),
+        "workload": workload_digest(schema, plan.workload),
     }
-
-
-def _digest(names: list[list[str]], plan: Plan) -> str:
-    """SHA-256 of the marginals and their weights."""
-    weights = [str(w) for w in plan.workload.weights]
-    return hashlib.sha256(json.dumps([names, weights]).encode()).hexdigest()
 
 
 def _silent(step: str, done: int, total: int) -> None:

@@ -45,8 +45,18 @@ def test_a_choice_is_started_by_one_process_and_finished_by_the_next(
     taken = hush(capsys, "choose", "finish", *flags, "--option", "1", "--out", "out")
     assert taken["option"] == 1 and taken["card"]["charged"]["rho"] == "0.1"
     assert ht.Release.load(folder / "out").marginals == (("age", "sex"), ("age", "member"), ("sex", "member"))
-    again = hush(capsys, "choose", "finish", *flags, "--option", "1", "--out", "other", code=1)
+    spent = ht.Ledger.open("people.ledger").spent()
+    again = hush(capsys, "choose", "finish", *flags, "--option", "0", "--out", "other", code=1)
     assert again["error"]["code"] == "choose.finished"
+    for place in ("other", "other"):
+        assert (
+            hush(capsys, "choose", "finish", *flags, "--option", "1", "--out", place)["card"]["charged"][
+                "rho"
+            ]
+            == "0.1"
+        )
+    assert ht.Release.load("other").table("age", "sex").equals(ht.Release.load("out").table("age", "sex"))
+    assert ht.Ledger.open("people.ledger").spent() == spent
     assert hush(capsys, "choose", "abandon", *flags, code=1)["error"]["code"] == "choose.finished"
     shown = hush(capsys, "choose", "show", *flags, "--out", "copy")
     assert shown["taken"] == 1

@@ -64,7 +64,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert run(["ledger", "create", "people.ledger", "--budget", "rho=1"]) == 0
-        assert run(release(out="first")) == 0
+        assert run(release(out="first", budget="rho=0.11")) == 0
     return folder
 
 
@@ -277,7 +277,7 @@ def test_a_refused_release_leaves_no_note_and_an_interrupted_one_is_found_again(
     assert not Path(".out.request").exists()
 
 
-def interrupted(*_: object) -> None:
+def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -310,7 +310,7 @@ def test_an_interrupted_loop_says_how_to_resume_it_and_is_resumed_so(
 def test_an_unforeseen_error_shows_its_place_and_not_its_text(
     desk: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise RuntimeError("row 7: Xq7Secret")
 
     monkeypatch.setattr(ht.Release, "save", fail)

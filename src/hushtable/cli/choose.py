@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, Memory, SchemaFile, Spender, Wait
+from hushtable.cli.options import (
+    BudgetText,
+    Data,
+    Json,
+    LedgerFile,
+    Memory,
+    PayAgain,
+    SchemaFile,
+    Spender,
+    Stored,
+    Wait,
+)
 from hushtable.cli.output import emit, grid, progress, say
+from hushtable.cli.pending import Again, Pending
 from hushtable.errors import UsageError
 from hushtable.ledger import Ledger
 from hushtable.ledger.amounts import decimal, text
 from hushtable.linear import Mechanism, marginals
 from hushtable.privacy import Budget
-from hushtable.release import check_free
+from hushtable.release import check_free, request_in
 from hushtable.release.choice import Choice
 from hushtable.release.choosing import option_from_file, option_text
+from hushtable.release.repeats import Asking
 from hushtable.schema import Schema
 from hushtable.session import Session, abandon_choice, open_choice
 
@@ -115,39 +129,48 @@ def start(
     memory: Memory = None,
     frozen: Frozen = False,
     wait: Wait = False,
+    stored: Stored = False,
+    again: PayAgain = False,
     json: Json = False,
 ) -> None:
     """Release what the options have in common and hold the price of the dearest.
 
     Options go from coarse to fine.  With --snr a rule decides; with --out as well, the option is taken and written.
+    If the command is interrupted, repeat it as it was; a choice that is open goes on, at no further cost.
     """
-    if out is not None:
-        check_free(out)
+    repeated = Again(stored, again, quiet=json)
+    pending = None if out is None else Pending(out, data, ledger)
     wanted, judged = None if snr is None else _rule(snr), _checked(rule)
     price = Budget.parse(budget)
     declared = Schema.load(schema)
     offered = _options(declared, orders, options)
     session = Session.open(data, schema=declared, ledger=ledger, spender=spender)
-    with progress(quiet=json) as steps:
-        steps("measuring what the options share", 0, 2)
-        choice = session.choose(
-            offered,
-            budget=price,
-            request=request,
-            memory=memory,
-            frozen=frozen or declared.frozen,
-            wait=wait,
-        )
-        decision = None
-        if wanted is not None and choice.state == "open":
-            share, ratio = wanted
-            decision = choice.decide(share=share, ratio=ratio, rule=judged, stop_early=stop_early)
-            steps("taking the option", 1, 2)
-            if decision is not None and out is not None:
-                choice.finish(decision).save(out)
-            elif decision is None:
-                choice.abandon()
-    _report(choice, ledger, decision, wanted, str(session.remaining), as_json=json)
+    holds = frozen or declared.frozen
+    asking = Asking.for_choice(session, offered, budget=price, data=Path(data).name, frozen=holds)
+    name, _ = repeated.request(asking, session.ledger, request, pending)
+    with nullcontext() if pending is None else pending.under_way(name, session.ledger):
+        with progress(quiet=json) as steps:
+            steps("measuring what the options share", 0, 2)
+            choice = session.choose(
+                offered, budget=price, request=name, memory=memory, frozen=holds, wait=wait
+            )
+            decision = None
+            if wanted is not None and choice.state == "open":
+                share, ratio = wanted
+                decision = choice.decide(share=share, ratio=ratio, rule=judged, stop_early=stop_early)
+                steps("taking the option", 1, 2)
+                if decision is not None and out is not None:
+                    choice.finish(decision)
+                elif decision is None:
+                    choice.abandon()
+            if (
+                choice.state == "finished"
+                and pending is not None
+                and out is not None
+                and not pending.complete
+            ):
+                choice.result().save(out)
+        _report(choice, ledger, decision, wanted, str(session.remaining), as_json=json)
 
 
 @app.command(epilog="Example: hush choose finish --ledger people.ledger --choice ID --option 1 --out out")
@@ -162,13 +185,16 @@ def finish(
     json: Json = False,
 ) -> None:
     """Take an option: measure what is missing of it, pay the difference, free the rest, write the tables."""
-    check_free(out)
+    written = request_in(out) == choice
+    if not written:
+        check_free(out)
     opened = open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
     with progress(quiet=json) as steps:
         steps("measuring", 0, 2)
-        made = opened.finish(option)
+        made = opened.result() if opened.taken == option else opened.finish(option)
         steps("writing tables", 1, 2)
-        made.save(out)
+        if not written:
+            made.save(out)
     _report_taken(opened, ledger, out, as_json=json)
 
 

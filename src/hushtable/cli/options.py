@@ -53,5 +53,11 @@ Raw = Annotated[
     bool, typer.Option("--raw", help="In CSV, no apostrophe before text that a spreadsheet would run.")
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another process works on the same request.")]
+Stored = Annotated[
+    bool, typer.Option("--stored", help="Where the same was paid for before, write that; nothing is spent.")
+]
+PayAgain = Annotated[
+    bool, typer.Option("--again", help="Pay for a new one, also where the same was paid for before.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Memory = Annotated[str | None, typer.Option("--memory", help='Most memory to use, as "8GB".', metavar="SIZE")]

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
-import os
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,22 +16,27 @@ from hushtable.cli.options import (
     Memory,
     Objective,
     Order,
+    PayAgain,
     SchemaFile,
     Spender,
+    Stored,
     Strategy,
     Wait,
     WorkloadFile,
 )
-from hushtable.cli.output import counted, emit, grid, note, progress, say
+from hushtable.cli.output import counted, emit, grid, progress, say
+from hushtable.cli.pending import Again, Pending
 from hushtable.cli.report import draw_report
 from hushtable.cli.workloads import workload_from
-from hushtable.errors import BundleError, HushtableError, UsageError
-from hushtable.ledger import Ledger
+from hushtable.errors import UsageError
+from hushtable.microdata.point_sum import counts_workload
 from hushtable.privacy import Budget
-from hushtable.release import Release, check_free
+from hushtable.release import Release
 from hushtable.release.microdata import counts_promise
+from hushtable.release.repeats import Asking
+from hushtable.release.reuse import reusable_strategy
 from hushtable.schema import Schema
-from hushtable.session import Session
+from hushtable.session import Session, check_reconstruction
 
 EXAMPLE = (
     "Example: hush release people.csv --schema people.yaml --ledger people.ledger "
@@ -99,6 +99,8 @@ def release(
         bool, typer.Option("--reuse", help="Charge only what earlier releases in the ledger do not answer.")
     ] = False,
     wait: Wait = False,
+    stored: Stored = False,
+    again: PayAgain = False,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Do not write report.html beside the tables.")
     ] = False,
@@ -107,49 +109,62 @@ def release(
     """Publish noisy tables with an error bar on every number, and a report that shows them.
 
     If the command is interrupted, repeat it as it was, or with --resume instead of --out: what was paid for is not
-    paid for again.
+    paid for again.  Where the same was released before, --stored writes that and --again pays for a new one.
     """
     folder = _folder(out, resume)
-    pending = _Pending(folder, data, must_exist=resume is not None)
+    choice = Again(stored, again, quiet=json)
+    pending = Pending(folder, data, ledger, must_exist=resume is not None)
     spent = Budget.parse(budget)
     declared = Schema.load(schema)
     plain = order is None and workload is None and strategy == "auto" and not (reuse or time or reconstruct)
     attributes = _counted(counts, accurate, plain=plain)
     asked = None if attributes else workload_from(declared, order, workload)
     opened = Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
-    name = request or pending.request()
-    with pending.dropped_if_refused(opened.ledger), progress(quiet=json) as steps:
-        if attributes or asked is None:
-            made = opened.release_counts(
-                attributes,
-                budget=spent,
-                accurate=accurate or "sum",
-                request=name,
-                memory=memory,
-                wait=wait,
-                progress=steps,
-            )
-        else:
-            made = opened.release(
-                asked,
-                budget=spent,
-                strategy=strategy,
-                reconstruct=reconstruct,
-                objective=objective,
-                request=name,
-                memory=memory,
-                time=time,
-                reuse=reuse,
-                wait=wait,
-                progress=steps,
-            )
-        steps("writing tables", 3, 4)
-        made.save(folder)
-        pending.done()
-        if not no_report:
-            steps("drawing the report", 3, 4)
-            draw_report(folder)
-    _report(made, folder, str(opened.remaining), as_json=json)
+    sets = counts_workload(declared, attributes, accurate or "sum") if asked is None else asked
+    planned = "identity" if asked is None else reusable_strategy(strategy) if reuse else strategy
+    asking = Asking.for_release(
+        opened,
+        sets,
+        budget=spent,
+        strategy=planned,
+        objective=objective,
+        reconstruct=check_reconstruction(reconstruct, planned),
+        reuse=reuse,
+        data=Path(data).name,
+        time=time,
+        accurate=accurate if asked is not None else accurate or "sum",
+    )
+    name, made_before = choice.request(asking, opened.ledger, request, pending)
+    with pending.under_way(name, opened.ledger):
+        with progress(quiet=json) as steps:
+            if asked is None:
+                made = opened.release_counts(
+                    attributes,
+                    budget=spent,
+                    accurate=accurate or "sum",
+                    request=name,
+                    memory=memory,
+                    wait=wait,
+                    progress=steps,
+                )
+            else:
+                made = opened.release(
+                    asked,
+                    budget=spent,
+                    strategy=strategy,
+                    reconstruct=reconstruct,
+                    objective=objective,
+                    request=name,
+                    memory=memory,
+                    time=time,
+                    reuse=reuse,
+                    wait=wait,
+                    progress=steps,
+                )
+            if not pending.complete:
+                steps("writing tables and report", 3, 4)
+                made.save(folder, also=None if no_report else draw_report)
+        _report(made, folder, str(opened.remaining), made_before, as_json=json)
 
 
 def _counted(counts: str | None, accurate: str | None, *, plain: bool) -> list[str]:
@@ -173,78 +188,12 @@ def _folder(out: Path | None, resume: Path | None) -> Path:
     return folder
 
 
-class _Pending:
-    """The request id of an unfinished release, kept beside its folder so that repeating the command resumes it.
-
-    The name of the data is kept with it: going on with other data is refused.
-    """
-
-    def __init__(self, out: Path, data: str, *, must_exist: bool) -> None:
-        check_free(out)
-        self._file = out.absolute().with_name(f".{out.absolute().name}.request")
-        self._data = data
-        self._out = out
-        self._request: str | None = None
-        self._resumed = self._begun = False
-        try:
-            kept = json_text.loads(self._file.read_text(encoding="utf-8"))
-            self._request, known = uuid.UUID(hex=kept["request"]).hex, kept.get("data", data)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            known = data
-        if self._request is None and must_exist:
-            raise BundleError(
-                "bundle.nothing-to-resume",
-                f"No interrupted release to {out} is known.",
-                "Begin it with --out, or correct the folder.",
-            )
-        if known != data:
-            raise BundleError(
-                "bundle.other-data",
-                f"The interrupted release to {out} was begun with other data.",
-                "Name the same data again, or give --out another folder.",
-            )
-
-    def request(self) -> str:
-        """The id of the interrupted release, or a new one that is written down before anything is spent."""
-        self._resumed = self._request is not None
-        if self._request is None:
-            self._request, self._begun = uuid.uuid4().hex, True
-            note = json_text.dumps({"request": self._request, "data": self._data})
-            with self._file.open("w", encoding="utf-8") as file:
-                file.write(note)
-                file.flush()
-                os.fsync(file.fileno())
-        return self._request
-
-    @contextmanager
-    def dropped_if_refused(self, ledger: Ledger) -> Iterator[None]:
-        """Forget a new id when the release inside is refused before the ledger has heard of it; say how to resume."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            note(f"To go on, repeat the command with --resume {self._out} instead of --out.")
-            raise
-        except HushtableError as error:
-            if self._resumed and error.code == "ledger.request-differs":
-                raise BundleError(
-                    "bundle.other-settings",
-                    f"The interrupted release to {self._out} was begun with other settings.",
-                    "Repeat the command as it was, or give --out another folder.",
-                ) from None
-            with suppress(HushtableError):
-                if self._begun and self._request is not None and ledger.find(self._request) is None:
-                    self.done()
-            raise
-
-    def done(self) -> None:
-        """Forget the id: the next release is a new spend."""
-        self._file.unlink(missing_ok=True)
-
-
-def _report(made: Release, out: Path, remaining: str, *, as_json: bool) -> None:
+def _report(made: Release, out: Path, remaining: str, stored: str | None, *, as_json: bool) -> None:
     card: dict[str, Any] = made.card
     if as_json:
-        emit({"out": str(out), "remaining": remaining, "card": card, "accuracy": made.accuracy().to_dicts()})
+        again = {} if stored is None else {"stored": stored}
+        shown = {"out": str(out), "remaining": remaining, **again, "card": card}
+        emit({**shown, "accuracy": made.accuracy().to_dicts()})
         return
     plan, entry = card["plan"], card["ledger"]
     known = made.accuracy().drop_nulls("half_width").sort("half_width")

@@ -9,6 +9,8 @@ without a payload, while nobody holds its request's lock, is lost and stays spen
 from __future__ import annotations
 
 import contextlib
+import signal
+import threading
 import uuid
 from collections.abc import Callable, Generator
 
@@ -68,9 +70,10 @@ class Account:
     def draw(self, cost: Cost, draw: Draw, *, whole: bool = False) -> bytes:
         """Charge, draw, store, and return what was stored; ``whole``: a failure after the charge ends the request."""
         try:
-            self.charge(cost)
-            payload = draw()
-            self.store(payload)
+            with undisturbed():
+                self.charge(cost)
+                payload = draw()
+                self.store(payload)
         except BaseException:
             self._give_up(whole)
             raise
@@ -111,6 +114,26 @@ class Account:
             cost=spend.cost, kind=spend.kind, request=self.request, spender=spend.spender, detail=spend.detail
         )
         return self._reservation
+
+
+@contextlib.contextmanager
+def undisturbed() -> Generator[None]:
+    """Let an interrupt from the keyboard wait until the block has ended: between charge and store it would cost.
+
+    Only the main thread can; elsewhere Python raises no such interrupt.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Named points between the durable steps of the ledger, where a test may kill its own process.
+"""Named points between durable steps, of the ledger and of writing what it paid for, where a test may kill its process.
 
 Nothing happens at a failpoint unless Python code has armed a hook in this process; no environment variable, flag or
 file can.  This is not a place for logging or metrics.
@@ -14,6 +14,9 @@ NAMES = (
     "create.linked",
     "store.temporary",
     "store.renamed",
+    "note.written",
+    "bundle.filled",
+    "bundle.moved",
     *(f"{step}.{moment}" for step in STEPS for moment in ("locked", "inserted", "committed")),
 )
 

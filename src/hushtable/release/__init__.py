@@ -2,6 +2,7 @@
 
 from hushtable.release.bundle import add_explanation, check_free
 from hushtable.release.card import epsilon_by_delta, privacy_card
+from hushtable.release.files import request_in
 from hushtable.release.history import history_frame
 from hushtable.release.loading import Bundle
 from hushtable.release.microdata import Microdata, complete_priorities, make_microdata
@@ -20,4 +21,5 @@ __all__ = [
     "history_frame",
     "make_microdata",
     "privacy_card",
+    "request_in",
 ]

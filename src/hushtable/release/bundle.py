@@ -25,6 +25,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from hushtable.errors import BundleError
+from hushtable.ledger import failpoints
 from hushtable.marginals import AttributeSet
 from hushtable.outputs import can_make, is_taken, whole_folder
 from hushtable.reconstruct.answers import Answers
@@ -101,12 +102,24 @@ def _is_empty(place: Path) -> bool:
 Read = Callable[[Sequence[AttributeSet], float], Columns]
 
 
-def write(contents: Contents, folder: str | PathLike[str], read_columns: Read) -> None:
-    """Write a bundle; the folder appears complete or not at all.  ``read_columns`` gives the tables' numbers."""
+Also = Callable[[Path], None]
+
+
+def write(
+    contents: Contents, folder: str | PathLike[str], read_columns: Read, also: Also | None = None
+) -> None:
+    """Write a bundle; the folder appears complete or not at all.
+
+    ``read_columns`` gives the tables' numbers; ``also`` may add to the folder before it appears.
+    """
     place = check_free(folder)
     try:
         with whole_folder(place) as building:
             _write_files(contents, building, read_columns)
+            if also is not None:
+                also(building)
+            failpoints.reach("bundle.filled")
+        failpoints.reach("bundle.moved")
     except OSError:
         raise BundleError(
             "bundle.not-written",

@@ -112,6 +112,14 @@ def read_json(place: Path, name: str, *, most: int, digest: str | None = None) -
     return value
 
 
+def request_in(folder: str | os.PathLike[str]) -> str | None:
+    """The id of the spend that a folder was written for; None for anything but a bundle."""
+    try:
+        return str(read_json(Path(folder), MANIFEST, most=MOST_MANIFEST)["card"]["ledger"]["request"])
+    except _UNREADABLE:
+        return None
+
+
 def manifest_of(place: Path, form: str) -> Mapping[str, Any]:
     """The manifest of a folder, when it is one of ``form``."""
     try:

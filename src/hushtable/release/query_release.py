@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.errors import BundleError
+from hushtable.ledger import failpoints
 from hushtable.outputs import whole_folder
 from hushtable.reconstruct.bounds import FULLY, published_ends
 from hushtable.release.bundle import check_free
@@ -81,6 +82,8 @@ class QueryRelease:
                     "files": {ANSWERS: sha256(building / ANSWERS)},
                 }
                 (building / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+                failpoints.reach("bundle.filled")
+            failpoints.reach("bundle.moved")
         except OSError:
             raise BundleError(
                 "bundle.not-written",

@@ -152,10 +152,10 @@ class Release:
         """
         return make_microdata(self, fit=fit, priorities=priorities, rows=rows, seed=seed).frame
 
-    def save(self, folder: str | PathLike[str]) -> None:
-        """Write the bundle: Parquet and JSON, all at once or not at all."""
+    def save(self, folder: str | PathLike[str], *, also: bundle.Also | None = None) -> None:
+        """Write the bundle: Parquet and JSON, all at once or not at all; ``also`` may add to it before it appears."""
         contents = bundle.Contents(self.schema, self.workload, self.answers, self.card, self.history)
-        bundle.write(contents, folder, self._columns)
+        bundle.write(contents, folder, self._columns, also)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Release:
