@@ -22,7 +22,7 @@ lint: $(VENV)/.dev
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: bench-sampler bench-tabulate bench-residuals bench-adaptive bench-microdata bench-choose bench-check bench-intervals
+bench: bench-sampler bench-tabulate bench-residuals bench-adaptive bench-microdata bench-choose bench-check bench-intervals bench-window
 
 bench-%: $(VENV)/.dev
 	$(BIN)/python bench/$*.py

@@ -71,14 +71,18 @@ def run_rounds(
         credit.add(notes())
     credit.store()
     account.settle()
-    return Transcript(tuple(replay.lines))
+    return _not_empty(Transcript(tuple(replay.lines)))
 
 
 def read_rounds(account: Account, spend: Spend) -> Transcript:
     """What a settled request has stored: no policy, no fit, no data."""
     stored = account.begin(spend)
-    transcript = Transcript.of(() if stored is None else stored.payloads)
-    if not any(line.sets for line in transcript.lines):
+    return _not_empty(Transcript.of(() if stored is None else stored.payloads))
+
+
+def _not_empty(transcript: Transcript) -> Transcript:
+    """Refuse a release of which nothing was measured: it was ended, or all that it might draw was lost."""
+    if not any(line.measures for line in transcript.lines):
         raise ended_empty()
     return transcript
 

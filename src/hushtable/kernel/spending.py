@@ -180,9 +180,9 @@ def _only(stored: Stored) -> bytes:
 
 
 def ended_empty() -> LedgerError:
-    """The refusal to read a request that was ended before anything of it was stored."""
+    """The refusal to read a request that ended before anything of it was stored."""
     return LedgerError(
         "ledger.nothing-stored",
-        "This request was ended before anything of it was stored.",
+        "This request ended before anything of it was stored; what was charged stays spent.",
         "Use a new --request id to measure.",
     )

@@ -87,9 +87,14 @@ class Line:
             return None
         return request.stored(self.sets, self.parameters, self.values)
 
+    @property
+    def measures(self) -> bool:
+        """Whether the line holds noisy residuals."""
+        return self.kind in ("", Measure.kind) and bool(self.sets)
+
     def measured(self, sizes: tuple[int, ...]) -> tuple[Measure, Ints] | None:
         """The measurement that the line holds, if it is one."""
-        if self.kind not in ("", Measure.kind) or not self.sets:
+        if not self.measures:
             return None
         return Measure(sizes, self.sets, self.parameters), self.values
 
