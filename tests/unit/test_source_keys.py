@@ -470,3 +470,14 @@ def test_no_object_raises_or_changes_another_row(place: int) -> None:
 
     with_it, without = codes([*others, value]), codes(others)
     assert [column[:-1] for column in with_it] == without
+
+
+def test_the_key_of_a_text_does_not_depend_on_what_else_the_column_holds() -> None:
+    texts: list[Any] = ["a", "é", "", None, float("nan"), "\0", "s", "a"]
+
+    def keys(values: list[Any]) -> list[bytes]:
+        found = Objects(values).keys
+        return [found.data[found.starts[row] : found.ends[row]].tobytes() for row in range(len(values))]
+
+    assert keys(texts) == keys([*texts, 1, "\ud800"])[:-2]
+    assert kept(objects(texts * 9000 + [1])) == [0, 1, 5, 6, 72_000]

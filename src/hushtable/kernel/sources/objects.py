@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.kernel.sources import text
-from hushtable.kernel.sources.arrow import pa
+from hushtable.kernel.sources.arrow import pa, pc
 from hushtable.kernel.sources.text import Texts
 
 _OTHER = b"\xff"  # no UTF-8, so it matches no declared value and is no number or day
+_TEXT_TAG = b"s"
 _LONGEST = 400  # digits of a whole number; a longer one is beyond every bound, so it may be cut
 _LONGEST_DECIMAL = (
     20_000  # digits before the point of a Decimal that is a key: 1E+999999999 must not be written out
@@ -54,14 +55,20 @@ class Objects:
     @cached_property
     def keys(self) -> Texts:
         """Bytes that are equal exactly when the objects are; empty for what is missing or no key."""
-        return text.from_arrow(_binary(_each(_KEYS, self._values, b"")))
+        plain = self._plain()
+        if plain is None:
+            return text.from_arrow(_binary(_each(_KEYS, self._values, b"")))
+        tagged = text.from_arrow(pc.binary_join_element_wise(*_around(plain)))
+        return Texts(
+            tagged.data, tagged.starts, np.where(tagged.ends - tagged.starts > 1, tagged.ends, tagged.starts)
+        )
 
     def _plain(self) -> Any:
-        """The texts of a column of nothing else, made at once; None where there is anything else."""
+        """The texts of a column of nothing but texts and what is missing, made at once; None for any other."""
         try:
-            only_texts = set(map(type, self._values)) <= {str, type(None)}
-            return pa.array(self._values, pa.large_string()) if only_texts else None
-        except Exception:  # a lone surrogate, or a class that cannot be hashed
+            only_texts = set(map(type, self._values)) <= {str, type(None), float}
+            return pa.array(self._values, pa.large_string(), from_pandas=True) if only_texts else None
+        except Exception:  # a number, a lone surrogate, or a class that cannot be hashed
             return None
 
 
@@ -84,6 +91,11 @@ class CodedObjects:
     def keys(self) -> Texts:
         """As of ``Objects``."""
         return self._known.keys.take(self._codes)
+
+
+def _around(texts: Any) -> tuple[Any, ...]:
+    """Texts between the tag of a text and nothing, as Arrow joins them."""
+    return pa.scalar(_TEXT_TAG.decode(), texts.type), texts, pa.scalar("", texts.type)
 
 
 Readers = dict[Any, Callable[[Any], bytes]]
@@ -162,7 +174,7 @@ def _day_text(value: Any) -> bytes:
 
 
 def _text_key(value: str) -> bytes:
-    return b"s" + _text(value) if str.__len__(value) else b""
+    return _TEXT_TAG + _text(value) if str.__len__(value) else b""
 
 
 def _bytes_key(value: bytes) -> bytes:
