@@ -274,3 +274,14 @@ def test_intervals_are_estimates_plus_and_minus_the_half_width():
     assert np.allclose((upper + lower) / 2, estimates.estimate_all(both))
     q = exp(-1 / 5)
     assert 2 * q ** (widths[0] + 1) / (1 + q) <= 0.1
+
+
+def test_half_widths_exist_for_noise_of_any_kurtosis() -> None:
+    """With large budgets nearly all Laplace noises are 0; the half-width is then Chebyshev's, which every law keeps."""
+    from hushtable.planning.quantiles import spread
+
+    excess = np.array([0.0, 3.0, 50.0, 1e3, 9e3, 1e6, 1e30, 1e300])
+    for alpha in (0.001, 0.05, 0.5):
+        found = spread(alpha, excess)
+        assert np.isfinite(found).all() and (found > 0).all() and found.max() <= alpha**-0.5 + 1e-6
+        assert found[-1] == pytest.approx(alpha**-0.5)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, inf, isfinite, log, sqrt
+from math import ceil, exp, expm1, inf, isfinite, log, sqrt
 from typing import Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from hushtable.errors import WorkloadError
+from hushtable.planning.batch import LEAST_VARIANCE
 
 Floats = NDArray[np.float64]
 Law = Literal["laplace", "gaussian", "discrete_laplace", "discrete_gaussian", "truncated_geometric"]
@@ -77,18 +78,18 @@ class Noise:
 
     @property
     def variance(self) -> float:
-        """Variance of one answer's noise."""
+        """Variance of one answer's noise, of whole noise at least ``LEAST_VARIANCE``."""
         if self.law == "laplace":
             return 2.0 * self.parameter**2
         if self.law == "gaussian":
             return self.parameter
         if self.law == "discrete_laplace":
-            ratio = exp(-1.0 / self.parameter)
-            return 2.0 * ratio / (1.0 - ratio) ** 2
+            rate = 1.0 / self.parameter
+            return max(LEAST_VARIANCE, 2.0 * exp(-rate) / expm1(-rate) ** 2)
         if self.law == "discrete_gaussian" and self.parameter > WIDE**2:
             return self.parameter
         values, weights = _table(self)
-        return float(np.sum(weights * values**2))
+        return max(LEAST_VARIANCE, float(np.sum(weights * values**2)))
 
     @property
     def std(self) -> float:
@@ -128,6 +129,10 @@ class Noise:
             return -self.parameter * log(2.0 * (1.0 - probability))
         if self.law == "discrete_gaussian" and self.parameter > WIDE**2:
             return float(ceil(sqrt(self.parameter) * float(special.ndtri(probability)) - 0.5))
+        if self.law == "discrete_laplace" and self.parameter > WIDE:
+            tail = min(probability, 1.0 - probability)
+            size = max(0.0, -self.parameter * log(2.0 * tail)) if tail > 0.0 else 42.0 * self.parameter
+            return float(ceil(size - 0.5)) if probability >= 0.5 else float(ceil(-size - 0.5))
         values, weights = _table(self)
         place = int(np.searchsorted(np.cumsum(weights), probability * (1.0 - 1e-15)))
         return float(values[min(place, len(values) - 1)])

@@ -84,7 +84,7 @@ def _scaled(weights: ArrayLike, total: int | None) -> Floats:
             "Fit with nnls, max, sequential or reweighted first.",
         )
     sum_now = float(table.sum())
-    wanted = round(sum_now) if total is None else whole_rows(total)
+    wanted = whole_rows(round(sum_now) if total is None else total)
     if wanted > 0 and sum_now <= 0.0:
         table[...] = wanted / table.size
     elif sum_now > 0.0:

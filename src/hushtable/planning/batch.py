@@ -38,6 +38,11 @@ from hushtable.privacy import (
 SETTLED = 10.0
 """From this parameter on a discrete Gaussian has it as its variance, beyond double precision."""
 
+LEAST_VARIANCE = 2.0**-40
+"""Variance of a noisy integer below which it is taken for this: with a large budget nearly every draw is 0 and its true
+variance rounds to 0, by which nothing can be divided.  Errors are then stated as a millionth of a record, too large
+rather than too small, and above the rounding of the sums that tables are."""
+
 NoiseKind = Literal["gaussian", "laplace"]
 
 
@@ -179,7 +184,7 @@ def residual_error_model(layout: Layout, precisions: Sequence[Fraction]) -> Erro
     span = layout.lengths.astype(np.float64)
     for k in np.flatnonzero(variances * span**2 < SETTLED).tolist():
         cells = int(layout.lengths[k])
-        variances[k] = discrete_gaussian_variance(cells**2 / precisions[k]) / cells**2
+        variances[k] = max(LEAST_VARIANCE, discrete_gaussian_variance(cells**2 / precisions[k])) / cells**2
     raw = {(): GaussianNoise(1 / precisions[layout.index[()]])} if () in layout.index else {}
     return ErrorModel(layout, variances, raw=raw)
 
@@ -216,8 +221,10 @@ def cell_cumulants(noise: GaussianNoise | LaplaceNoise) -> tuple[float, float]:
     """True variance and fourth cumulant of the noise of one cell; discrete Gaussian noise counts as normal."""
     if isinstance(noise, LaplaceNoise):
         variance = discrete_laplace_variance(noise.scale)
+        if variance < LEAST_VARIANCE:
+            return LEAST_VARIANCE, 3.0 * LEAST_VARIANCE**2
         return variance, variance**2 * discrete_laplace_kurtosis(noise.scale)
-    return discrete_gaussian_variance(noise.variance), 0.0
+    return max(LEAST_VARIANCE, discrete_gaussian_variance(noise.variance)), 0.0
 
 
 def _weighted(workload: ResolvedWorkload) -> zip[tuple[AttributeSet, Fraction]]:

@@ -22,6 +22,10 @@ from hushtable.errors import WorkloadError
 NEARLY_NORMAL = 1e-6
 """Excess kurtosis below which the normal quantile is right to about 1e-7."""
 
+FAR_FROM_NORMAL = 1e4
+"""Excess kurtosis from which on nearly all noises are 0 and no smooth law describes them; any law keeps Chebyshev's
+bound, a half-width of 1 / sqrt(alpha) standard deviations."""
+
 _MANY = 60
 
 
@@ -35,14 +39,16 @@ def spread(alpha: float, excess: ArrayLike) -> NDArray[np.float64]:
     kurtosis = np.atleast_1d(np.asarray(excess, np.float64))
     normal = normal_spread(alpha)
     distinct, where = np.unique(np.where(kurtosis > NEARLY_NORMAL, kurtosis, 0.0), return_inverse=True)
-    positive = distinct[distinct > 0]
+    far = distinct > FAR_FROM_NORMAL
+    positive = distinct[(distinct > 0) & ~far]
     if len(positive) <= _MANY:
         found = np.array([variance_gamma_spread(alpha, k) for k in positive.tolist()])
     else:
         grid = np.linspace(sqrt(positive[0]), sqrt(positive[-1]), _MANY)
         curve = CubicSpline(grid, [variance_gamma_spread(alpha, g * g) for g in grid.tolist()])
         found = np.asarray(curve(np.sqrt(positive)))
-    values = np.concatenate([np.full(len(distinct) - len(positive), normal), found])
+    none = len(distinct) - len(positive) - int(far.sum())
+    values = np.concatenate([np.full(none, normal), found, np.full(int(far.sum()), alpha**-0.5)])
     return values[where].reshape(kurtosis.shape)
 
 
@@ -54,6 +60,8 @@ def variance_gamma_spread(alpha: float, excess: float) -> float:
     def miss(h: float) -> float:
         return float(mass @ erfc(h / np.sqrt(2.0 * scale))) - alpha
 
+    if miss(1e-9) <= 0.0:  # nearly all of the law lies at 0
+        return alpha**-0.5
     upper = 2.0 * normal_spread(alpha) + 1.0
     while miss(upper) > 0:
         upper *= 2.0

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hushtable.errors import WorkloadError
+from hushtable.errors import HushtableError, WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.microdata import METHODS, Measurement, Noise, fit, round_table
 from hushtable.microdata.bounds import Promise, promise
@@ -118,8 +118,8 @@ def _whole_if_possible(
     try:
         if _fits_whole(release) and (not default or _rounds_well(release, rows)):
             return _whole(release, method, priorities, rows, seed, work)
-    except WorkloadError as error:
-        if not default or error.code != "microdata.too-much-work":
+    except HushtableError as error:
+        if not default or error.code not in ("microdata.too-much-work", "microdata.unsolved"):
             raise
     if default:
         return None
