@@ -59,9 +59,10 @@ def test_tables_without_standard_errors_are_printed_with_their_bounds(
         },
         schema_overrides={"std": pl.Float64},
     )
-    print_table(frame, ["sex"], alpha=0.05, rows=10)
+    print_table(frame, ["sex"], promise="What it promises.", rows=10)
     shown = capsys.readouterr().out
     assert "–" in shown and "partly" in shown and "(null)" in shown and "model's guess" in shown
+    assert "What it promises." in shown
 
 
 def test_hush_bench_lists_the_programs_of_a_checkout_and_runs_one(capfd: pytest.CaptureFixture[str]) -> None:

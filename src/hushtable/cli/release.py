@@ -207,7 +207,11 @@ def _report(made: Release, out: Path, remaining: str, stored: str | None, *, as_
         f"  unit       {card['unit']['person']}",
         *(f"  widest     {w['marginal']}: 95% of cells within ± {w['half_width']:,.1f}" for w in widest),
         *_promised(made),
-        *([f"  modelled   {partly:,} tables: bounds are guaranteed, estimates are not"] if partly else []),
+        *(
+            [f"  modelled   {partly:,} tables: rely on their bounds, not on their estimates"]
+            if partly
+            else []
+        ),
         f"  remaining  {remaining}",
         f"  request    {entry['request']}",
         f"  head       {entry['head']}",

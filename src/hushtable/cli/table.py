@@ -12,6 +12,7 @@ from hushtable.cli.options import Alpha, Json, Raw
 from hushtable.cli.output import emit, grid, print_csv, say
 from hushtable.reconstruct.bounds import FULLY
 from hushtable.release import Release
+from hushtable.release.promise import MODELLED
 
 EXAMPLE = "Example: hush table out age sex --alpha 0.1"
 MOST_ROWS = 60
@@ -32,17 +33,18 @@ def table(
     ] = MOST_ROWS,
     json: Json = False,
 ) -> None:
-    """Print a table: estimate, standard error and the interval that holds the truth with probability 1 - alpha."""
-    frame = Release.load(folder).table(*(attributes or []), alpha=alpha)
+    """Print a table: estimate, standard error and an interval for the true count at level 1 - alpha."""
+    release = Release.load(folder)
+    frame, promise = release.table(*(attributes or []), alpha=alpha), release.promise(alpha)
     if json:
-        emit({"attributes": attributes or [], "alpha": alpha, "rows": frame.to_dicts()})
+        emit({"attributes": attributes or [], "alpha": alpha, "promise": promise, "rows": frame.to_dicts()})
     elif csv:
         print_csv(frame, raw=raw)
     else:
-        print_table(frame, attributes or [], alpha=alpha, rows=max(1, rows))
+        print_table(frame, attributes or [], promise=promise, rows=max(1, rows))
 
 
-def print_table(frame: pl.DataFrame, attributes: list[str], *, alpha: float, rows: int) -> None:
+def print_table(frame: pl.DataFrame, attributes: list[str], *, promise: str, rows: int) -> None:
     """The first rows of a released table; the bar is solid up to the lower end and shaded up to the upper one."""
     scale = max(1.0, *frame["upper"].to_list())
     flagged = set(frame["measured"]) != {FULLY}
@@ -58,9 +60,9 @@ def print_table(frame: pl.DataFrame, attributes: list[str], *, alpha: float, row
     grid([*attributes, *NUMBERS, *(["measured"] if flagged else []), ""], shown, right=NUMBERS)
     if frame.height > rows:
         say(f"... {frame.height - rows:,} more rows; --rows {frame.height} or --csv prints them all.")
-    say(f"Each interval holds the true count with probability {1 - alpha:.0%}.")
+    say(promise)
     if flagged:
-        say("Where not all was measured, the estimate is a model's guess between bounds that hold.")
+        say(MODELLED)
 
 
 def bar(lower: float, upper: float, scale: float) -> str:

@@ -2,7 +2,8 @@
 
 mle     unbiased and consistent; cells may be negative; what was never measured counts as zero
 maxent  nonnegative, of the noisy total, smooth where little was measured; overlapping tables agree approximately
-nonneg  nonnegative and consistent: overlapping tables agree exactly
+nonneg  tables of maximum entropy made to agree exactly where they overlap; nonnegative; not the most likely such
+        tables, which follow the noise and lie farther from the truth
 """
 
 from __future__ import annotations

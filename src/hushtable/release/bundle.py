@@ -30,6 +30,7 @@ from hushtable.marginals import AttributeSet
 from hushtable.outputs import can_make, is_taken, whole_folder
 from hushtable.reconstruct.answers import Answers
 from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
+from hushtable.release.promise import interval_promise
 from hushtable.release.tables import Columns, LongFile, chunks
 from hushtable.schema import Schema
 
@@ -45,12 +46,14 @@ tables/order-K.parquet has one row per cell of every marginal of K attributes:
   attribute_1, value_1, ...   the attributes and the category of each
   estimate                    {estimate}
   std                         standard error of the unbiased estimate; empty where none is known
-  lower, upper                holds the true count with probability 95%
+  lower, upper                an interval for the true count at 95%; never below zero
   measured                    fully: every number behind the cell was measured with known noise;
                               partly, derived: the estimate is a model's guess, the bounds come from measured sub-tables
   unbiased, unbiased_lower, unbiased_upper
                               the unbiased estimate with its own interval, which may reach below zero; add these up
                               where a sum must be right on average; empty where not all was measured
+{promise}
+
 release.json is the privacy card; measurements.parquet holds the noisy integers themselves.
 
 In Python:  import hushtable; hushtable.Release.load("THIS FOLDER").table("ATTRIBUTE", "ATTRIBUTE")
@@ -61,7 +64,7 @@ In R:       arrow::read_parquet("tables/order-1.parquet")
 _ESTIMATES = {
     "mle": "unbiased noisy count; it can be negative, and sums of cells stay right because of it",
     "maxent": "nonnegative model of the count (maximum entropy); overlapping tables agree approximately",
-    "nonneg": "nonnegative count; overlapping tables agree exactly",
+    "nonneg": "nonnegative model of the count (maximum entropy made to agree); overlapping tables agree exactly",
 }
 
 
@@ -152,7 +155,8 @@ def _write_files(contents: Contents, folder: Path, read_columns: Read) -> None:
     if contents.history is not None:
         contents.history.write_parquet(folder / HISTORY)
     estimate = _ESTIMATES[contents.card.get("reconstruct", "mle")]
-    text = _README.format(version=contents.card["versions"]["hushtable"], estimate=estimate)
+    words = {"estimate": estimate, "promise": interval_promise(contents.card, ALPHA)}
+    text = _README.format(version=contents.card["versions"]["hushtable"], **words)
     (folder / README).write_text(text, encoding="utf-8")
     _write_tables(contents, folder / TABLES, read_columns)
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())

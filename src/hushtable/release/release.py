@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.notebook import MOST_ROWS, html_card
+from hushtable.planning.claims import BETA
 from hushtable.reconstruct import ResidualEstimates, from_answers
 from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.bounds import FULLY, Bounder, measured_flags, published_ends
@@ -29,6 +30,7 @@ from hushtable.release import bundle
 from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
 from hushtable.release.microdata import Priorities, make_microdata
+from hushtable.release.promise import interval_promise
 from hushtable.release.tables import Columns, tidy
 from hushtable.schema import Schema
 
@@ -94,6 +96,10 @@ class Release:
             )
         return tidy(self.schema, axes, self._columns((key,), alpha))
 
+    def promise(self, alpha: float = 0.05) -> str:
+        """What the intervals at ``1 - alpha`` hold for, in a sentence: exact for a batch, approximate otherwise."""
+        return interval_promise(self.card, alpha)
+
     def tables(self, alpha: float = 0.05) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
         """Every marginal of the workload with its frame."""
         for names in self.marginals:
@@ -102,10 +108,11 @@ class Release:
     def accuracy(self, alpha: float = 0.05) -> pl.DataFrame:
         """One row per marginal: cells, what was measured, and where it is known std, half-width and expected L1.
 
-        ``l1_bound``, for adaptive releases: with probability 95% the table's absolute errors add up to no more.
+        ``l1_bound``, where the reconstruction is unbiased or the strategy adaptive: with probability 95% the table's
+        absolute errors add up to no more, for each table on its own.
         """
         errors = self.estimates.errors(self.workload, alpha)
-        known = np.isfinite(errors.std)
+        known, bounds = np.isfinite(errors.std), self._l1_bounds()
         return pl.DataFrame(
             {
                 "marginal": [marginal_label(s, self.schema.names) for s in self.workload],
@@ -114,7 +121,7 @@ class Release:
                 "std": np.where(known, errors.std, np.nan),
                 "half_width": np.where(known, errors.half_width, np.nan),
                 "expected_l1": np.where(known, errors.l1, np.nan),
-                **({"l1_bound": self.card["l1_bounds"]["records"]} if "l1_bounds" in self.card else {}),
+                **({} if bounds is None else {"l1_bound": bounds}),
             },
             nan_to_null=True,
         )
@@ -176,13 +183,26 @@ class Release:
     def _repr_html_(self) -> str:
         shown = self.accuracy().select("marginal", "cells", "measured", "std", "half_width").head(MOST_ROWS)
         price = ", ".join(f"{name}={amount}" for name, amount in self.card["charged"].items())
-        facts = {"price per person": price, "unit": self.card["unit"]["person"]}
+        facts = {
+            "price per person": price,
+            "unit": self.card["unit"]["person"],
+            "intervals": self.promise(),
+        }
         more = len(self.workload) - shown.height
         return html_card(repr(self).strip("<>"), facts, shown.columns, shown.rows(), more)
 
     @cached_property
     def _inside(self) -> frozenset[AttributeSet]:
         return frozenset(self._closure)
+
+    def _l1_bounds(self) -> Sequence[float | None] | None:
+        """Bounds on the L1 errors of the tables: those of the card, or of the noise where estimates are unbiased."""
+        if "l1_bounds" in self.card:
+            return self.card["l1_bounds"]["records"]
+        if self.reconstruction != "mle":
+            return None
+        limits = self.estimates.model.l1_limits(self.workload, BETA).tolist()
+        return [limit if isfinite(limit) else None for limit in limits]
 
     def _columns(self, sets: Sequence[AttributeSet], alpha: float) -> Columns:
         """The numbers of several marginals, flat; what lies outside the workload is read without a fit."""

@@ -66,7 +66,7 @@ def public_report(
         title=f"{view.card['ledger']['name']}: what was released, and how far to trust it",
         lead=(
             f"{len(view.release.workload):,} tables about {total['estimate']:,.0f} records "
-            f"(between {total['lower']:,.0f} and {total['upper']:,.0f} with probability 95%), "
+            f"(between {total['lower']:,.0f} and {total['upper']:,.0f} at 95%), "
             f"{len(view.schema.names)} attributes, strategy {plan['strategy']}."
         ),
         sections=tuple(section for section in sections if section is not None),

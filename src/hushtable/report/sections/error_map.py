@@ -36,9 +36,9 @@ def error_map_section(view: View) -> Section | None:
         "Where the tables are sharp, and where they are not",
         (
             "Each square is a table: a single attribute on the diagonal, a pair elsewhere. The darker, the wider the "
-            "interval around each of its counts: 95% of true counts lie within the half-width.",
+            "interval around each of its counts at 95%.",
             "Grey tables (×) were not measured in full. Where they are shown elsewhere, their estimates follow from "
-            "other tables by a model, and only their bounds are guaranteed; some may not be part of the release.",
+            "other tables by a model: rely on their bounds; some may not be part of the release.",
         ),
         figures=(figure,),
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from hushtable.release.promise import MODELLED, WHOLE_TABLE
 from hushtable.report.parts import Grid, Section
-from hushtable.report.view import View
+from hushtable.report.view import ALPHA, View
 
 _HEADINGS = {
     "marginal": "Table",
@@ -37,8 +38,8 @@ def marginals_section(view: View) -> Section:
         (
             f"{data.height:,} tables were released ({listed}). Fully measured tables are unbiased, with a known "
             "standard error; a cell below two standard errors cannot be told from zero.",
-            "For tables that were measured in part the bounds hold with probability 95%, and the estimate between "
-            "them is a model's guess.",
+            f"{view.release.promise(ALPHA)} {MODELLED}",
+            *([WHOLE_TABLE] if "l1_bound" in data.columns else []),
         ),
         grids=(Grid("marginals", "Released tables", data, _HEADINGS, _FORMATS, searchable=True),),
     )

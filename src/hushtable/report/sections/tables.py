@@ -27,10 +27,7 @@ def tables_section(
     if not tables:
         return None
     figures = tuple(_figure(view, names, records) for names in tables)
-    text = [
-        "The dark mark is the released estimate, the band the interval that holds the true count with "
-        "probability 95%."
-    ]
+    text = ["The dark mark is the released estimate, the band its interval. " + view.release.promise(ALPHA)]
     if records is not None:
         text.append(
             "The dot is the same count in the microdata; it is red where it lies outside the interval: read that "

@@ -1,0 +1,53 @@
+"""What the intervals of a release promise, in words: the one place that tables, files, reports and notebooks ask.
+
+A batch fixes its noise before anything is seen, so its intervals hold as often as they say.  Where the noise depended
+on earlier replies they are approximate, and how often they held in trials is part of the sentence
+(``bench/intervals.py``, docs/benchmarks-intervals.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+TRIALS: Mapping[tuple[str, str], float] = {
+    ("auto", "maxent"): 95.0,
+    ("auto", "nonneg"): 93.6,
+    ("aim", "mle"): 94.4,
+    ("aim", "maxent"): 94.9,
+}
+"""The least coverage of intervals at 95%, in per cent: over all populations, budgets and classes of the trials."""
+
+ADAPTIVE = frozenset(strategy for strategy, _ in TRIALS)
+
+MODELLED = "Where not all was measured, the estimate is a model's guess: rely on lower and upper."
+
+WHOLE_TABLE = (
+    "All errors of a table add up to at most its bound with probability 95%, for each table on its own."
+)
+
+
+def interval_promise(card: Mapping[str, Any], alpha: float = 0.05) -> str:
+    """The sentence for intervals at ``1 - alpha`` of the release with this privacy card."""
+    plan, level = card.get("plan"), f"{100 * (1 - alpha):.10g}%"
+    strategy = str(plan.get("strategy")) if isinstance(plan, Mapping) else ""
+    meant = f"Each interval is meant to hold the true count with probability {level}"
+    if strategy in ADAPTIVE:
+        held = _least(strategy, str(card.get("reconstruct", "mle")))
+        return (
+            f"{meant}; it is approximate, because later noise depended on earlier answers: in trials at 95%, "
+            f"{held:.1f}% or more of each kind of cell held."
+        )
+    if strategy == "choose":
+        return (
+            f"{meant}; it is approximate, because the option was taken after seeing a part of these answers."
+        )
+    if "reuse" in card:
+        return f"{meant}; it is approximate where earlier answers came from auto or aim."
+    return f"Each interval holds the true count with probability {level} or more."
+
+
+def _least(strategy: str, reconstruct: str) -> float:
+    """Of the trials of that way to read the answers, or of all ways of the strategy."""
+    ours = [held for (name, _), held in TRIALS.items() if name == strategy]
+    return TRIALS.get((strategy, reconstruct), min(ours))

@@ -1,0 +1,74 @@
+"""The sentence about intervals is that of the strategy, wherever intervals are shown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable.cli.app import run
+from hushtable.release.promise import TRIALS, interval_promise
+from hushtable.report.public import write_report
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks-intervals.md"
+
+
+def card(strategy: str, **more: object) -> dict[str, object]:
+    return {"plan": {"strategy": strategy}, **more}
+
+
+def test_a_batch_promises_what_others_only_mean() -> None:
+    for strategy in ("residual-planner", "identity"):
+        assert (
+            interval_promise(card(strategy))
+            == "Each interval holds the true count with probability 95% or more."
+        )
+    for made in (card("auto", reconstruct="maxent"), card("aim"), card("choose"), card("identity", reuse={})):
+        assert "is meant to hold" in interval_promise(made) and "approximate" in interval_promise(made)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "level"), [(0.05, "95%"), (0.001, "99.9%"), (1e-6, "99.9999%"), (0.5, "50%")]
+)
+def test_no_level_is_rounded_to_certainty(alpha: float, level: str) -> None:
+    assert f"probability {level}" in interval_promise(card("identity"), alpha)
+
+
+@pytest.mark.parametrize("strategy", ["residual-planner", "auto", "aim"])
+def test_table_json_report_bundle_and_notebook_say_the_same(
+    strategy: str,
+    tmp_path: Path,
+    small_schema: ht.Schema,
+    small_frame: pl.DataFrame,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    session = ht.Session.open(
+        small_frame, schema=small_schema, ledger=tmp_path / "a.ledger", budget=ht.ZCDP(1)
+    )
+    workload = ht.Workload.all_marginals(small_schema, order=2)
+    release = session.release(workload, budget=ht.ZCDP("0.1"), strategy=strategy)
+    release.save(tmp_path / "out")
+    promise = release.promise()
+    assert ("approximate" in promise) == (strategy != "residual-planner")
+    for flags in ([], ["--json"]):
+        assert run(["table", str(tmp_path / "out"), "age", "sex", *flags]) == 0
+        assert promise in re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert promise in (tmp_path / "out" / "README.txt").read_text()
+    assert promise in release._repr_html_()
+    assert promise in write_report(tmp_path / "out").read_text()
+
+
+def test_the_figures_of_the_sentence_are_those_of_the_page() -> None:
+    """The least figure of each way, read from the table that the benchmark wrote."""
+    found: dict[tuple[str, str], float] = {}
+    for heading, body in re.findall(
+        r"### (\S+ with \S+)\n(.*?)(?=\n### |\n<!--)", PAGE.read_text(), re.DOTALL
+    ):
+        strategy, _, reconstruct = heading.split()
+        least = next(line for line in body.splitlines() if line.startswith("| least"))
+        found[strategy, reconstruct] = min(float(x) for x in re.findall(r"\*\*([\d.]+)\*\*", least))
+    assert {way: found[way] for way in TRIALS} == dict(TRIALS)
+    assert found["residual-planner", "mle"] > 94.5
