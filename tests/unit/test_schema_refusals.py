@@ -244,3 +244,10 @@ def test_any_other_text_is_a_schema_or_a_schema_error(text):
         Schema.loads(text)
     except SchemaError as error:
         assert error.code.startswith("schema.")
+
+
+def test_many_attributes_of_many_bins_are_refused_before_they_fill_memory():
+    lines = [f"  a{k}: {{type: integer, bounds: [0, 999999], width: 1}}" for k in range(5000)]
+    with pytest.raises(SchemaError) as refused:
+        Schema.loads("attributes:\n" + "\n".join(lines))
+    assert refused.value.code == "schema.too-large"

@@ -31,6 +31,8 @@ from hushtable.schema.fields import Fields, is_integer, is_number, key_text, sug
 
 MAX_ATTRIBUTES = 10_000
 MAX_VALUES = 1_000_000
+MAX_CATEGORIES = 20_000_000
+"""Of all attributes together: a line of a schema can declare a million bins, which take 8 MB."""
 RESERVED = frozenset({"estimate", "std", "lower", "upper", "measured"})
 """Columns that every released table has beside its attributes."""
 
@@ -58,6 +60,7 @@ def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
     if len(mapping) > MAX_ATTRIBUTES:
         raise SchemaError("schema.too-large", f"More than {MAX_ATTRIBUTES:,} attributes.", "Leave some out.")
     built: dict[str, Attribute] = {}
+    categories = 0
     for key, value in mapping.items():
         name = _attribute_name(document, key)
         if name in built:
@@ -65,6 +68,13 @@ def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
                 "schema.duplicate-key", f"The attribute {name!r} is written twice.", "Keep one."
             )
         built[name] = _attribute(document, name, value)
+        categories += built[name].size
+        if categories > MAX_CATEGORIES:
+            raise SchemaError(
+                "schema.too-large",
+                f"The attributes have more than {MAX_CATEGORIES:,} categories together.",
+                "Use a larger `width` or fewer `bins`.",
+            )
     if sum(len(a.values) for a in built.values() if isinstance(a, Categorical)) > MAX_VALUES:
         raise SchemaError(
             "schema.too-large",
