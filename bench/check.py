@@ -47,7 +47,7 @@ from hushtable.deciders import (
     parse,
     resolve,
 )
-from hushtable.deciders.margins import QuantileMargin
+from hushtable.deciders.on_margin import MedianThreshold
 from hushtable.errors import QueryError
 from hushtable.kernel.decide import exact_tally, verdict
 from hushtable.schema import Schema
@@ -150,10 +150,10 @@ def next_door(name: str, truth: Truth, tau: Fraction, epsilon: Fraction, domain:
     when that end is within tau of the median.
     """
     within = Interval(Fraction(truth.answer("median")), tau)
-    margin = QuantileMargin(Facts(within))
-    exact = truth.tally(margin.edges)
-    reach = margin.of(exact)
-    added = domain[0] if exact.rows - 2 * exact.rows_up_to(0) == reach else domain[-1]
+    best = MedianThreshold(epsilon, Facts(within))
+    exact = truth.tally(best.edges)
+    reach = best.margin(exact)
+    added = domain[0] if exact.rows - 2 * int(exact.counts[0]) == reach else domain[-1]
     if within.contains(added):
         return None
     moved = truth.with_rows(added, 2 * reach - 1)

@@ -22,7 +22,7 @@ from typing import Any, cast, overload
 
 from polars import DataFrame
 
-from hushtable.deciders import CheckPlan, Query, Verdict, plan_check, read_verdicts
+from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check, read_verdicts
 from hushtable.errors import BudgetError, LedgerError, RefusedError, SchemaError, WorkloadError
 from hushtable.kernel import (
     Confidential,
@@ -372,8 +372,7 @@ class Session:
             budget=budget,
             decider=decider,
             largest=largest,
-            currency=self.ledger.kind,
-            set_aside=self.ledger.limit(self.spender).xi > 0,
+            currency=Currency(self.ledger.kind, self.ledger.limit(self.spender).xi > 0),
         )
 
     @overload

@@ -17,8 +17,8 @@ from hushtable.deciders import (
     Aggregate,
     Supposed,
     Verdict,
+    claim,
     columns_of,
-    error_bound,
     parse,
     read_verdicts,
     resolve,
@@ -321,7 +321,7 @@ def test_a_verdict_reads_like_a_sentence_and_survives_storage(tmp_path: Path) ->
     assert f"within {rows:,} of the synthetic {rows:,}" in str(verdict)
     assert "It cost epsilon=0.25 per person." in str(verdict)
     assert Verdict.from_dict(verdict.to_dict()) == verdict
-    bound = error_bound("count-optimal", Supposed.count(rows), tau=rows, epsilon=Fraction(1, 4))
+    bound = claim("count-optimal", Supposed.count(rows), tau=rows, epsilon=Fraction(1, 4)).error
     assert verdict.error_bound == bound
 
 
@@ -426,6 +426,21 @@ def test_synthetic_files_with_other_columns_or_without_a_table_are_refused(tmp_p
         assert refusal.value.code == code
     from_file = session.check(synthetic=tmp_path / "fine.csv", **ask)
     assert session.check(synthetic=whole, **ask).repeated and not from_file.repeated
+
+
+@pytest.mark.parametrize("name", DECIDERS)
+@pytest.mark.parametrize("tau", [4, 10**30])
+def test_distances_beyond_64_bits_are_like_any_others(name: str, tau: int) -> None:
+    kind = DECIDERS[name].aggregate.name
+    query = {"count": "COUNT", "sum": "SUM(age)", "median": "MEDIAN(age)", "avg": "AVG(age)"}[kind]
+    asked = {"tau": tau, "budget": ht.PureDP(40), "decider": name}
+    if kind in ("median", "avg") and tau > 115:
+        with pytest.raises(HushtableError, match=r"query\.tau-covers-range"):
+            ht.deciders.plan_check(SCHEMA, [query], people(90), **asked)
+        return
+    made = ht.deciders.plan_check(SCHEMA, [query], people(90), **asked).planned[0]
+    near, far, below = made.satisfied_at([0, 10**33, -(10**33)])
+    assert 0 <= made.error_bound <= 1 and 0 <= near <= 1 and max(far, below) < 0.1
 
 
 def test_sums_that_could_overflow_are_refused_from_the_schema() -> None:

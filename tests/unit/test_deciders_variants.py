@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hushtable.deciders import DECIDERS, MEDIAN, Facts, Interval, build, tally
-from hushtable.deciders.margins import QuantileMargin
+from hushtable.deciders.on_margin import MedianThreshold
 
 DOMAIN = range(24)
 MEDIANS = [name for name, known in DECIDERS.items() if known.aggregate is MEDIAN]
@@ -22,11 +22,11 @@ def neighbourhoods(count: int) -> list[tuple[Interval, list[int], list[int], int
     while len(found) < count:
         here = sorted(rng.choice([*rng.integers(4, 20, 3), 9, 9], rng.integers(1, 40)).tolist())
         within = Interval(Fraction(here[(len(here) - 1) // 2]), Fraction(int(rng.integers(1, 4))))
-        margin = QuantileMargin(Facts(within))
-        reach = margin.of(tally(here, margin.edges))
+        decider = MedianThreshold(Fraction(1), Facts(within))
+        reach = decider.margin(tally(here, decider.edges))
         for value in (DOMAIN[0], DOMAIN[-1]):
             there = [*here, *[value] * (2 * reach - 1)]
-            if margin.of(tally(there, margin.edges)) == 1 - reach:
+            if decider.margin(tally(there, decider.edges)) == 1 - reach:
                 found.append((within, here, there, 2 * reach - 1))
     return found
 

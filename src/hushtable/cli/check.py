@@ -12,6 +12,7 @@ from hushtable.cli.output import emit, grid, progress, say
 from hushtable.deciders import (
     DECIDERS,
     CheckPlan,
+    Currency,
     PlannedQuestion,
     Query,
     Verdict,
@@ -25,7 +26,7 @@ from hushtable.deciders import (
 from hushtable.errors import UsageError
 from hushtable.ledger import Ledger
 from hushtable.ledger.amounts import texts
-from hushtable.privacy import Budget, Cost
+from hushtable.privacy import Budget
 from hushtable.schema import Schema
 from hushtable.session import Session
 
@@ -109,8 +110,7 @@ def check(
             budget=spent,
             decider=decider,
             largest=largest,
-            currency=account.kind,
-            set_aside=account.limit(spender).xi > 0,
+            currency=Currency(account.kind, account.limit(spender).xi > 0),
         )
         _show_plan(made, beta, distance or [], as_json=json)
         return
@@ -154,21 +154,17 @@ def _as_numbers(one: Verdict) -> dict[str, Any]:
         "synthetic": float(one.synthetic),
         "tau": float(one.tau),
         "epsilon": float(one.epsilon),
-        "price": _charged(one.price),
+        "price": texts(one.price),
         "repeated": one.repeated,
         "sentence": str(one),
     }
-
-
-def _charged(cost: Cost) -> dict[str, str]:
-    return texts(cost)
 
 
 def _show_plan(made: CheckPlan, beta: float, distances: list[float], *, as_json: bool) -> None:
     if as_json:
         emit(
             {
-                "charged": _charged(made.cost),
+                "charged": texts(made.cost),
                 "questions": [_planned(one, beta, distances) for one in made.planned],
                 "beta": beta,
             }
@@ -189,7 +185,7 @@ def _planned(one: PlannedQuestion, beta: float, distances: list[float]) -> dict[
         "decider": question.decider.name,
         "reason": question.reason,
         "epsilon": float(one.epsilon),
-        "price": _charged(one.cost),
+        "price": texts(one.cost),
         "error_bound": one.error_bound,
         "assumes": one.assumes,
         "threshold": one.threshold(beta),

@@ -17,29 +17,27 @@ from hushtable.deciders.decider import (
     ErrorClaim,
     NoisyDecider,
 )
-from hushtable.deciders.interval import Interval, distance_bound, interval, number_text
+from hushtable.deciders.interval import Interval, interval, number_text
 from hushtable.deciders.queries import Query
-from hushtable.deciders.question import Question, Share, pose
+from hushtable.deciders.question import Question
 from hushtable.deciders.registry import DECIDERS, build, lookup, register
 from hushtable.deciders.supposed import (
     Supposed,
     claim,
-    error_bound,
     error_probability,
     errors_at,
     gap_to_optimal,
-    possible_values,
     probability_satisfied,
     satisfied_at,
     suppose,
 )
 from hushtable.deciders.tally import Tally, rows_only, tally
-from hushtable.deciders.thresholds import effectiveness_threshold, epsilon_needed, least_tau
+from hushtable.deciders.thresholds import effectiveness_threshold, epsilon_needed
 from hushtable.deciders.verdict import Verdict, chance_text, cost_text, read_verdicts, write_verdicts
 
 if TYPE_CHECKING:
     from hushtable.deciders.canonical import resolve
-    from hushtable.deciders.check_plan import CheckPlan, PlannedQuestion, plan_check
+    from hushtable.deciders.check_plan import CheckPlan, Currency, PlannedQuestion, plan_check
     from hushtable.deciders.columns import Column, Columns, columns_of
     from hushtable.deciders.parser import load_batch, parse, parse_batch
     from hushtable.deciders.selecting import answer, check_header, grid_values, matching
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "canonical": ("resolve",),
-    "check_plan": ("CheckPlan", "PlannedQuestion", "plan_check"),
+    "check_plan": ("CheckPlan", "Currency", "PlannedQuestion", "plan_check"),
     "columns": ("Column", "Columns", "columns_of"),
     "parser": ("load_batch", "parse", "parse_batch"),
     "selecting": ("answer", "check_header", "grid_values", "matching"),
@@ -68,6 +66,7 @@ __all__ = [
     "CoinDecider",
     "Column",
     "Columns",
+    "Currency",
     "Decider",
     "ErrorClaim",
     "Facts",
@@ -76,7 +75,6 @@ __all__ = [
     "PlannedQuestion",
     "Query",
     "Question",
-    "Share",
     "Supposed",
     "Synthetic",
     "Tally",
@@ -89,16 +87,13 @@ __all__ = [
     "claim",
     "columns_of",
     "cost_text",
-    "distance_bound",
     "effectiveness_threshold",
     "epsilon_needed",
-    "error_bound",
     "error_probability",
     "errors_at",
     "gap_to_optimal",
     "grid_values",
     "interval",
-    "least_tau",
     "load_batch",
     "lookup",
     "matching",
@@ -106,8 +101,6 @@ __all__ = [
     "parse",
     "parse_batch",
     "plan_check",
-    "pose",
-    "possible_values",
     "probability_satisfied",
     "read_verdicts",
     "register",

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from hushtable.deciders.interval import Interval
-from hushtable.deciders.tally import IntArray, Tally, rows_only, tally
+from hushtable.deciders.tally import IntArray, Tally
 from hushtable.errors import QueryError
 
 BETA = 0.05
@@ -46,6 +48,11 @@ class Facts:
     def bound(self) -> int:
         """The largest possible absolute value."""
         return max(abs(self.low), abs(self.high))
+
+
+def rank(quantile: Fraction, rows: int) -> int:
+    """ceil(a n / b) for the a/b-quantile of n rows."""
+    return -(-quantile.numerator * rows // quantile.denominator)
 
 
 @dataclass(frozen=True)
@@ -104,9 +111,10 @@ class Additive(Aggregate):
     def of(self, exact: Tally) -> int:
         """The answer of rows with this tally."""
 
-    @abstractmethod
     def table(self, answer: int) -> Tally:
-        """A tally without edges that has this answer."""
+        """A tally without edges that has this answer, however large: tau may reach beyond 64 bits."""
+        one = np.array([answer], object)
+        return Tally(one, one)
 
     @abstractmethod
     def sensitivity(self, facts: Facts) -> int:
@@ -128,9 +136,6 @@ class Count(Additive):
     def of(self, exact: Tally) -> int:
         return exact.rows
 
-    def table(self, answer: int) -> Tally:
-        return rows_only(answer)
-
     def sensitivity(self, facts: Facts) -> int:
         return 1
 
@@ -151,9 +156,6 @@ class Sum(Additive):
     def of(self, exact: Tally) -> int:
         return exact.total
 
-    def table(self, answer: int) -> Tally:
-        return tally([answer])
-
     def sensitivity(self, facts: Facts) -> int:
         return facts.bound
 
@@ -167,10 +169,8 @@ class Quantile(Aggregate):
     """The a/b-quantile: value number ceil(a n / b) in sorted order, the lower median for 1/2."""
 
     def answer(self, rows: int, values: IntArray, quantile: Fraction) -> Fraction:
-        rank = -(-quantile.numerator * len(_some(values)) // quantile.denominator)
-        ordered = values.copy()
-        ordered.partition(rank - 1)
-        return Fraction(int(ordered[rank - 1]))
+        place = rank(quantile, len(_some(values))) - 1
+        return Fraction(int(np.partition(values, place)[place]))
 
     def check(self, facts: Facts) -> None:
         super().check(facts)

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from hushtable.deciders.columns import Column, Columns, find
 from hushtable.deciders.queries import (
+    COMPARE,
     And,
     Atom,
     Compare,
@@ -186,12 +187,7 @@ def _ordered(operator: Operator, value: Value, column: Column) -> set[Value]:
     numbers = [known for known in column.values if isinstance(known, Fraction)]
     if len(numbers) < len(column.values) or not isinstance(value, Fraction):
         raise _mistyped(column, operator, "=, <>, IN or LIKE")
-    below, equal = operator in ("<", "<="), operator in ("<=", ">=")
-    return {
-        known
-        for known in numbers
-        if (known < value if below else known > value) or (equal and known == value)
-    }
+    return {known for known in numbers if COMPARE[operator](known, value)}
 
 
 def _mistyped(column: Column, word: str, wanted: str) -> QueryError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple
 
 from hushtable.deciders.canonical import resolve
 from hushtable.deciders.columns import columns_of, find
@@ -34,6 +34,13 @@ SPENDABLE = (1e-6, 1e3)
 """Epsilons among which the one that is needed is looked for: nobody would spend more, or learn anything from less."""
 PROFILE = tuple(Fraction(step, 8) for step in range(25))
 """Distances of the error profile, in units of tau."""
+
+
+class Currency(NamedTuple):
+    """What a ledger counts, and whether one with a delta has pure epsilon to spend."""
+
+    kind: Kind
+    pure: bool = True
 
 
 @dataclass(frozen=True)
@@ -169,13 +176,11 @@ def plan_check(
     budget: Budget,
     decider: str = "auto",
     largest: Number | None = None,
-    currency: str | None = None,
-    set_aside: bool = True,
+    currency: Currency | None = None,
 ) -> CheckPlan:
     """Plan a batch from the schema and the synthetic table alone; the budget is shared equally by its questions.
 
-    ``currency`` is the kind of the ledger that will be charged; ``set_aside`` says whether one with a delta has pure
-    epsilon to spend.
+    ``currency`` is that of the ledger that will be charged; without it, the budget's own.
     """
     if not 0 < len(queries) <= MAX_QUESTIONS:
         raise QueryError(
@@ -185,14 +190,14 @@ def plan_check(
     resolved = [resolve(parse(q) if isinstance(q, str) else q, columns) for q in queries]
     unique = {str(query): query for query in resolved}
     share, rows = Share.of(budget, len(unique)), schema.max_rows_per_person
-    kind = cast(Kind, budget.kind if currency is None else currency)
+    kind, pure = Currency(budget.kind) if currency is None else currency
     if kind == "pure" and share.epsilon is None:
         raise BudgetError(
             "budget.not-pure",
             "The ledger counts pure epsilon, and the budget is not one.",
             'Write a budget such as "epsilon=0.25".',
         )
-    prefer: Literal["rho", "pure"] = "pure" if share.epsilon is not None and set_aside else "rho"
+    prefer: Literal["rho", "pure"] = "pure" if share.epsilon is not None and pure else "rho"
     table = Synthetic.of(synthetic, columns)
     planned: dict[str, PlannedQuestion] = {}
     for text, query in unique.items():

@@ -14,6 +14,9 @@ from typing import SupportsFloat
 
 from hushtable.errors import QueryError
 
+BEYOND = 2**62
+"""No answer and no noise is as large, so that nothing is lost where a tau beyond 64 bits is cut off here."""
+
 Number = int | float | Fraction | Decimal | SupportsFloat
 
 
@@ -52,13 +55,13 @@ class Interval:
 
     @property
     def first(self) -> int:
-        """Smallest whole number inside."""
-        return math.floor(self.low) + 1
+        """Smallest whole number inside, if an answer can be as large."""
+        return max(-BEYOND, min(math.floor(self.low) + 1, BEYOND))
 
     @property
     def last(self) -> int:
-        """Largest whole number inside."""
-        return math.ceil(self.high) - 1
+        """Largest whole number inside, if an answer can be as large."""
+        return max(-BEYOND, min(math.ceil(self.high) - 1, BEYOND))
 
     def contains(self, answer: int) -> bool:
         """Whether a whole answer is inside."""

@@ -2,21 +2,20 @@
 
 A margin is at least 1 when the true answer is within tau and at most 0 otherwise, and one row moves it by at most
 its sensitivity.  ``extremes`` are the least margin at distance 0 and the largest ones from 2 tau on, over the true
-tables that keep a premise: what the error of a verdict is at most.  The deciders are in ``on_margin``; see
-``proofs/decider-margin.md``.
+tables that keep a premise: what the error of a verdict is at most.  The deciders that see a margin and nothing else
+are in ``on_margin``; see ``proofs/decider-margin.md``.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-from hushtable.deciders.aggregates import COUNT, SUM, Additive, Facts
-from hushtable.deciders.interval import Interval
+from hushtable.deciders.aggregates import AVG, MEDIAN, rank
+from hushtable.deciders.decider import AdditiveDecider, Decider
 from hushtable.deciders.tally import Tally
 from hushtable.errors import QueryError
 
@@ -36,115 +35,57 @@ class Extreme(NamedTuple):
     margin: int
 
 
-@dataclass(frozen=True)
-class Margin(ABC):
-    """A whole number about the data: at least 1 when the true answer is within tau, at most 0 otherwise."""
-
-    facts: Facts
-
-    @property
-    def interval(self) -> Interval:
-        """What is close enough."""
-        return self.facts.interval
-
-    @property
-    def edges(self) -> Sequence[int]:
-        """Where values are cut for the tally that it needs."""
-        return ()
+class MarginDecider(Decider):
+    """A decider to which the data are a margin, at least in what it assumes."""
 
     @property
     @abstractmethod
     def sensitivity(self) -> int:
-        """The most that one row moves it."""
+        """The most that one row moves the margin."""
 
     @abstractmethod
-    def of(self, tally: Tally) -> int:
-        """The margin of data with this tally."""
+    def margin(self, tally: Tally) -> int:
+        """How far data with this tally are from the other verdict."""
 
     @abstractmethod
     def extremes(self, premise: int) -> list[Extreme]:
         """The hardest margins at distance 0 and from 2 tau on, over the true tables that keep the premise."""
 
-    @property
-    def by_distance(self) -> bool:
-        """Whether the extremes are a matter of tau alone."""
-        return False
-
-    def premise(self, tally: Tally) -> int:
-        """The premise that a table like this one keeps."""
-        return 0
-
-    def assumption(self, premise: int) -> str:
-        """The premise in words."""
-        return ""
+    def truth(self, tally: Tally) -> bool:
+        return self.margin(tally) >= 1
 
 
-class AdditiveMargin(Margin):
+class AdditiveMargin(AdditiveDecider, MarginDecider):
     """Distance of the count or the sum from the nearer end."""
-
-    aggregate: ClassVar[Additive]
 
     @property
     def sensitivity(self) -> int:
         return self.aggregate.sensitivity(self.facts)
 
-    def of(self, tally: Tally) -> int:
+    def margin(self, tally: Tally) -> int:
         return self.interval.margin(self.aggregate.of(tally))
 
     def extremes(self, premise: int) -> list[Extreme]:
         answers = self.interval.clear_answers(self.aggregate.lowest)
         return [Extreme(self.interval.contains(n), self.interval.margin(n)) for n in answers]
 
-    @property
-    def by_distance(self) -> bool:
-        return True
 
-
-class CountMargin(AdditiveMargin):
-    aggregate = COUNT
-
-
-class SumMargin(AdditiveMargin):
-    aggregate = SUM
-
-
-class QuantileMargin(Margin):
-    """Rows, weighted by the quantile a/b, until the lower a/b-quantile crosses an end of the interval.
-
-    The quantile is value number ceil(a n / b) in sorted order.  It is above l when a n - b #(<= l) >= 1 and
-    below r when (b - a) n - b #(>= r) >= 0; the second gets 1 added so that both speak alike.
+class QuantileDecider(Decider):
+    """About the lower a/b-quantile, in rows weighted by it: one row moves a n - b #(<= l) by at most max(a, b - a).
 
     The premise k: in sorted order, the k rows before the quantile and the k rows after it lie inside when it does, and
     beyond the same end when it does not.
     """
 
-    @property
-    def edges(self) -> Sequence[int]:
-        return (self.interval.first - 1, self.interval.last)
+    aggregate = MEDIAN
 
     @property
     def sensitivity(self) -> int:
+        """The most that one row moves a rank."""
         a, b = self.facts.quantile.as_integer_ratio()
         return max(a, b - a)
 
-    def of(self, tally: Tally) -> int:
-        """The margin of data with this tally."""
-        a, b = self.facts.quantile.as_integer_ratio()
-        below, _, above = (int(count) for count in tally.counts)
-        rows = tally.rows
-        return min(a * rows - b * below, (b - a) * rows - b * above + 1)
-
-    def extremes(self, premise: int) -> list[Extreme]:
-        steps = self.facts.quantile.denominator * premise
-        return [Extreme(True, 1 + steps), Extreme(False, -steps)]
-
-    def premise(self, tally: Tally) -> int:
-        """Half of the rows that these data have inside on the shorter side of the quantile."""
-        below, inside, _ = (int(count) for count in tally.counts)
-        rank = -(-self.facts.quantile.numerator * tally.rows // self.facts.quantile.denominator)
-        return max(0, min(rank - 1 - below, below + inside - rank) // 2)
-
-    def assumption(self, premise: int) -> str:
+    def assumption(self, premise: int, unit: Fraction) -> str:
         if premise == 0:
             return ""
         rows = f"{premise:,} true rows" if premise > 1 else "true row"
@@ -154,12 +95,42 @@ class QuantileMargin(Margin):
         )
 
 
-class AverageMargin(Margin):
+class QuantileMargin(QuantileDecider, MarginDecider):
+    """Rows, weighted by the quantile a/b, until the lower a/b-quantile crosses an end of the interval.
+
+    The quantile is value number ceil(a n / b) in sorted order.  It is above l when a n - b #(<= l) >= 1 and
+    below r when (b - a) n - b #(>= r) >= 0; the second gets 1 added so that both speak alike.
+    """
+
+    @property
+    def edges(self) -> Sequence[int]:
+        return (self.interval.first - 1, self.interval.last)
+
+    def margin(self, tally: Tally) -> int:
+        a, b = self.facts.quantile.as_integer_ratio()
+        below, _, above = (int(count) for count in tally.counts)
+        rows = tally.rows
+        return min(a * rows - b * below, (b - a) * rows - b * above + 1)
+
+    def extremes(self, premise: int) -> list[Extreme]:
+        steps = self.facts.quantile.denominator * premise
+        return [Extreme(True, 1 + steps), Extreme(False, -steps)]
+
+    def premise(self, tally: Tally, largest: int | None = None) -> int:
+        """Half of the rows that these data have inside on the shorter side of the quantile."""
+        below, inside, _ = (int(count) for count in tally.counts)
+        place = rank(self.facts.quantile, tally.rows)
+        return max(0, min(place - 1 - below, below + inside - place) // 2)
+
+
+class AverageMargin(MarginDecider):
     """min(S - l n, r n - S) in steps of 1/256: the average is inside when both are positive.
 
     Values are in [low, high].  A row moves the first by at most max(|high - l|, |low - l|), the second alike.  The
     premise n: at least n rows match.
     """
+
+    aggregate = AVG
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -177,8 +148,7 @@ class AverageMargin(Margin):
         low, high = self.facts.low * FIXED_POINT, self.facts.high * FIXED_POINT
         return max(abs(value - end) for value in (low, high) for end in self.ends)
 
-    def of(self, tally: Tally) -> int:
-        """The margin of data with this tally."""
+    def margin(self, tally: Tally) -> int:
         left, right = self.ends
         total, rows = tally.total * FIXED_POINT, tally.rows
         return min(total - left * rows, right * rows - total)
@@ -197,9 +167,9 @@ class AverageMargin(Margin):
                 found.append(Extreme(False, -math.ceil(rows * beyond) if beyond >= 0 else CERTAIN))
         return found
 
-    def premise(self, tally: Tally) -> int:
+    def premise(self, tally: Tally, largest: int | None = None) -> int:
         """Half of these rows."""
         return tally.rows // 2
 
-    def assumption(self, premise: int) -> str:
+    def assumption(self, premise: int, unit: Fraction) -> str:
         return f"at least {premise:,} true rows match" if premise > 1 else ""

@@ -15,12 +15,11 @@ from typing import ClassVar
 import numpy as np
 
 from hushtable.deciders import laplace
-from hushtable.deciders.aggregates import MEDIAN
+from hushtable.deciders.aggregates import rank
 from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import CandidateDecider, NoisyDecider, sigmoid
 from hushtable.deciders.interval import number_text
-from hushtable.deciders.margins import QuantileMargin
-from hushtable.deciders.on_margin import MarginDecider
+from hushtable.deciders.margins import QuantileDecider, QuantileMargin
 from hushtable.deciders.tally import IntArray, Tally, as_array
 from hushtable.errors import QueryError
 
@@ -28,7 +27,7 @@ MAX_CANDIDATES = 2**20
 """Values that an exponential mechanism chooses from: a draw weighs each, which takes about 0.1 s for so many."""
 
 
-class QuantileExponential(CandidateDecider):
+class QuantileExponential(CandidateDecider, QuantileDecider):
     """EM_med: the exponential mechanism picks a candidate e; is it inside the interval?  dp-pqd sec. 6.1.
 
     Published: the penalty |b #(< e) - a n| counts b steps per row and is charged as if one row moved it by b.
@@ -40,7 +39,6 @@ class QuantileExponential(CandidateDecider):
     """
 
     name = "median-em"
-    aggregate = MEDIAN
     summary = "exponential mechanism on ranks, sensitivity one"
     published = True
     tight: ClassVar[bool] = False
@@ -68,8 +66,7 @@ class QuantileExponential(CandidateDecider):
 
     @property
     def rate(self) -> Fraction:
-        a, b = self.facts.quantile.as_integer_ratio()
-        return self.epsilon / (2 * (max(a, b - a) if self.tight else b))
+        return self.epsilon / (2 * (self.sensitivity if self.tight else self.facts.quantile.denominator))
 
     @property
     def accepted(self) -> slice:
@@ -103,17 +100,17 @@ class QuantileExponential(CandidateDecider):
     def premise(self, tally: Tally, largest: int | None = None) -> int:
         """Half of what these data keep."""
         below, up_to = self._ranks(tally)
-        rank = -(-self.facts.quantile.numerator * tally.rows // self.facts.quantile.denominator)
+        place = rank(self.facts.quantile, tally.rows)
         inside = self.accepted
-        found = np.flatnonzero((below < rank) & (rank <= up_to))
+        found = np.flatnonzero((below < place) & (place <= up_to))
         if len(found) == 0 or inside.start == inside.stop:
             return 0
-        smaller, larger = (rank - 1, rank) if self.tight else (below[found[0]], up_to[found[0]])
+        smaller, larger = (place - 1, place) if self.tight else (below[found[0]], up_to[found[0]])
         return max(0, int(min(smaller - below[inside.start], up_to[inside.stop - 1] - larger)) // 2)
 
     def assumption(self, premise: int, unit: Fraction) -> str:
         if self.tight:
-            return QuantileMargin(self.facts).assumption(premise)
+            return super().assumption(premise, unit)
         rows = "1 true row lies" if premise == 1 else f"{premise:,} true rows lie"
         ends = " and ".join(number_text(end * unit) for end in (self.interval.low, self.interval.high))
         return f"at least {rows} strictly between it and each of {ends}" if premise else ""
@@ -134,11 +131,8 @@ class QuantileExponentialTight(QuantileExponential):
     tight = True
 
 
-class QuantileCounts(MarginDecider, NoisyDecider):
+class QuantileCounts(NoisyDecider, QuantileMargin):
     """What the deciders on rows beyond either end share."""
-
-    aggregate = MEDIAN
-    kind = QuantileMargin
 
     @property
     def rho(self) -> Fraction:
@@ -205,7 +199,7 @@ class QuantileSides(QuantileCounts):
 
     @property
     def noise(self) -> tuple[Fraction, ...]:
-        return (2 * self.margin.sensitivity / self.epsilon,) * 2
+        return (2 * self.sensitivity / self.epsilon,) * 2
 
     def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
         left, right = self._sides(tally)

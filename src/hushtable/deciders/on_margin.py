@@ -10,44 +10,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from hushtable.deciders import laplace
-from hushtable.deciders.aggregates import AVG, COUNT, MEDIAN, SUM
-from hushtable.deciders.decider import CoinDecider, Decider, NoisyDecider, sigmoid
-from hushtable.deciders.margins import AverageMargin, CountMargin, Extreme, Margin, QuantileMargin, SumMargin
+from hushtable.deciders.aggregates import COUNT, SUM
+from hushtable.deciders.decider import CoinDecider, NoisyDecider, sigmoid
+from hushtable.deciders.margins import AdditiveMargin, AverageMargin, Extreme, MarginDecider, QuantileMargin
 from hushtable.deciders.tally import Tally
-
-
-class MarginDecider(Decider):
-    """What a decider takes from a margin: where values are cut, the truth, and what it assumes."""
-
-    kind: ClassVar[type[Margin]]
-
-    @cached_property
-    def margin(self) -> Margin:
-        """How far the data are from the other verdict."""
-        return self.kind(self.facts)
-
-    @property
-    def edges(self) -> Sequence[int]:
-        return self.margin.edges
-
-    def truth(self, tally: Tally) -> bool:
-        return self.margin.of(tally) >= 1
-
-    @property
-    def by_distance(self) -> bool:
-        return self.margin.by_distance
-
-    def premise(self, tally: Tally, largest: int | None = None) -> int:
-        return self.margin.premise(tally)
-
-    def assumption(self, premise: int, unit: Fraction) -> str:
-        return self.margin.assumption(premise)
 
 
 class OneMargin(MarginDecider):
@@ -58,10 +28,10 @@ class OneMargin(MarginDecider):
         """Probability of the wrong verdict at this margin."""
 
     def error(self, tally: Tally) -> float:
-        return self.wrong(Extreme(self.truth(tally), self.margin.of(tally)))
+        return self.wrong(Extreme(self.truth(tally), self.margin(tally)))
 
     def worst_error(self, premise: int = 0) -> float:
-        return max(self.wrong(place) for place in self.margin.extremes(premise))
+        return max(self.wrong(place) for place in self.extremes(premise))
 
 
 class MarginThreshold(OneMargin, NoisyDecider):
@@ -73,13 +43,13 @@ class MarginThreshold(OneMargin, NoisyDecider):
 
     @property
     def noise(self) -> tuple[Fraction, ...]:
-        return (self.margin.sensitivity / self.epsilon,)
+        return (self.sensitivity / self.epsilon,)
 
     def decide(self, tally: Tally, noise: Sequence[int]) -> bool:
-        return self.margin.of(tally) + noise[0] >= 1
+        return self.margin(tally) + noise[0] >= 1
 
     def probability(self, tally: Tally) -> float:
-        return self.wrong(Extreme(False, self.margin.of(tally)))
+        return self.wrong(Extreme(False, self.margin(tally)))
 
     def wrong(self, place: Extreme) -> float:
         lost = laplace.log_at_most(-place.margin, self.noise[0])
@@ -95,64 +65,52 @@ class MarginCoin(OneMargin, CoinDecider):
     reason = "a coin on the margin is the cheapest test in zCDP"
 
     def logit(self, tally: Tally) -> Fraction:
-        return self._logit(self.margin.of(tally))
+        return self._logit(self.margin(tally))
 
     def wrong(self, place: Extreme) -> float:
         x = float(self._logit(place.margin))
         return sigmoid(-x if place.inside else x)
 
     def _logit(self, margin: int) -> Fraction:
-        return self.epsilon * (margin - Fraction(1, 2)) / self.margin.sensitivity
+        return self.epsilon * (margin - Fraction(1, 2)) / self.sensitivity
 
 
-class CountOptimal(MarginThreshold):
+class CountOptimal(MarginThreshold, AdditiveMargin):
     name = "count-optimal"
     aggregate = COUNT
-    kind = CountMargin
     summary = "noisy margin above zero: the optimal epsilon-DP test"
 
 
-class CountLogistic(MarginCoin):
+class CountLogistic(MarginCoin, AdditiveMargin):
     name = "count-logistic"
     aggregate = COUNT
-    kind = CountMargin
 
 
-class SumThreshold(MarginThreshold):
+class SumThreshold(MarginThreshold, AdditiveMargin):
     name = "sum-margin"
     aggregate = SUM
-    kind = SumMargin
 
 
-class SumLogistic(MarginCoin):
+class SumLogistic(MarginCoin, AdditiveMargin):
     name = "sum-logistic"
     aggregate = SUM
-    kind = SumMargin
 
 
-class MedianThreshold(MarginThreshold):
+class MedianThreshold(MarginThreshold, QuantileMargin):
     name = "median-margin"
-    aggregate = MEDIAN
-    kind = QuantileMargin
     summary = "noisy margin in rows above zero"
 
 
-class MedianLogistic(MarginCoin):
+class MedianLogistic(MarginCoin, QuantileMargin):
     name = "median-logistic"
-    aggregate = MEDIAN
-    kind = QuantileMargin
     summary = "coin on the margin in rows, cheapest in zCDP"
 
 
-class AverageThreshold(MarginThreshold):
+class AverageThreshold(MarginThreshold, AverageMargin):
     name = "avg-margin"
-    aggregate = AVG
-    kind = AverageMargin
     summary = "noisy margin of the average above zero"
 
 
-class AverageLogistic(MarginCoin):
+class AverageLogistic(MarginCoin, AverageMargin):
     name = "avg-logistic"
-    aggregate = AVG
-    kind = AverageMargin
     summary = "coin on the margin of the average, cheapest in zCDP"

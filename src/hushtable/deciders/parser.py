@@ -10,6 +10,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args
 
 import sqlglot
 from sqlglot import exp
@@ -32,8 +33,11 @@ from hushtable.deciders.queries import (
 from hushtable.errors import QueryError
 
 MAX_TEXT = 20_000
+"""Characters of a query: a thousand conditions; the parser's time grows with its length."""
 MAX_DEPTH = 100
+"""Nested parentheses, well below the depth at which Python's stack ends."""
 MOST_BYTES = 16 * 2**20
+"""Of a file of queries, which is read whole: more than a batch of the longest ones may have."""
 EXAMPLE = (
     "Write for example COUNT WHERE age >= 30 AND sex = 'F', or SELECT SUM(income) FROM t WHERE age < 65."
 )
@@ -42,7 +46,6 @@ _SHORT = re.compile(
     r"\s*(COUNT|SUM|AVG|MEDIAN|QUANTILE)\b\s*(?P<inside>\((?:[^()\"]|\"(?:[^\"]|\"\")*\")*\))?\s*(?P<rest>.*)\Z",
     re.IGNORECASE | re.DOTALL,
 )
-_SELECT_PARTS = {"kind", "expressions", "from_", "where"}
 _OPERATORS: dict[type[exp.Expr], Operator] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -51,13 +54,7 @@ _OPERATORS: dict[type[exp.Expr], Operator] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_FUNCTIONS: dict[type[exp.Expr], Function] = {
-    exp.Count: "COUNT",
-    exp.Sum: "SUM",
-    exp.Avg: "AVG",
-    exp.Median: "MEDIAN",
-    exp.Quantile: "QUANTILE",
-}
+_FUNCTIONS: dict[str, Function] = {name.lower(): name for name in get_args(Function)}
 
 
 def parse(text: str) -> Query:
@@ -67,9 +64,7 @@ def parse(text: str) -> Query:
     if any(ord(char) < 32 and char not in "\t\n\r" for char in text):
         raise _unreadable("A query has no control characters")
     statement = _statement(_as_sql(text))
-    for name, part in statement.args.items():
-        if part and name not in _SELECT_PARTS:
-            raise _refused(part)
+    _only(statement, "kind", "expressions", "from_", "where")
     chosen = statement.expressions
     if len(chosen) != 1:
         raise _refused(chosen[1]) if chosen else _unreadable("SELECT needs an aggregate")
@@ -153,15 +148,13 @@ def _table_names(statement: exp.Select) -> frozenset[str]:
     table = source.this
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         raise _refused(table)
-    for name, part in table.args.items():
-        if part and name not in ("this", "alias"):
-            raise _refused(part)
+    _only(table, "this", "alias")
     return frozenset(name for name in (table.name, table.alias) if name)
 
 
 def _aggregate(node: exp.Expr, where: Predicate | None, tables: frozenset[str]) -> Query:
     inner = node.this if isinstance(node, exp.Alias) else node
-    function = _FUNCTIONS.get(type(inner))
+    function = _FUNCTIONS.get(inner.key)
     if function is None:
         raise _refused(inner)
     if function == "COUNT":
@@ -232,9 +225,7 @@ def _between(node: exp.Between, tables: frozenset[str]) -> Predicate:
 
 
 def _membership(node: exp.In, tables: frozenset[str]) -> Predicate:
-    for name, part in node.args.items():
-        if part and name not in ("this", "expressions"):
-            raise _refused(part)
+    _only(node, "this", "expressions")
     values = tuple(_value(value) for value in node.expressions)
     if not values:
         raise _unreadable("IN needs a list of values")
@@ -260,9 +251,7 @@ def _nullness(node: exp.Is, tables: frozenset[str]) -> Predicate:
 def _column(node: exp.Expr | None, tables: frozenset[str]) -> str:
     if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
         raise _refused(node)
-    for name, part in node.args.items():
-        if part and name not in ("this", "table"):
-            raise _refused(part)
+    _only(node, "this", "table")
     if node.table and node.table not in tables:
         raise _refused(node.args["table"])
     return node.name
@@ -288,6 +277,13 @@ def _value(node: exp.Expr | None) -> Value:
     if isinstance(node, exp.Null):
         raise _unreadable("Nothing equals NULL", "Write IS NULL or IS NOT NULL.")
     raise _refused(node)
+
+
+def _only(node: exp.Expr, *parts: str) -> None:
+    """Refuse a node that says more than these parts."""
+    for name, part in node.args.items():
+        if part and name not in parts:
+            raise _refused(part)
 
 
 def _number(text: str) -> Fraction:

@@ -8,17 +8,27 @@ the same schema have equal texts once they are resolved.  Parsing is in ``parser
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal, Self, cast
 
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
 Function = Literal["COUNT", "SUM", "AVG", "MEDIAN", "QUANTILE"]
 Value = str | bool | Fraction | date
 
 NEGATED: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
@@ -38,8 +48,22 @@ class Compare:
         return Compare(self.column, NEGATED[self.operator], self.value)
 
 
+class _Negatable:
+    """An atom that has its own NOT."""
+
+    negated: bool
+
+    @property
+    def _not(self) -> str:
+        return "NOT " if self.negated else ""
+
+    def negation(self) -> Self:
+        """NOT of it."""
+        return replace(cast(Any, self), negated=not self.negated)
+
+
 @dataclass(frozen=True)
-class In:
+class In(_Negatable):
     """column [NOT] IN (values)."""
 
     column: str
@@ -48,15 +72,11 @@ class In:
 
     def __str__(self) -> str:
         values = ", ".join(sorted({literal(value) for value in self.values}))
-        return f"{quote(self.column)} {'NOT ' if self.negated else ''}IN ({values})"
-
-    def negation(self) -> Predicate:
-        """NOT of it."""
-        return In(self.column, self.values, not self.negated)
+        return f"{quote(self.column)} {self._not}IN ({values})"
 
 
 @dataclass(frozen=True)
-class Like:
+class Like(_Negatable):
     """column [NOT] LIKE pattern, with % for any text and _ for any character."""
 
     column: str
@@ -64,26 +84,18 @@ class Like:
     negated: bool = False
 
     def __str__(self) -> str:
-        return f"{quote(self.column)} {'NOT ' if self.negated else ''}LIKE {literal(self.pattern)}"
-
-    def negation(self) -> Predicate:
-        """NOT of it."""
-        return Like(self.column, self.pattern, not self.negated)
+        return f"{quote(self.column)} {self._not}LIKE {literal(self.pattern)}"
 
 
 @dataclass(frozen=True)
-class IsNull:
+class IsNull(_Negatable):
     """column IS [NOT] NULL: the one atom that can hold on a null."""
 
     column: str
     negated: bool = False
 
     def __str__(self) -> str:
-        return f"{quote(self.column)} IS {'NOT ' if self.negated else ''}NULL"
-
-    def negation(self) -> Predicate:
-        """NOT of it."""
-        return IsNull(self.column, not self.negated)
+        return f"{quote(self.column)} IS {self._not}NULL"
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,6 @@ from hushtable.privacy.amounts import text
 if TYPE_CHECKING:
     from hushtable.deciders.columns import Column
 
-ASKED = "as asked"
-"""The reason for a decider that was given by name."""
-
 
 @dataclass(frozen=True)
 class Share:
@@ -125,7 +122,7 @@ def pose(
     made = _decider(decider, aggregate, facts, share.per_row(rows), steps)
     aggregate.require_open(facts)
     made.check()
-    reason = made.reason if decider == "auto" else ASKED
+    reason = made.reason if decider == "auto" else "as asked"
     return Question(query, resolution, answer, distance, made, share, reason, steps)
 
 

@@ -9,54 +9,35 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 
+from hushtable.deciders import count, median, noisy_answer, on_margin, race, svt
 from hushtable.deciders.aggregates import BETA, Aggregate, Facts
-from hushtable.deciders.count import CountExponential, CountNaive
 from hushtable.deciders.decider import Decider
 from hushtable.deciders.interval import Interval, Number
-from hushtable.deciders.median import (
-    QuantileExponential,
-    QuantileExponentialTight,
-    QuantileHistogram,
-    QuantileSides,
-)
-from hushtable.deciders.noisy_answer import CountLaplace, SumLaplace
-from hushtable.deciders.on_margin import (
-    AverageLogistic,
-    AverageThreshold,
-    CountLogistic,
-    CountOptimal,
-    MedianLogistic,
-    MedianThreshold,
-    SumLogistic,
-    SumThreshold,
-)
-from hushtable.deciders.race import SumRace, SumRaceCentred, SumRaceShared
-from hushtable.deciders.svt import SumSparse
 from hushtable.errors import QueryError
 
 _KNOWN: dict[str, type[Decider]] = {
     decider.name: decider
     for decider in (
-        CountLaplace,
-        CountExponential,
-        CountNaive,
-        CountOptimal,
-        CountLogistic,
-        SumLaplace,
-        SumRace,
-        SumSparse,
-        SumRaceShared,
-        SumRaceCentred,
-        SumThreshold,
-        SumLogistic,
-        QuantileExponential,
-        QuantileHistogram,
-        QuantileExponentialTight,
-        QuantileSides,
-        MedianThreshold,
-        MedianLogistic,
-        AverageThreshold,
-        AverageLogistic,
+        noisy_answer.CountLaplace,
+        count.CountExponential,
+        count.CountNaive,
+        on_margin.CountOptimal,
+        on_margin.CountLogistic,
+        noisy_answer.SumLaplace,
+        race.SumRace,
+        svt.SumSparse,
+        race.SumRaceShared,
+        race.SumRaceCentred,
+        on_margin.SumThreshold,
+        on_margin.SumLogistic,
+        median.QuantileExponential,
+        median.QuantileHistogram,
+        median.QuantileExponentialTight,
+        median.QuantileSides,
+        on_margin.MedianThreshold,
+        on_margin.MedianLogistic,
+        on_margin.AverageThreshold,
+        on_margin.AverageLogistic,
     )
 }
 DECIDERS: Mapping[str, type[Decider]] = MappingProxyType(_KNOWN)

@@ -6,7 +6,7 @@ null selects nothing, as in SQL.  Values that cannot be read as the attribute's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
 from operator import and_, or_
@@ -17,7 +17,7 @@ import polars as pl
 
 from hushtable.deciders.aggregates import AGGREGATES
 from hushtable.deciders.columns import Column, Columns, find
-from hushtable.deciders.queries import And, Atom, Compare, In, IsNull, Or, Predicate, Query, Value
+from hushtable.deciders.queries import COMPARE, And, Atom, Compare, In, IsNull, Or, Predicate, Query, Value
 from hushtable.deciders.supposed import Supposed
 from hushtable.deciders.tally import IntArray
 from hushtable.errors import QueryError
@@ -34,14 +34,8 @@ _DTYPES: dict[str, Any] = {
 def check_header(names: Iterable[str], columns: Columns) -> None:
     """Refuses a file whose columns are not exactly the declared attributes."""
     given = list(names)
-    missing = [name for name in columns if name not in given]
+    _require(given, columns)
     extra = [name for name in given if name not in columns]
-    if missing:
-        raise QueryError(
-            "query.missing-column",
-            f"The synthetic file has no column {missing[0]!r}.",
-            "Add it, or rename it.",
-        )
     if extra:
         raise QueryError(
             "query.extra-column",
@@ -50,17 +44,21 @@ def check_header(names: Iterable[str], columns: Columns) -> None:
         )
 
 
+def _require(given: Sequence[str], names: Iterable[str]) -> None:
+    for name in names:
+        if name not in given:
+            raise QueryError(
+                "query.missing-column", f"The synthetic file has no column {name!r}.", "Add it, or rename it."
+            )
+
+
 def matching(query: Query, frame: Any, columns: Columns) -> pl.DataFrame:
     """The rows that the query aggregates, with the columns that it reads, as the kinds that are declared."""
     table = frame if isinstance(frame, pl.DataFrame) else _polars(frame)
     names = sorted(query.columns)
     if not names:
         return table
-    for name in names:
-        if name not in table.columns:
-            raise QueryError(
-                "query.missing-column", f"The synthetic file has no column {name!r}.", "Add it, or rename it."
-            )
+    _require(table.columns, names)
     typed = table.select(_typed(find(columns, name), table.schema[name]) for name in names)
     kept = typed if query.where is None else typed.filter(_expression(query.where, columns))
     return kept if query.column is None else kept.filter(pl.col(query.column).is_not_null())
@@ -181,16 +179,7 @@ def _atom(atom: Atom, column: Column) -> pl.Expr:
         found = source.is_in(_members(atom, column))
         return (~found if atom.negated else found).fill_null(False)
     if isinstance(atom, Compare):
-        value = pl.lit(_plain(atom.value, column))
-        compared = {
-            "=": source.__eq__,
-            "<>": source.__ne__,
-            "<": source.__lt__,
-            "<=": source.__le__,
-            ">": source.__gt__,
-            ">=": source.__ge__,
-        }[atom.operator](value)
-        return compared.fill_null(False)
+        return COMPARE[atom.operator](source, pl.lit(_plain(atom.value, column))).fill_null(False)
     raise QueryError(
         "query.unresolved", "LIKE needs the declared values.", "Resolve the query with the schema first."
     )

@@ -166,11 +166,6 @@ def claim(decider: str, supposed: Supposed, **asked: Unpack[Asked]) -> ErrorClai
     return made.claim(supposed.tally(made))
 
 
-def error_bound(decider: str, supposed: Supposed, **asked: Unpack[Asked]) -> float:
-    """The larger error at distance 0 and from distance 2 tau on: for all the true tables that ``claim`` names."""
-    return claim(decider, supposed, **asked).error
-
-
 def gap_to_optimal(decider: str, *, distances: Iterable[Number], **asked: Unpack[Asked]) -> list[float]:
     """By how much a COUNT decider errs more often than the optimal test, at each distance."""
     supposed, places = Supposed.count(0), list(distances)

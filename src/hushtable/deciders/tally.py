@@ -36,10 +36,6 @@ class Tally:
         """Sum of all values."""
         return int(self.sums.sum())
 
-    def rows_up_to(self, bucket: int) -> int:
-        """Rows with a value of at most ``edges[bucket]``."""
-        return int(self.counts[: bucket + 1].sum())
-
     def cumulative_rows(self) -> IntArray:
         """Rows with a value of at most each edge."""
         return np.cumsum(self.counts)[:-1]

@@ -96,11 +96,6 @@ def least_epsilon(
     return math.exp(high)
 
 
-def least_tau(decider: str, *, epsilon: Number | str, delta: float, bound: int | None = None) -> int:
-    """The smallest whole tau at which the decider is effective at ``delta``."""
-    return math.ceil(effectiveness_threshold(decider, epsilon=epsilon, delta=delta, bound=bound))
-
-
 def _sample(name: str, epsilon: Fraction, beta: float, bound: int | None) -> Decider:
     """The decider with any interval."""
     kind = lookup(name)
