@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hushtable.errors import HushtableError, LedgerError
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.measure import Progress
-from hushtable.kernel.spending import Account, ended_empty
+from hushtable.kernel.spending import Account, ended_empty, undisturbed
 from hushtable.kernel.warm import warm_rounds
 from hushtable.ledger import Spend, Stored
 from hushtable.planning.requests import Measure, Policy, Purse, Reply, Request, Select
@@ -92,18 +92,19 @@ def _go_on(
 ) -> None:
     """Prepare, charge, draw, hand over; until the policy ends or its next request can no longer be paid."""
     limit, number = float(purse.limit), len(credit.lines)
-    while credit.can_pay(request):
-        purse.pay(request.rho)
-        draw = handle.prepare(request)
-        credit.charge_for(request)
-        values = draw()
-        credit.keep(request, values)
-        number += 1
-        progress(f"step {number:,}", int(1000.0 * float(credit.used) / limit), 1000)
-        try:
-            request = policy.send(Reply(request, values))
-        except StopIteration:
-            return
+    with undisturbed() as interrupts:
+        while credit.can_pay(request) and not interrupts:
+            purse.pay(request.rho)
+            draw = handle.prepare(request)
+            credit.charge_for(request)
+            values = draw()
+            credit.keep(request, values)
+            number += 1
+            progress(f"step {number:,}", int(1000.0 * float(credit.used) / limit), 1000)
+            try:
+                request = policy.send(Reply(request, values))
+            except StopIteration:
+                return
 
 
 @dataclass

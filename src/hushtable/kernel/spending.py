@@ -91,8 +91,9 @@ class Account:
         """Keep what the last charge paid for; afterwards, and only then, it may be shown."""
         if self._charge is None:
             raise LedgerError("ledger.unknown-charge", "There is no charge to store for.", "Charge first.")
-        self.ledger.store(self._charge, payload)
-        self._charge = None
+        with undisturbed():
+            self.ledger.store(self._charge, payload)
+            self._charge = None
 
     def settle(self) -> None:
         """End the request and free what was never charged; one that the ledger does not know has no end."""
@@ -117,19 +118,20 @@ class Account:
 
 
 @contextlib.contextmanager
-def undisturbed() -> Generator[None]:
+def undisturbed() -> Generator[list[int]]:
     """Let an interrupt from the keyboard wait until the block has ended: between charge and store it would cost.
 
-    Only the main thread can; elsewhere Python raises no such interrupt.
+    Gives the interrupts that wait, so that a long block can end early.  Only the main thread can; elsewhere Python
+    raises no such interrupt.
     """
+    came: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is None:
-        yield
+        yield came
         return
-    came: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     try:
-        yield
+        yield came
     finally:
         signal.signal(signal.SIGINT, before)
         if came:
