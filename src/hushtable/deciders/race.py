@@ -75,7 +75,8 @@ class SumRace(TruncatedSums):
 
     @property
     def noise(self) -> tuple[Fraction, ...]:
-        return tuple(self.factor * t / self.epsilon for t in self.edges)
+        unit = self.factor / self.epsilon
+        return tuple(unit * t for t in self.edges)
 
     @property
     def rho(self) -> Fraction:
