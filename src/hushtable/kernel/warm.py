@@ -21,6 +21,7 @@ from hushtable.privacy import (
     discrete_laplace_segments,
     exponential_mechanism,
 )
+from hushtable.privacy.sampler import key_streams
 from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.transcript import Line, lines_to_bytes
 
@@ -37,23 +38,44 @@ class _Made:
         return np.frombuffer(shake_128(b"warm %d" % self._given).digest(8 * n), np.uint64).copy()
 
 
-@cache
 def warm_gaussian() -> None:
     """Discrete Gaussian noise, and the bytes of answers."""
+    key_streams()
+    _warm_gaussian()
+
+
+def warm_laplace() -> None:
+    """Discrete Laplace noise, and the bytes of answers."""
+    key_streams()
+    _warm_laplace()
+
+
+def warm_deciders() -> None:
+    """The draws of verdicts."""
+    key_streams()
+    _warm_deciders()
+
+
+def warm_rounds() -> None:
+    """Noise and selections of rounds, and the bytes of their lines."""
+    key_streams()
+    _warm_rounds()
+
+
+@cache
+def _warm_gaussian() -> None:
     discrete_gaussian_segments([Fraction(3)], [8], bits=_Made())
     _warm_answers()
 
 
 @cache
-def warm_laplace() -> None:
-    """Discrete Laplace noise, and the bytes of answers."""
+def _warm_laplace() -> None:
     discrete_laplace_segments([Fraction(3)], [8], bits=_Made())
     _warm_answers()
 
 
 @cache
-def warm_deciders() -> None:
-    """The draws of verdicts."""
+def _warm_deciders() -> None:
     discrete_laplace_segments([Fraction(3)], [1], bits=_Made())
     exponential_mechanism(np.arange(4), Fraction(1, 3), bits=_Made())
     bernoulli_exp(Fraction(1, 3), bits=_Made())
@@ -61,8 +83,7 @@ def warm_deciders() -> None:
 
 
 @cache
-def warm_rounds() -> None:
-    """Noise and selections of rounds, and the bytes of their lines."""
+def _warm_rounds() -> None:
     discrete_gaussian_segments([Fraction(3)], [8], bits=_Made())
     exponential_mechanism(np.arange(4), Fraction(1, 3), bits=_Made())
     lines_to_bytes([Line("", Fraction(1))])

@@ -263,6 +263,12 @@ def _draw(
     return out
 
 
+def key_streams() -> None:
+    """Key the random streams of both threads of a long draw, so that the first draw need not; takes no bits."""
+    system_bits().words(0)
+    _HELPER.submit(system_bits().words, 0).result()
+
+
 class _Helper:
     """A second thread for long draws, with a cipher stream of its own; a forked child starts another."""
 
