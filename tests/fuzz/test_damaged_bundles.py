@@ -11,6 +11,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -252,6 +254,20 @@ def test_a_page_that_holds_more_than_its_footer_says_is_not_decoded(tmp_path: Pa
         assert part.rows == part.values("x") == 100
         with pytest.raises(Damaged):
             part.read(["x"], most_bytes=10**6)
+
+
+def test_no_change_of_one_byte_of_a_footer_ends_the_process() -> None:
+    """Arrow's own accessors of a footer abort, without an exception, where a histogram has another length."""
+    data = (OLD / "auto" / "measurements.parquet").read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    lists = {"attributes.list.element": Column("INT32", True), "values.list.element": Column("INT64", True)}
+    for at in range(footer, len(data)):
+        changed = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+        with suppress(ValueError, LookupError, TypeError, OSError, pa.ArrowException):
+            part = ParquetPart(BytesIO(changed), {**lists, "parameter": Column("BYTE_ARRAY")})
+            for path in lists:
+                part.values(path)
+                part.read([path], most_bytes=10**6)
 
 
 def test_encodings_that_we_never_write_are_not_decoded(tmp_path: Path) -> None:

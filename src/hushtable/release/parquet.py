@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-MOST_FOOTER = 16 * 2**20
+MOST_FOOTER = 4 * 2**20
 MOST_HEADER = 2**20
 SPARE = 64 * 2**20
 """Bytes that every file may decompress to, however few values it is said to hold."""
@@ -58,7 +58,7 @@ class ParquetPart:
         optional: Mapping[str, Column | None] | None = None,
     ) -> None:
         self._file = file
-        self._length = _checked_length(file)
+        self._length, self._groups = _footer(file)
         self._opened = pq.ParquetFile(file, memory_map=False)
         self._columns = _columns(self._opened.metadata)
         known = {**(optional or {}), **expected}
@@ -80,8 +80,8 @@ class ParquetPart:
 
     def values(self, path: str) -> int:
         """Values of a leaf column as the footer says."""
-        meta, place = self._opened.metadata, self._columns[path][0]
-        return sum(int(meta.row_group(g).column(place).num_values) for g in range(meta.num_row_groups))
+        place = self._columns[path][0]
+        return sum(group.chunks[place].values for group in self._groups)
 
     def read(self, paths: Sequence[str], *, most_bytes: int) -> pa.Table:
         """Some leaf columns as one table; texts stay dictionaries.  Their pages may hold ``most_bytes`` in all."""
@@ -95,14 +95,13 @@ class ParquetPart:
         return table
 
     def _check_pages(self, paths: Sequence[str], most_bytes: int) -> None:
-        meta, rows, bytes_left = self._opened.metadata, 0, most_bytes
-        for g in range(meta.num_row_groups):
-            group = meta.row_group(g)
-            rows += int(group.num_rows)
+        rows, bytes_left = 0, most_bytes
+        for group in self._groups:
+            rows += group.rows
             for path in paths:
                 place, column = self._columns[path]
-                chunk = group.column(place)
-                if not column.listed and int(chunk.num_values) != int(group.num_rows):
+                chunk = group.chunks[place]
+                if not column.listed and chunk.values != group.rows:
                     raise Damaged("values")
                 bytes_left -= self._check_chunk(chunk)
                 if bytes_left < 0:
@@ -110,18 +109,16 @@ class ParquetPart:
         if rows != self.rows:
             raise Damaged("rows")
 
-    def _check_chunk(self, chunk: Any) -> int:
+    def _check_chunk(self, chunk: _Chunk) -> int:
         """Bytes that the pages of a column chunk decompress to."""
-        starts = [chunk.data_page_offset, chunk.dictionary_page_offset]
-        start = min(int(s) for s in starts if s is not None)
-        end = start + int(chunk.total_compressed_size)
-        if start < 4 or end > self._length:
+        end = chunk.start + chunk.length
+        if chunk.start < 4 or end > self._length:
             raise Damaged("offsets")
         values = size = 0
-        for page in self._pages(start, end):
+        for page in self._pages(chunk.start, end):
             values += page.values
             size += page.size
-        if values != int(chunk.num_values):
+        if values != chunk.values:
             raise Damaged("values")
         return size
 
@@ -175,17 +172,40 @@ class _Page:
     """Values of a data page, 0 for a dictionary."""
 
 
-def _checked_length(file: BinaryIO) -> int:
-    """Length of the file, when its footer is not too long to be parsed."""
+@dataclass(frozen=True)
+class _Chunk:
+    values: int
+    start: int
+    length: int
+
+
+@dataclass(frozen=True)
+class _Group:
+    rows: int
+    chunks: list[_Chunk]
+
+
+def _footer(file: BinaryIO) -> tuple[int, list[_Group]]:
+    """Length of the file, and its row groups; read here, because Arrow's accessors end the process on some damage."""
     length = file.seek(0, 2)
     if length < 12:
         raise Damaged("length")
     file.seek(length - 8)
-    footer = int.from_bytes(file.read(4), "little")
-    file.seek(0)
-    if footer > min(MOST_FOOTER, length):
+    size = int.from_bytes(file.read(4), "little")
+    if size > min(MOST_FOOTER, length - 12):
         raise Damaged("footer")
-    return length
+    file.seek(length - 8 - size)
+    fields, _ = _struct(file.read(size), 0, 0)
+    file.seek(0)
+    return length, [_Group(group[3], [_chunk(column[3]) for column in group[1]]) for group in fields[4]]
+
+
+def _chunk(fields: dict[int, Any]) -> _Chunk:
+    """Of a column's metadata: values, where its pages begin and how long they are."""
+    chunk = _Chunk(fields[5], min(fields[9], fields.get(11, fields[9])), fields[7])
+    if min(chunk.values, chunk.start, chunk.length) < 0:
+        raise Damaged("chunk")
+    return chunk
 
 
 def _columns(meta: Any) -> dict[str, tuple[int, Column]]:
@@ -229,9 +249,9 @@ def _page(file: BinaryIO, at: int, end: int) -> _Page:
 def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
     """A struct of Thrift's compact protocol: fields by number, and where it ends.
 
-    An IndexError means that it goes on beyond ``data``.  Page headers hold numbers, flags, texts and structs.
+    An IndexError means that it goes on beyond ``data``.  Texts are passed over.
     """
-    if depth > 4:
+    if depth > 8:
         raise Damaged("depth")
     fields: dict[int, Any] = {}
     number = 0
@@ -257,9 +277,25 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
     if kind == 8:
         length, at = _varint(data, at)
         return None, _inside(data, at + length)
+    if kind in (9, 10):
+        return _list(data, at, depth + 1)
     if kind == 12:
         return _struct(data, at, depth + 1)
     raise Damaged("field")
+
+
+def _list(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
+    count, kind = data[at] >> 4, data[at] & 15
+    at += 1
+    if count == 15:
+        count, at = _varint(data, at)
+    if count > len(data) or depth > 8:
+        raise Damaged("list")
+    found: list[Any] = []
+    for _ in range(count):
+        value, at = _value(data, at, 3 if kind in (1, 2) else kind, depth)
+        found.append(value)
+    return found, at
 
 
 def _inside(data: bytes, at: int) -> int:
