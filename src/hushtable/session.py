@@ -10,20 +10,18 @@ This is the only module outside the kernel that calls it.  Whatever it returns w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import prod
-from os import PathLike, sysconf
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast, overload
 
 from polars import DataFrame
 
 from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check, read_verdicts
-from hushtable.errors import BudgetError, LedgerError, RefusedError, SchemaError, WorkloadError
+from hushtable.errors import LedgerError, RefusedError
 from hushtable.kernel import (
     Confidential,
     Source,
@@ -41,69 +39,37 @@ from hushtable.kernel.evaluate import Names, evaluate
 from hushtable.kernel.records import Records
 from hushtable.kernel.spending import Account, Draw
 from hushtable.ledger import Holding, Ledger, Spend, Unit
-from hushtable.ledger.amounts import texts
 from hushtable.linear import Mechanism
-from hushtable.marginals import ResolvedWorkload, Workload
+from hushtable.marginals import Workload
 from hushtable.microdata.point_sum import counts_budget, counts_workload
 from hushtable.notebook import html_card
 from hushtable.planning import (
     AdaptivePlan,
     BatchPlan,
-    IdentityPlan,
+    PlanOptions,
     Purse,
     State,
-    budget_for,
     check_memory,
-    plan_adaptive,
-    plan_identity,
-    plan_residuals,
+    memory_limit,
+    strategy_named,
 )
 from hushtable.planning.adaptive import Keeping
-from hushtable.privacy import UNIT, Budget, Cost, charge
-from hushtable.privacy.budget import Kind
+from hushtable.privacy import Budget
 from hushtable.reconstruct.answers import Answers
-from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_for, refit_for, unknown_reconstruction
+from hushtable.reconstruct.fits import fit_for, reconstruction_named, refit_for
 from hushtable.reconstruct.transcript import Line, Transcript
 from hushtable.release import Plan, Release, history_frame, privacy_card
 from hushtable.release.account import Account as Amounts
+from hushtable.release.account import Remaining
 from hushtable.release.choice import KIND as CHOICE
 from hushtable.release.choice import Choice, find_choice, first_note, require_open
 from hushtable.release.choosing import Desk, resume_choice, start_choice
+from hushtable.release.plan import plan_release
 from hushtable.release.repeats import workload_digest
-from hushtable.release.reuse import earlier_answers, nothing_new, reusable_strategy
+from hushtable.release.reuse import earlier_answers, nothing_new
 from hushtable.release.verdicts import KIND, base_id, check_detail, request_id, stored_verdicts
 from hushtable.release.whole_tables import bounded, with_l1_bounds
 from hushtable.schema import Schema
-
-ADAPTIVE = ("auto", "aim")
-STRATEGIES = (*ADAPTIVE, "residual-planner", "identity")
-MEMORY_SHARE = 0.75
-"""Share of the machine's memory that a release may use when no limit is given."""
-
-
-@dataclass(frozen=True)
-class Remaining:
-    """What a ledger still allows, per person: ``epsilon`` of pure privacy, ``rho`` of zCDP, ``delta`` set aside."""
-
-    kind: str
-    cost: Cost
-
-    @property
-    def epsilon(self) -> float:
-        return self.cost.xi / UNIT
-
-    @property
-    def rho(self) -> float:
-        return self.cost.rho / UNIT
-
-    @property
-    def delta(self) -> float:
-        return float(self.cost.delta)
-
-    def __str__(self) -> str:
-        parts = texts(self.cost)
-        shown = {"pure": ("xi",), "zcdp": ("rho",)}.get(self.kind, tuple(parts))
-        return ",".join(f"{'epsilon' if name == 'xi' else name}={parts[name]}" for name in shown)
 
 
 class Session:
@@ -133,7 +99,7 @@ class Session:
         ``ledger`` is the account that every release is charged to; with ``budget`` it is created if it does not exist.
         ``spender`` spends from that grant.  ``head`` is a published head that the ledger must contain.
         """
-        declared = as_schema(schema)
+        declared = Schema.of(schema)
         declared.require_reviewed()
         source = open_source(data, declared)
         account = _open_ledger(ledger, budget, declared, head)
@@ -155,7 +121,7 @@ class Session:
         )
 
     def _repr_html_(self) -> str:
-        facts = {"budget": self.ledger.budget, "remaining": self.remaining, "unit": unit_of(self.schema)}
+        facts = {"budget": self.ledger.budget, "remaining": self.remaining, "unit": Unit.of(self.schema)}
         return html_card(f"Session on {self.ledger.name}", facts)
 
     def plan(
@@ -173,9 +139,8 @@ class Session:
             workload,
             budget=budget,
             strategy=strategy,
-            objective=objective,
+            options=PlanOptions(objective, time),
             currency=self.ledger.kind,
-            time=time,
         )
 
     def release(
@@ -203,9 +168,10 @@ class Session:
         earlier releases in this ledger answer is not bought again: the tables are at least as exact as ``budget`` makes
         them, and only the difference is charged (auto then plans like residual-planner).
         """
-        strategy = reusable_strategy(strategy) if reuse else strategy
-        method = check_reconstruction(reconstruct, strategy)
-        plan = self.plan(workload, budget=budget, strategy=strategy, objective=objective, time=time)
+        chosen = strategy_named(strategy)
+        chosen = chosen.differences() if reuse else chosen
+        method = reconstruction_named(reconstruct or chosen.reconstruction).name
+        plan = self.plan(workload, budget=budget, strategy=chosen.name, objective=objective, time=time)
         show = progress or _silent
         with working_on(self.ledger, request, wait=wait) as account:
             if isinstance(plan.noise, AdaptivePlan):
@@ -351,7 +317,7 @@ class Session:
 
     def _desk(self, wait: bool) -> Desk:
         draw = PartDrawer(self._source, self.ledger, wait)
-        return Desk(self.schema, unit_of(self.schema), self.ledger, self.spender, draw, self._place)
+        return Desk(self.schema, Unit.of(self.schema), self.ledger, self.spender, draw, self._place)
 
     def plan_check(
         self,
@@ -456,7 +422,6 @@ class Session:
             raise LedgerError(
                 "ledger.replaced", "The ledger no longer knows this release.", "Restore its latest copy."
             )
-        unit = unit_of(self.schema)
         spend = {
             "budget": str(plan.budget),
             "plan": plan.description,
@@ -472,46 +437,8 @@ class Session:
                 "account": Amounts.of(self.ledger).as_dict(),
             },
         }
-        card = privacy_card(self.schema, unit, found.drawn, spend)
+        card = privacy_card(self.schema, Unit.of(self.schema), found.drawn, spend)
         return Release(self.schema, plan.workload.sets, answers, card, history)
-
-
-def plan_release(
-    schema: Schema,
-    workload: Workload,
-    *,
-    budget: Budget,
-    strategy: str = "residual-planner",
-    objective: str = "sum_variance",
-    currency: Kind | None = None,
-    time: str | float | None = None,
-) -> Plan:
-    """Plan a release from the schema alone.  ``currency`` is the kind of the ledger that will be charged."""
-    resolved = workload.resolve(schema)
-    unit = unit_of(schema)
-    noise = _plan_noise(resolved, budget, strategy, objective, unit.rows, time)
-    price = noise.price(unit.rows)
-    kind = budget.kind if currency is None else currency
-    prefer = "pure" if budget.limit.rho == 0 else "rho"
-    cost = charge(*price.in_currency(kind, prefer=prefer))
-    return Plan(strategy, objective, budget, resolved, noise, unit, cost)
-
-
-def budget_to_reach(
-    schema: Schema,
-    workload: Workload,
-    target: Mapping[Sequence[str], float],
-    *,
-    alpha: float = 0.05,
-    strategy: str = "residual-planner",
-    objective: str = "sum_variance",
-) -> Fraction:
-    """The smallest rho at which each marginal in ``target`` has the wanted half-width."""
-    _check_strategy(strategy)
-    resolved = workload.resolve(schema)
-    rows = schema.max_rows_per_person
-    wanted = {tuple(names): width for names, width in target.items()}
-    return budget_for(resolved, wanted, alpha=alpha, strategy=strategy, objective=objective, rows=rows)
 
 
 def end(ledger: str | PathLike[str] | Ledger, request: str, *, wait: bool = False) -> Holding:
@@ -561,71 +488,6 @@ def evaluate_release(data: Any, release: Release, *, confidential: bool = False)
     return _evaluate(open_source(data, release.schema), release, confidential)
 
 
-def unit_of(schema: Schema) -> Unit:
-    """The unit of privacy that a schema declares."""
-    return Unit(schema.max_rows_per_person, schema.person)
-
-
-def as_schema(schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
-    """A schema from itself, a dict or a file."""
-    if isinstance(schema, Schema):
-        return schema
-    if isinstance(schema, Mapping):
-        return Schema.from_dict(schema)
-    if isinstance(schema, str | PathLike):
-        return Schema.load(Path(schema))
-    raise SchemaError(
-        "schema.wrong-type", "The schema is neither a file, a dict nor a Schema.", "Pass one of these."
-    )
-
-
-def memory_limit(memory: str | int | None) -> int:
-    """Bytes from a text such as ``8GB``; by default three quarters of the machine's memory."""
-    if memory is None:
-        return int(MEMORY_SHARE * sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES"))
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(|[KMGT])i?B?\s*", str(memory), re.IGNORECASE)
-    if match is None or float(match[1]) <= 0:
-        raise WorkloadError("memory.unreadable", "The memory limit cannot be read.", 'Write it as "8GB".')
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
-
-
-def check_reconstruction(reconstruct: str | None, strategy: str) -> str:
-    """The reconstruction to use: the one asked for, or the strategy's own."""
-    if reconstruct is None:
-        return "maxent" if strategy == "auto" else "mle"
-    if reconstruct not in RECONSTRUCTIONS:
-        raise unknown_reconstruction()
-    return reconstruct
-
-
-def _plan_noise(
-    workload: ResolvedWorkload,
-    budget: Budget,
-    strategy: str,
-    objective: str,
-    rows: int,
-    time: str | float | None,
-) -> BatchPlan | IdentityPlan | AdaptivePlan:
-    """The noise of each strategy; a pure budget buys Laplace noise, every other one Gaussian noise."""
-    _check_strategy(strategy)
-    limit = budget.limit
-    if limit.rho == 0:
-        if strategy != "identity":
-            raise BudgetError(
-                "budget.not-pure",
-                f"The strategy {strategy} adds Gaussian noise, which no pure epsilon budget can pay for.",
-                'Use --strategy identity, or a budget such as "epsilon=1,delta=1e-9".',
-            )
-        epsilon, delta = Fraction(limit.xi, UNIT), limit.delta
-        return plan_identity(workload, epsilon=epsilon, delta=delta, rows=rows)
-    rho = Fraction(limit.rho, UNIT)
-    if strategy in ADAPTIVE:
-        return plan_adaptive(workload, strategy=strategy, rho=rho, rows=rows, time=time)
-    if strategy == "identity":
-        return plan_identity(workload, rho=rho, rows=rows)
-    return plan_residuals(workload, rho=rho, objective=objective, rows=rows)
-
-
 def _evaluate(source: Source, release: Release, confidential: bool) -> dict[str, DataFrame]:
     if not confidential:
         raise RefusedError(
@@ -637,18 +499,11 @@ def _evaluate(source: Source, release: Release, confidential: bool) -> dict[str,
     return evaluate(source, release.schema.sizes, release.workload, release.published, names)
 
 
-def _check_strategy(strategy: str) -> None:
-    if strategy not in STRATEGIES:
-        raise WorkloadError(
-            "release.strategy", "The strategy is not known.", f"Choose one of {', '.join(STRATEGIES)}."
-        )
-
-
 def _open_ledger(
     path: str | PathLike[str], budget: Budget | None, schema: Schema, head: str | None
 ) -> Ledger:
     if budget is not None and not Path(path).exists():
-        return Ledger.create(path, budget, unit_of(schema))
+        return Ledger.create(path, budget, Unit.of(schema))
     return Ledger.open(path, head=head)
 
 

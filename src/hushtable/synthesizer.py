@@ -20,7 +20,7 @@ from hushtable.marginals import Workload
 from hushtable.privacy import ApproxDP, Budget
 from hushtable.release import Release
 from hushtable.schema import Schema
-from hushtable.session import Session, as_schema
+from hushtable.session import Session
 
 DELTA = "1e-9"
 ORDER = 3
@@ -83,4 +83,4 @@ def _schema(given: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
     """A schema, also from a domain of sizes."""
     if isinstance(given, Mapping) and given and all(type(size) is int for size in given.values()):
         return Schema.from_domain(given)
-    return as_schema(given)
+    return Schema.of(given)

@@ -12,7 +12,8 @@ import pytest
 
 import hushtable as ht
 from hushtable.kernel import measure, open_source
-from hushtable.session import plan_release
+from hushtable.planning import PlanOptions
+from hushtable.release.plan import plan_release
 from thresholds import Z
 
 ALPHA = 0.05
@@ -45,7 +46,7 @@ def covered(
     """Mean share of cells inside their interval, and its standard error; ``shrink`` makes the intervals wrong."""
     strategy, objective, budget = CASES[case]
     workload = ht.Workload.all_marginals(schema, order=2)
-    plan = plan_release(schema, workload, budget=budget, strategy=strategy, objective=objective)
+    plan = plan_release(schema, workload, budget=budget, strategy=strategy, options=PlanOptions(objective))
     exact = measure._exact_answers(open_source(frame, schema), plan.noise)
 
     def make() -> ht.Release:

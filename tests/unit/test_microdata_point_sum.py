@@ -19,7 +19,7 @@ from hushtable.privacy import Cost, shared_bound
 from hushtable.privacy.amounts import text
 from hushtable.privacy.truncation import least_bound
 from hushtable.release.microdata import law_of
-from hushtable.session import plan_release
+from hushtable.release.plan import plan_release
 
 SCHEMA = {"attributes": {"block": {"type": "categorical", "values": list(range(40))}}}
 

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from hushtable import session
 from hushtable.cli.options import Alpha, Json, Objective, Order, SchemaFile, Strategy, WorkloadFile
 from hushtable.cli.output import emit, grid, say
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
 from hushtable.ledger.amounts import texts
 from hushtable.marginals import Workload
+from hushtable.planning import PlanOptions
 from hushtable.privacy import ZCDP, Budget
 from hushtable.release import Plan, epsilon_by_delta
+from hushtable.release.plan import budget_to_reach, plan_release
 from hushtable.schema import Schema
 
 EXAMPLE = (
@@ -51,12 +52,12 @@ def plan(
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
     declared = Schema.load(schema)
     asked = workload_from(declared, order, workload)
-    made = session.plan_release(
+    made = plan_release(
         declared,
         asked,
         budget=_budget(declared, asked, budget, want, strategy, objective, alpha),
         strategy=strategy,
-        objective=objective,
+        options=PlanOptions(objective),
     )
     if json:
         emit(
@@ -89,7 +90,7 @@ def _budget(
         return Budget.parse(budget)
     target = dict(_wanted(text) for text in want or [])
     return ZCDP(
-        session.budget_to_reach(schema, workload, target, alpha=alpha, strategy=strategy, objective=objective)
+        budget_to_reach(schema, workload, target, alpha=alpha, strategy=strategy, objective=objective)
     )
 
 

@@ -30,13 +30,14 @@ from hushtable.cli.report import draw_report
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
 from hushtable.microdata.point_sum import counts_workload
+from hushtable.planning import strategy_named
 from hushtable.privacy import Budget
+from hushtable.reconstruct.fits import reconstruction_named
 from hushtable.release import Release
 from hushtable.release.microdata import counts_promise
 from hushtable.release.repeats import Asking
-from hushtable.release.reuse import reusable_strategy
 from hushtable.schema import Schema
-from hushtable.session import Session, check_reconstruction
+from hushtable.session import Session
 
 EXAMPLE = (
     "Example: hush release people.csv --schema people.yaml --ledger people.ledger "
@@ -121,14 +122,15 @@ def release(
     asked = None if attributes else workload_from(declared, order, workload)
     opened = Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     sets = counts_workload(declared, attributes, accurate or "sum") if asked is None else asked
-    planned = "identity" if asked is None else reusable_strategy(strategy) if reuse else strategy
+    planned = strategy_named("identity" if asked is None else strategy)
+    planned = planned.differences() if reuse else planned
     asking = Asking.for_release(
         opened,
         sets,
         budget=spent,
-        strategy=planned,
+        strategy=planned.name,
         objective=objective,
-        reconstruct=check_reconstruction(reconstruct, planned),
+        reconstruct=reconstruction_named(reconstruct or planned.reconstruction).name,
         reuse=reuse,
         data=Path(data).name,
         time=time,

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from hushtable.errors import LedgerError
 from hushtable.ledger.names import check_person
 from hushtable.privacy.budget import Cost
+from hushtable.schema import Schema
 
 State = Literal["open", "settled"]
 
@@ -25,6 +26,11 @@ class Unit:
 
     rows: int
     person: str | None = None
+
+    @classmethod
+    def of(cls, schema: Schema) -> Unit:
+        """The unit that a schema declares."""
+        return cls(schema.max_rows_per_person, schema.person)
 
     def __post_init__(self) -> None:
         if type(self.rows) is not int or self.rows < 1:

@@ -19,17 +19,27 @@ from hushtable.planning.limits import (
     check_arithmetic,
     check_cell_noise,
     check_memory,
+    memory_limit,
     memory_need,
 )
 from hushtable.planning.minimax import MinimaxPlan, minimax_variances
 from hushtable.planning.problem import Problem
 from hushtable.planning.requests import Compare, Measure, Policy, Purse, Reply, Request, Round, Select
 from hushtable.planning.residual import OBJECTIVES, residual_plan
+from hushtable.planning.strategies import (
+    STRATEGIES,
+    NoisePlan,
+    PlanOptions,
+    Strategy,
+    register,
+    strategy_named,
+)
 from hushtable.planning.targets import budget_for
 
 __all__ = [
     "MAX_ROWS",
     "OBJECTIVES",
+    "STRATEGIES",
     "AdaptivePlan",
     "BatchPlan",
     "CellNoise",
@@ -40,6 +50,8 @@ __all__ = [
     "Measure",
     "MemoryNeed",
     "MinimaxPlan",
+    "NoisePlan",
+    "PlanOptions",
     "Policy",
     "Problem",
     "Purse",
@@ -48,6 +60,7 @@ __all__ = [
     "Round",
     "Select",
     "State",
+    "Strategy",
     "budget_for",
     "cell_cumulants",
     "check_arithmetic",
@@ -55,11 +68,14 @@ __all__ = [
     "check_memory",
     "conditional_plan",
     "marginal_error_model",
+    "memory_limit",
     "memory_need",
     "minimax_variances",
     "plan_adaptive",
     "plan_identity",
     "plan_residuals",
+    "register",
     "residual_error_model",
     "residual_plan",
+    "strategy_named",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
+from os import sysconf
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, ResolvedWorkload, marginal_label
@@ -15,6 +17,9 @@ MAX_ROWS = 2**36
 
 LARGEST = 2**62
 _DEVIATIONS = 64
+
+MEMORY_SHARE = 0.75
+"""Share of the machine's memory that a release may use when no limit is given."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,16 @@ class MemoryNeed:
     def total(self) -> int:
         """All of them together."""
         return self.counts + self.residuals + self.estimates + self.tables
+
+
+def memory_limit(memory: str | int | None) -> int:
+    """Bytes from a text such as ``8GB``; by default three quarters of the machine's memory."""
+    if memory is None:
+        return int(MEMORY_SHARE * sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES"))
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(|[KMGT])i?B?\s*", str(memory), re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise WorkloadError("memory.unreadable", "The memory limit cannot be read.", 'Write it as "8GB".')
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
 def check_arithmetic(

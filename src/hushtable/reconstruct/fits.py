@@ -9,6 +9,7 @@ nonneg  tables of maximum entropy made to agree exactly where they overlap; nonn
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -27,8 +28,6 @@ from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.schema import Schema
 
-RECONSTRUCTIONS = ("maxent", "mle", "nonneg")
-
 
 class Fitted(Protocol):
     """Estimates of marginals, whatever the method."""
@@ -38,18 +37,63 @@ class Fitted(Protocol):
         ...
 
 
+Fit = Callable[[ResidualEstimates, Sequence[AttributeSet], Zeros | None], Fitted]
+"""Tables of some marginals from pooled residuals; cells that cannot hold anyone are 0 where the method can say so."""
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """A way to read tables: its name, what its estimates are in words, and the fit."""
+
+    name: str
+    estimate: str
+    fit: Fit
+
+
+def _unbiased(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
+    return estimates
+
+
+def _smooth(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
+    return fit_maxent(_residuals(estimates), sets, zeros)
+
+
+def _agreeing(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
+    return fit_nonneg(_residuals(estimates), sets, zeros)
+
+
+RECONSTRUCTIONS: dict[str, Reconstruction] = {
+    made.name: made
+    for made in (
+        Reconstruction(
+            "maxent",
+            "nonnegative model of the count (maximum entropy); overlapping tables agree approximately",
+            _smooth,
+        ),
+        Reconstruction(
+            "mle",
+            "unbiased noisy count; it can be negative, and sums of cells stay right because of it",
+            _unbiased,
+        ),
+        Reconstruction(
+            "nonneg",
+            "nonnegative model of the count (maximum entropy made to agree); overlapping tables agree exactly",
+            _agreeing,
+        ),
+    )
+}
+"""Every way by its name: what an error lists, a bundle says of its estimates and a release is read by."""
+
+
 def fit_tables(
     method: str, estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None = None
 ) -> Fitted:
     """Fit the tables of a closure by one of ``RECONSTRUCTIONS``; ``zeros`` are impossible cells."""
-    if method == "mle":
-        return estimates
-    residuals = Residuals(estimates.layout, estimates.values, estimates.precisions)
-    if method == "nonneg":
-        return fit_nonneg(residuals, sets, zeros)
-    if method == "maxent":
-        return fit_maxent(residuals, sets, zeros)
-    raise unknown_reconstruction()
+    return reconstruction_named(method).fit(estimates, sets, zeros)
+
+
+def _residuals(estimates: ResidualEstimates) -> Residuals:
+    return Residuals(estimates.layout, estimates.values, estimates.precisions)
 
 
 def fit_state(state: State, small: bool, zeros: Zeros | None = None) -> MaxentTables:
@@ -70,10 +114,12 @@ def refit_for(schema: Schema, layout: Layout) -> Refit:
     return LocalTables(layout, Zeros.of(schema, layout.sets)).refit
 
 
-def unknown_reconstruction() -> WorkloadError:
-    """The refusal of a name that is not in ``RECONSTRUCTIONS``."""
-    return WorkloadError(
-        "release.reconstruct",
-        "The reconstruction is not known.",
-        f"Choose one of {', '.join(RECONSTRUCTIONS)}.",
-    )
+def reconstruction_named(name: str) -> Reconstruction:
+    """A registered reconstruction; refuses a name that there is not."""
+    if name not in RECONSTRUCTIONS:
+        raise WorkloadError(
+            "release.reconstruct",
+            "The reconstruction is not known.",
+            f"Choose one of {', '.join(RECONSTRUCTIONS)}.",
+        )
+    return RECONSTRUCTIONS[name]

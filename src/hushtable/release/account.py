@@ -56,6 +56,31 @@ class Account:
         return cls(_cost(kept["limit"]), spent, _cost(kept["held"]))
 
 
+@dataclass(frozen=True)
+class Remaining:
+    """What a ledger still allows, per person: ``epsilon`` of pure privacy, ``rho`` of zCDP, ``delta`` set aside."""
+
+    kind: str
+    cost: Cost
+
+    @property
+    def epsilon(self) -> float:
+        return self.cost.xi / UNIT
+
+    @property
+    def rho(self) -> float:
+        return self.cost.rho / UNIT
+
+    @property
+    def delta(self) -> float:
+        return float(self.cost.delta)
+
+    def __str__(self) -> str:
+        parts = texts(self.cost)
+        shown = {"pure": ("xi",), "zcdp": ("rho",)}.get(self.kind, tuple(parts))
+        return ",".join(f"{'epsilon' if name == 'xi' else name}={parts[name]}" for name in shown)
+
+
 def charged(card: Mapping[str, Any]) -> Cost:
     """What this release was charged."""
     return _cost(card["charged"])

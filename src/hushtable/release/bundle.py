@@ -29,6 +29,7 @@ from hushtable.ledger import failpoints
 from hushtable.marginals import AttributeSet
 from hushtable.outputs import can_make, is_taken, whole_folder
 from hushtable.reconstruct.answers import Answers
+from hushtable.reconstruct.fits import reconstruction_named
 from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
 from hushtable.release.promise import interval_promise
 from hushtable.release.tables import Columns, LongFile, chunks
@@ -59,13 +60,6 @@ release.json is the privacy card; measurements.parquet holds the noisy integers 
 In Python:  import hushtable; hushtable.Release.load("THIS FOLDER").table("ATTRIBUTE", "ATTRIBUTE")
 In R:       arrow::read_parquet("tables/order-1.parquet")
 """
-
-
-_ESTIMATES = {
-    "mle": "unbiased noisy count; it can be negative, and sums of cells stay right because of it",
-    "maxent": "nonnegative model of the count (maximum entropy); overlapping tables agree approximately",
-    "nonneg": "nonnegative model of the count (maximum entropy made to agree); overlapping tables agree exactly",
-}
 
 
 @dataclass(frozen=True)
@@ -154,7 +148,7 @@ def _write_files(contents: Contents, folder: Path, read_columns: Read) -> None:
     pq.write_table(contents.answers.to_table(), folder / MEASUREMENTS, compression="zstd")
     if contents.history is not None:
         contents.history.write_parquet(folder / HISTORY)
-    estimate = _ESTIMATES[contents.card.get("reconstruct", "mle")]
+    estimate = reconstruction_named(contents.card.get("reconstruct", "mle")).estimate
     words = {"estimate": estimate, "promise": interval_promise(contents.card, ALPHA)}
     text = _README.format(version=contents.card["versions"]["hushtable"], **words)
     (folder / README).write_text(text, encoding="utf-8")

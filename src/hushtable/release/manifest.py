@@ -8,15 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from hushtable.marginals import AttributeSet
+from hushtable.reconstruct.fits import RECONSTRUCTIONS
 
 Text = Annotated[str, Field(max_length=100_000)]
 Amount = Annotated[str, Field(pattern=r"^\d{1,40}(\.\d{1,12})?$")]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0, lt=2**62)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _registered(name: str) -> str:
+    if name not in RECONSTRUCTIONS:
+        raise ValueError("no reconstruction has this name")
+    return name
 
 
 class _Strict(BaseModel):
@@ -73,7 +80,7 @@ class _Card(_Strict):
     versions: dict[Text, Text]
     plan: _Plan
     ledger: _Entry
-    reconstruct: Literal["mle", "maxent", "nonneg"] = "mle"
+    reconstruct: Annotated[Text, AfterValidator(_registered)] = "mle"
     l1_bounds: _Bounds | None = None
 
 

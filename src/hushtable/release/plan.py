@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -11,11 +13,21 @@ import polars as pl
 from hushtable.errors import WorkloadError
 from hushtable.ledger import Unit
 from hushtable.ledger.amounts import text
-from hushtable.marginals import ResolvedWorkload
+from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.planning import AdaptivePlan, BatchPlan, IdentityPlan
-from hushtable.privacy import Budget, Cost
+from hushtable.planning import (
+    AdaptivePlan,
+    BatchPlan,
+    IdentityPlan,
+    NoisePlan,
+    PlanOptions,
+    budget_for,
+    strategy_named,
+)
+from hushtable.privacy import Budget, Cost, charge
+from hushtable.privacy.budget import Kind
 from hushtable.release.card import epsilon_by_delta
+from hushtable.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -26,7 +38,7 @@ class Plan:
     objective: str
     budget: Budget
     workload: ResolvedWorkload
-    noise: BatchPlan | IdentityPlan | AdaptivePlan
+    noise: NoisePlan
     unit: Unit
     cost: Cost
 
@@ -85,3 +97,39 @@ class Plan:
             f"price {text(self.cost)} per person ({guarantees})\n"
             f"unit  {self.unit}"
         )
+
+
+def plan_release(
+    schema: Schema,
+    workload: Workload,
+    *,
+    budget: Budget,
+    strategy: str = "residual-planner",
+    options: PlanOptions | None = None,
+    currency: Kind | None = None,
+) -> Plan:
+    """Plan a release from the schema alone.  ``currency`` is the kind of the ledger that will be charged."""
+    chosen, wanted = strategy_named(strategy), options or PlanOptions()
+    resolved, unit = workload.resolve(schema), Unit.of(schema)
+    noise = chosen.plan(resolved, budget, unit.rows, wanted)
+    kind = budget.kind if currency is None else currency
+    prefer = "pure" if budget.limit.rho == 0 else "rho"
+    cost = charge(*noise.price(unit.rows).in_currency(kind, prefer=prefer))
+    return Plan(strategy, wanted.objective, budget, resolved, noise, unit, cost)
+
+
+def budget_to_reach(
+    schema: Schema,
+    workload: Workload,
+    target: Mapping[Sequence[str], float],
+    *,
+    alpha: float = 0.05,
+    strategy: str = "residual-planner",
+    objective: str = "sum_variance",
+) -> Fraction:
+    """The smallest rho at which each marginal in ``target`` has the wanted half-width."""
+    strategy_named(strategy)
+    resolved = workload.resolve(schema)
+    rows = schema.max_rows_per_person
+    wanted = {tuple(names): width for names, width in target.items()}
+    return budget_for(resolved, wanted, alpha=alpha, strategy=strategy, objective=objective, rows=rows)

@@ -106,19 +106,6 @@ def nothing_new(sizes: tuple[int, ...]) -> bytes:
     return Answers("residual", "gaussian", Layout(sizes, ()), (), np.empty(0, np.int64)).to_bytes()
 
 
-def reusable_strategy(strategy: str) -> str:
-    """The strategy that measures differences: batch plans only."""
-    if strategy == "auto":
-        return "residual-planner"
-    if strategy == "aim":
-        raise WorkloadError(
-            "release.reuse",
-            "The strategy aim decides its noise on the way and cannot be charged by difference.",
-            "Use --strategy residual-planner; earlier aim releases are reused.",
-        )
-    return strategy
-
-
 def as_residuals(answers: Answers) -> Answers:
     """Marginals with independent Gaussian noise as answers about the residuals below them.
 

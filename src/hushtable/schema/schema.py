@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property
 from math import prod
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -92,6 +93,19 @@ class Schema:
     def from_dict(cls, value: Mapping[str, Any]) -> Schema:
         """The same fields as in a file, as plain Python values."""
         return _from_document(Document(dict(value) if isinstance(value, Mapping) else value))
+
+    @classmethod
+    def of(cls, value: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
+        """A schema from itself, a dict or a file."""
+        if isinstance(value, Schema):
+            return value
+        if isinstance(value, Mapping):
+            return cls.from_dict(value)
+        if isinstance(value, str | PathLike):
+            return cls.load(Path(value))
+        raise SchemaError(
+            "schema.wrong-type", "The schema is neither a file, a dict nor a Schema.", "Pass one of these."
+        )
 
     @classmethod
     def from_domain(cls, sizes: Mapping[str, int] | str | Path) -> Schema:

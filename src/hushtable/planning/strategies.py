@@ -1,0 +1,135 @@
+"""The strategies: how a workload is measured.  Each is an object with its name, its currencies and its defaults.
+
+One registry: what a command offers, what an error lists and what a session plans comes from ``STRATEGIES``.  A new
+strategy is a class with a ``plan`` and one call of ``register``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from hushtable.errors import BudgetError, WorkloadError
+from hushtable.marginals import ResolvedWorkload
+from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive
+from hushtable.planning.batch import BatchPlan, IdentityPlan, plan_identity, plan_residuals
+from hushtable.privacy import UNIT, Budget
+
+NoisePlan = BatchPlan | IdentityPlan | AdaptivePlan
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What a caller may ask of a plan besides its budget; each strategy takes what it knows."""
+
+    objective: str = "sum_variance"
+    time: str | float | None = None
+
+
+class Strategy(ABC):
+    """How a workload is measured for a budget."""
+
+    name: ClassVar[str]
+    reconstruction: ClassVar[str] = "mle"
+    """How its answers are read unless somebody asks for another way."""
+
+    @abstractmethod
+    def gaussian(
+        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
+    ) -> NoisePlan:
+        """Noise for ``rho`` per person with at most ``rows`` rows."""
+
+    def pure(self, workload: ResolvedWorkload, epsilon: Fraction, delta: Fraction, rows: int) -> NoisePlan:
+        """Noise for a pure epsilon, and a delta for cutting it off."""
+        raise BudgetError(
+            "budget.not-pure",
+            f"The strategy {self.name} adds Gaussian noise, which no pure epsilon budget can pay for.",
+            'Use --strategy identity, or a budget such as "epsilon=1,delta=1e-9".',
+        )
+
+    def plan(self, workload: ResolvedWorkload, budget: Budget, rows: int, options: PlanOptions) -> NoisePlan:
+        """Noise for a budget in its own currency: pure budgets have no rho."""
+        limit = budget.limit
+        if limit.rho == 0:
+            return self.pure(workload, Fraction(limit.xi, UNIT), Fraction(limit.delta), rows)
+        return self.gaussian(workload, Fraction(limit.rho, UNIT), rows, options)
+
+    def differences(self) -> Strategy:
+        """The strategy that measures what earlier answers lack."""
+        return self
+
+
+class ResidualPlanner(Strategy):
+    """Every residual once, with the noise that is best for the workload."""
+
+    name = "residual-planner"
+
+    def gaussian(
+        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
+    ) -> NoisePlan:
+        return plan_residuals(workload, rho=rho, objective=options.objective, rows=rows)
+
+
+class Identity(Strategy):
+    """Every marginal by itself, with independent noise in each cell."""
+
+    name = "identity"
+
+    def gaussian(
+        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
+    ) -> NoisePlan:
+        return plan_identity(workload, rho=rho, rows=rows)
+
+    def pure(self, workload: ResolvedWorkload, epsilon: Fraction, delta: Fraction, rows: int) -> NoisePlan:
+        return plan_identity(workload, epsilon=epsilon, delta=delta, rows=rows)
+
+
+class Aim(Strategy):
+    """Rounds that each choose a marginal by the exponential mechanism and measure it."""
+
+    name = "aim"
+
+    def gaussian(
+        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
+    ) -> NoisePlan:
+        return plan_adaptive(workload, strategy=self.name, rho=rho, rows=rows, time=options.time)
+
+    def differences(self) -> Strategy:
+        raise WorkloadError(
+            "release.reuse",
+            f"The strategy {self.name} decides its noise on the way and cannot be charged by difference.",
+            f"Use --strategy residual-planner; earlier {self.name} releases are reused.",
+        )
+
+
+class Auto(Aim):
+    """One-way tables, noisy distances of pairs, and then batches where they pay."""
+
+    name = "auto"
+    reconstruction = "maxent"
+
+    def differences(self) -> Strategy:
+        return STRATEGIES[ResidualPlanner.name]
+
+
+STRATEGIES: dict[str, Strategy] = {}
+
+
+def register(strategy: Strategy) -> None:
+    """Offer a strategy under its name."""
+    STRATEGIES[strategy.name] = strategy
+
+
+def strategy_named(name: str) -> Strategy:
+    """A registered strategy; refuses a name that there is not."""
+    if name not in STRATEGIES:
+        raise WorkloadError(
+            "release.strategy", "The strategy is not known.", f"Choose one of {', '.join(STRATEGIES)}."
+        )
+    return STRATEGIES[name]
+
+
+for _strategy in (Auto(), Aim(), ResidualPlanner(), Identity()):
+    register(_strategy)
