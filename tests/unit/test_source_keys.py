@@ -226,6 +226,15 @@ def test_a_type_that_cannot_be_keyed_exactly_is_refused_by_column_and_type(
         assert "'id'" in caught.value.message and "secret" not in str(caught.value)
 
 
+def test_old_timestamps_whose_nanoseconds_are_rounded_are_no_keys(tmp_path: Path) -> None:
+    table = pa.table({"who": pa.array([1, 2, 3], pa.timestamp("ns")), "x": [1, 1, 1]})
+    pq.write_table(table, tmp_path / "old.parquet", use_deprecated_int96_timestamps=True)
+    schema = {"attributes": {"x": {"type": "integer", "bounds": [0, 1]}}, "person": "who"}
+    with pytest.raises(SchemaError, match="'who' has type INT96") as caught:
+        open_source(tmp_path / "old.parquet", Schema.from_dict(schema))
+    assert caught.value.code == "source.column-type"
+
+
 def test_columns_that_arrow_cannot_hold_are_refused_only_when_they_are_wanted() -> None:
     odd = {
         "polars objects": pl.DataFrame({"id": pl.Series([object()], dtype=pl.Object), "row": [0]}),

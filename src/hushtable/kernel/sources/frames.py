@@ -6,8 +6,8 @@ only when the caller hands over one of their frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hushtable.kernel.sources.arrow import pa
@@ -18,11 +18,15 @@ from hushtable.kernel.sources.typed import UNTYPED
 
 @dataclass(frozen=True)
 class Part:
-    """One table of a source: how to name it, and the type of each column."""
+    """One table of a source: how to name it, and the type of each column.
+
+    ``rounded`` names the types of columns whose values the engine gives less exactly than they are stored.
+    """
 
     shown: str
     names: list[str]
     types: list[Any]
+    rounded: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def type_of(self, column: str) -> Any:
         """Arrow type of a column."""
@@ -108,6 +112,7 @@ class _Columns:
     def __init__(self, columns: Iterable[tuple[str, Any]], type_of: Callable[[Any], Any]) -> None:
         self.names: list[str] = []
         self.types: list[Any] = []
+        self.rounded: dict[str, str] = {}
         for name, column in columns:
             self.names.append(name)
             self.types.append(_type_or_none(type_of, column))
@@ -137,7 +142,7 @@ def part_of(shown: str, schema: Callable[[], Any]) -> Part:
     with guard:
         found = schema()
     guard.raise_failure()
-    return Part(shown, [] if found is None else list(found.names), [] if found is None else list(found.types))
+    return Part(shown, [], []) if found is None else Part(shown, found.names, found.types, found.rounded)
 
 
 def _holds_objects(dtype: Any) -> bool:

@@ -14,7 +14,8 @@ dictionary, categories                 those of the values
 =====================================  ============================================================================
 
 A null, an empty text and empty bytes are nobody.  Floating-point numbers are refused, because large whole numbers are
-rounded in them, and so is every type that holds more than one value.
+rounded in them, and so are Parquet's old timestamps (INT96), whose nanoseconds are, and every type that holds more than
+one value.
 """
 
 from __future__ import annotations
@@ -55,13 +56,14 @@ def key_kind(arrow_type: Any) -> str | None:
     return None if found == "real" else found
 
 
-def check_key_type(column: str, arrow_type: Any) -> str:
-    """The kind of a person column; refuses one that cannot tell people apart exactly."""
-    found = key_kind(arrow_type)
+def check_key_type(column: str, arrow_type: Any, rounded: str | None = None) -> str:
+    """The kind of a person column; refuses one that cannot tell people apart exactly, or whose values are rounded."""
+    found = key_kind(arrow_type) if rounded is None else None
     if found is None:
+        shown = rounded or type_name(arrow_type)
         raise SchemaError(
             "source.column-type",
-            f"The person column {column!r} has type {type_name(arrow_type)}, which cannot tell people apart exactly.",
+            f"The person column {column!r} has type {shown}, which cannot tell people apart exactly.",
             "Use a column of text, bytes, whole numbers, decimals, booleans, dates or timestamps.",
         )
     return found

@@ -26,7 +26,7 @@ class ParquetFiles:
 
     def __init__(self, files: Sequence[DataFile]) -> None:
         self._files = files
-        self.parts = [part_of(file.shown, lambda file=file: _open(file).schema_arrow) for file in files]
+        self.parts = [part_of(file.shown, lambda file=file: _Footer(_open(file))) for file in files]
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         """All rows of the named columns, at most ``size`` at a time, in file order."""
@@ -40,6 +40,16 @@ class ParquetFiles:
             coded = [name for name, place in places.items() if _has_small_dictionaries(found, place)]
             for batch in _batches(_open(file, coded), sorted(places.values()), size):
                 yield ArrowBlock([batch.column(name) for name in columns])
+
+
+class _Footer:
+    """Names and types of a file's columns; INT96 has nanoseconds, and is read in microseconds."""
+
+    def __init__(self, found: Any) -> None:
+        self.names: list[str] = list(found.schema_arrow.names)
+        self.types: list[Any] = list(found.schema_arrow.types)
+        leaves = [found.metadata.schema.column(k) for k in range(found.metadata.num_columns)]
+        self.rounded = {leaf.path: "INT96" for leaf in leaves if leaf.physical_type == "INT96"}
 
 
 def _open(file: DataFile, coded: Sequence[str] = ()) -> Any:

@@ -207,7 +207,8 @@ def _check_parts(table: Table, schema: Schema) -> None:
         for attribute in schema.attributes.values():
             typed.check_type(attribute, part.type_of(attribute.column))
         if schema.person is not None:
-            kinds.add(check_key_type(schema.person, part.type_of(schema.person)))
+            rounded = part.rounded.get(schema.person)
+            kinds.add(check_key_type(schema.person, part.type_of(schema.person), rounded))
     kinds.discard("null")  # a column without values agrees with any other
     if len(kinds) > 1:
         raise SchemaError(
