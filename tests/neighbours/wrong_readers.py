@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
+from decimal import Context, Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from hushtable.kernel.sources import Source, open_source
 from hushtable.schema import Schema
 from hushtable.selftest.neighbours.pairs import Reading, read
 
+WIDE = Context(prec=100)
 TINY = 53
 """Bytes or rows of a block: few enough that a person's rows fall into several."""
 
@@ -109,6 +111,25 @@ def keys_as_floats(data: pa.Table, schema: Schema) -> Reading:
     return read(data, schema)
 
 
+def keys_in_seconds(data: pa.Table, schema: Schema) -> Reading:
+    """Instants that are keys lose what is below a second."""
+    if schema.person is not None and pa.types.is_timestamp(data.schema.field(schema.person).type):
+        place = data.schema.get_field_index(schema.person)
+        data = data.set_column(place, schema.person, data[place].cast(pa.timestamp("s"), safe=False))
+    return read(data, schema)
+
+
+def narrow_decimals(data: pa.Table, schema: Schema) -> Reading:
+    """Decimal keys keep their lowest 64 bits."""
+    if schema.person is not None and pa.types.is_decimal(data.schema.field(schema.person).type):
+        place = data.schema.get_field_index(schema.person)
+        scale = data.schema.field(place).type.scale
+        wide = [None if key is None else int(key.scaleb(scale, WIDE)) for key in data[place].to_pylist()]
+        keys = [None if key is None else key % 2**64 for key in wide]
+        data = data.set_column(place, schema.person, pa.array(keys, pa.uint64()))
+    return read(data, schema)
+
+
 def paths_before_contents(path: Path, schema: Schema) -> Reading:
     """A folder named ``column=value`` says what every row of its files holds."""
     table = pq.read_table(path)
@@ -134,6 +155,14 @@ def one_text_of_all_uuids(frame: pd.DataFrame, schema: Schema) -> Reading:
     """Every key that is a UUID has the same text."""
     if schema.person is not None:
         keys = [uuid.UUID(int=0) if type(key) is uuid.UUID else key for key in frame[schema.person]]
+        frame = frame.assign(**{schema.person: pd.Series(_objects(keys), dtype=object)})
+    return read(frame, schema)
+
+
+def keys_without_fractions(frame: pd.DataFrame, schema: Schema) -> Reading:
+    """A decimal key is its whole part."""
+    if schema.person is not None:
+        keys = [int(key) if type(key) is Decimal and key.is_finite() else key for key in frame[schema.person]]
         frame = frame.assign(**{schema.person: pd.Series(_objects(keys), dtype=object)})
     return read(frame, schema)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
@@ -69,6 +69,7 @@ class ObjectFrameLayout(Layout):
     def __init__(self, world: World, chance: Random) -> None:
         super().__init__(world, chance)
         self._coded = {column.name: chance.random() < 0.15 for column in world.columns}
+        self._keys = chance.sample(_KEYS, 4)  # so few that a table has several people of each kind
 
     def holds(self, column: Column, value: Any) -> bool:
         return True
@@ -87,7 +88,7 @@ class ObjectFrameLayout(Layout):
 
     def key(self, number: int) -> Any:
         person = self.world.schema.person or ""
-        return f"k{number}" if self._coded[person] else _KEYS[number % len(_KEYS)](number // len(_KEYS))
+        return f"k{number}" if self._coded[person] else self._keys[number % 4](number // 4)
 
     def odd_keys(self, number: int) -> Sequence[Any]:
         if self._coded[self.world.schema.person or ""]:
@@ -190,8 +191,14 @@ _KEYS: tuple[Callable[[int], Any], ...] = (
     lambda n: np.int64(3_000_000 + n),
     lambda n: 10**5000 + n,
     lambda n: "\ud800" + f"k{n}",
+    lambda n: Decimal(f"0.{n + 1}1"),
+    lambda n: date.fromordinal(600_000 + n),
+    lambda n: datetime(1900, 1, 1, microsecond=n),
+    lambda n: datetime(1900, 1, 1, microsecond=n, tzinfo=UTC),
+    lambda n: pd.Timestamp(1900, 1, 2, nanosecond=n),
+    lambda n: np.datetime64(-(10**15) + n, "ps"),
 )
-"""Keys of ordinary people: text, whole numbers of any size, bytes, UUIDs."""
+"""Keys of ordinary people: text, numbers of any size, bytes, UUIDs, days and instants."""
 
 _SAME_KEYS: tuple[Callable[[int], list[Any]], ...] = (
     lambda n: [

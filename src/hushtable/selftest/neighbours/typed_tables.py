@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,6 +30,7 @@ pl: Any = polars
 NULL_ENTRY = pa.dictionary(pa.int16(), pa.large_string())
 """A dictionary whose nulls are an entry, and not an index that is null."""
 
+_EXACT = Context(prec=100)
 _ZERO_DAY = date(1970, 1, 1).toordinal()
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _NEAR = (
@@ -201,8 +202,11 @@ class Decimals(Store):
         return chance.choice(exotic if self.type.scale < 2 else (*exotic, Decimal("-0.25")))
 
     def key(self, number: int) -> Decimal:
-        step = number // 3
-        return Decimal((self._largest - step, step - self._largest, 1000 + step)[number % 3])
+        """Keys at both ends of the type, and keys that differ in their highest bits or lowest digits alone."""
+        step = number // 4
+        high = (step + 1) << self._largest.bit_length() - 8
+        low = Decimal(1000 * 10**self.type.scale + step).scaleb(-self.type.scale, _EXACT)
+        return (Decimal(self._largest - step), Decimal(step - self._largest), Decimal(high), low)[number % 4]
 
     @property
     def _largest(self) -> int:
@@ -230,6 +234,13 @@ class Days(Store):
 
     def odd(self, chance: Random) -> int:
         return odd_whole(chance, self.type.bit_width, signed=True)
+
+    def key(self, number: int) -> int:
+        """Days one after another; instants as near to each other as their unit allows, today and far from it."""
+        step = number // 3
+        if not pa.types.is_timestamp(self.type):
+            return (number - 50) * self._per_day
+        return (step, (1 << 62) + step, step - (1 << 62))[number % 3]
 
     def array(self, cells: Sequence[Any]) -> Any:
         return pa.array(cells, pa.int32() if self.type.bit_width == 32 else pa.int64()).view(self.type)
@@ -326,11 +337,12 @@ class LazyLayout(PolarsLayout):
 
 
 def key_stores(valid: bool) -> list[Store]:
-    """Every type that may identify a person."""
+    """Every type that may identify more than two people."""
     binary = [pa.binary(), pa.large_binary(), pa.binary(16)]
-    decimals = [pa.decimal128(38, 0), pa.decimal256(76, 0)]
+    decimals = [pa.decimal128(38, 0), pa.decimal128(20, 2), pa.decimal256(76, 0)]
+    days = [pa.date32(), pa.date64(), pa.timestamp("us", tz="UTC"), *map(pa.timestamp, _PER_DAY)]
     whole = [pa.int32(), pa.uint32(), pa.int64(), pa.uint64()]
-    numbers = [*map(Whole, whole), *map(Decimals, decimals)]
+    numbers = [*map(Whole, whole), *map(Decimals, decimals), *map(Days, days)]
     return [*_texts(valid), *map(Bytes, binary), Uuids(pa.uuid()), *numbers]
 
 
