@@ -24,6 +24,8 @@ from hushtable.linear.dense import LinearGaussian
 from hushtable.planning.choice import ROUNDING, ChoicePlan, plan_choice
 from hushtable.planning.parts import MatrixPart, Part
 from hushtable.privacy import Cost
+from hushtable.release import choice, choosing
+from hushtable.release.choice_payload import pack
 from hushtable.session import open_choice
 
 UNIT = 10**12
@@ -198,6 +200,34 @@ def test_an_open_choice_of_0_1_needs_the_curators_word_or_ends(name: str, tmp_pa
     told = open_choice(ledger, name, data=data, frozen=True)
     assert told.finish(1).card["choice"]["frozen"] is True
     assert told.charged.rho <= told.frozen_cost(1).rho
+
+
+@pytest.mark.parametrize("version", ["0.1", "this"])
+def test_the_card_of_an_older_choice_says_what_its_price_rests_on(
+    version: str, tmp_path: Path, lopsided: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 0.1 wrote no word about freezing; an option is then taken by it, or by this one with `--frozen`."""
+    schema, frame, options = lopsided
+    frame.write_csv(tmp_path / "t.csv")
+    session = ht.Session.open(tmp_path / "t.csv", schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP(3))
+
+    def silent(part: Any, values: Any, note: dict[str, Any]) -> bytes:
+        return pack(part, values, {k: v for k, v in note.items() if k != "frozen"})
+
+    with monkeypatch.context() as patched:
+        patched.setattr(choosing, "pack", silent)
+        patched.setattr(choice, "pack", silent)
+        old = session.choose(options, budget=ht.ZCDP("0.5"), frozen=True)
+        if version == "0.1":
+            old.finish(1)
+    if version == "this":
+        open_choice(tmp_path / "l", old.id, frozen=True).finish(1)
+    again = open_choice(tmp_path / "l", old.id)
+    card = again.result().card["choice"]
+    assert again.charged == Cost(0, UNIT // 2)
+    assert card["frozen"] is (version == "this")
+    assert ("curator's word" if version == "this" else "if no row changed") in card["note"]
+    assert again.notes == [card["note"]]
 
 
 @pytest.mark.parametrize("rows", [8191, 8192, 20_000])

@@ -33,6 +33,9 @@ from hushtable.schema import Schema
 
 KIND = "choose"
 FROZEN_NOTE = "The price rests on the curator's word that no row changed while the choice was open."
+UNASKED_NOTE = (
+    "The price is right if no row changed while the choice was open; version 0.1 did not ask the curator."
+)
 Rule = Literal["point", "three-sigma"]
 Pack = Callable[[NDArray[np.int64]], bytes]
 
@@ -136,9 +139,22 @@ class Choice:
             "rest; what is common is no better than the weakest option allows."
         ]
 
-    def _notes_on_freezing(self) -> list[str]:
+    @property
+    def _assumed(self) -> str | None:
+        """What the price rests on beside the unit of privacy; None where it holds whatever became of the rows."""
+        if self.plan.kind == "marginals":
+            return None
         if self.plan.frozen:
-            return [FROZEN_NOTE] if self.plan.kind != "marginals" else []
+            return FROZEN_NOTE
+        paid = self.plan.path(self.stage, self.taken) if self.plan.kind == "buckets" else self._paid()
+        due = self._units(sum((part.rho for part in paid), Fraction(0)))
+        return None if due <= self._stored.drawn else UNASKED_NOTE
+
+    def _notes_on_freezing(self) -> list[str]:
+        if self._assumed is not None:
+            return [self._assumed]
+        if self.plan.frozen:
+            return []
         if all(self.cost(k) <= self.frozen_cost(k) for k in range(len(self.options))):
             return []
         return [
@@ -260,7 +276,8 @@ class Choice:
                 f"Finish with one of the options {self.stage} to {len(self.options) - 1}.",
             )
         part = self.plan.finish_part(self.stage, chosen, self._parts)
-        self._measure(part, self.options[chosen], {"option": chosen, **self._shape()}, last=True)
+        note = {"option": chosen, "frozen": self.plan.frozen, **self._shape()}
+        self._measure(part, self.options[chosen], note, last=True)
         return self.result()
 
     def abandon(self) -> None:
@@ -381,7 +398,7 @@ class Choice:
                 "stage": self.stage,
                 "option": option,
                 "frozen": self.plan.frozen,
-                "note": FROZEN_NOTE if self.plan.frozen and self.plan.kind != "marginals" else None,
+                "note": self._assumed,
                 "usual_way_rho": decimal(self.usual_way(chosen).rho),
                 "saved_rho": decimal(max(0, saved)),
             },
@@ -441,6 +458,12 @@ def first_note(stored: Stored) -> dict[str, Any]:
             "Abandon it to free what is held, and choose again.",
         )
     return unpack(stored.payloads[0]).note
+
+
+def taken_as_frozen(stored: Stored) -> bool:
+    """Whether an option was taken on the curator's word that no row had changed."""
+    notes = (unpack(p).note for p in stored.payloads if p is not None)
+    return any("option" in note and note.get("frozen", False) for note in notes)
 
 
 def _refinement(choice: str, number: int) -> str:

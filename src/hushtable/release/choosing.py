@@ -35,7 +35,16 @@ from hushtable.planning.choice import ChoicePlan, plan_choice
 from hushtable.planning.limits import check_memory
 from hushtable.privacy import UNIT, Budget
 from hushtable.privacy.budget import price_in
-from hushtable.release.choice import KIND, Choice, Drawer, find_choice, first_note, part_note, person_price
+from hushtable.release.choice import (
+    KIND,
+    Choice,
+    Drawer,
+    find_choice,
+    first_note,
+    part_note,
+    person_price,
+    taken_as_frozen,
+)
 from hushtable.release.choice_payload import pack
 from hushtable.schema import Schema, document
 
@@ -84,10 +93,11 @@ def start_choice(
 def resume_choice(desk: Desk, choice: str, *, frozen: bool = False) -> Choice:
     """A choice that the ledger knows, as it stands.
 
-    ``frozen`` declares, for a choice of version 0.1 that says nothing of it, that no row has changed since it began.
+    ``frozen`` declares, for a choice of version 0.1 that says nothing of it, that no row has changed since it began;
+    once an option is taken, the word that was given then is kept.
     """
     stored = find_choice(desk.ledger, choice)
-    note = {"frozen": frozen, **first_note(stored)}
+    note = {"frozen": frozen or taken_as_frozen(stored), **first_note(stored)}
     if note["schema"] != desk.schema.version:
         raise WorkloadError(
             "choose.other-schema",
