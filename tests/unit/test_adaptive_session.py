@@ -136,7 +136,9 @@ def test_an_interrupted_release_goes_on_after_its_last_round(
     assert found is not None and found.state == "settled"
     assert found.payloads[: len(before.payloads)] == before.payloads
     assert session.ledger.spent().rho <= 3 * 10**11
-    lost_batch = way == "auto" and draws == 2
+    lost_batch = (
+        way == "auto" and draws > 0
+    )  # what was lost may be most of the budget, and the next one not fit
     assert session.ledger.spent().rho >= 3 * 10**11 - 1 or lost_batch, "what is left could have been spent"
     third = session.release(workload(session), **options)
     assert (third.answers.values == release.answers.values).all()
