@@ -113,7 +113,8 @@ def to_simplex(values: Floats, total: float) -> Floats:
     """The nearest nonnegative array of the given sum."""
     falling = np.sort(values)[::-1]
     level = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
-    return np.maximum(values - level[np.flatnonzero(falling > level)[-1]], 0.0)
+    above = np.flatnonzero(falling > level)  # the first always, but for rounding of values beyond 2^53
+    return np.maximum(values - level[above[-1] if len(above) else 0], 0.0)
 
 
 def _cells(residuals: Residuals, sets: Sequence[AttributeSet]) -> int:
