@@ -481,6 +481,20 @@ def test_no_object_raises_or_changes_another_row(place: int) -> None:
     assert [column[:-1] for column in with_it] == without
 
 
+class Disguised(int):
+    """A number that is converted to another one than it equals."""
+
+    def __int__(self) -> int:
+        return 42
+
+
+def test_a_number_that_converts_to_another_is_the_one_it_equals() -> None:
+    column = Objects([Disguised(7), 7, 42])
+    for texts in (column.keys, column.texts):
+        first, same, other = (bytes(texts.data[a:b]) for a, b in zip(texts.starts, texts.ends, strict=True))
+        assert first == same != other
+
+
 def test_the_key_of_a_text_does_not_depend_on_what_else_the_column_holds() -> None:
     texts: list[Any] = ["a", "é", "", None, float("nan"), "\0", "s", "a"]
 

@@ -143,15 +143,22 @@ def _truth_text(value: Any) -> bytes:
     return b"true" if value else b"false"
 
 
+def _whole(value: Any) -> int:
+    """Without the conversions that a subclass may have redefined."""
+    return int.__int__(value) if isinstance(value, int) else int(value)
+
+
 def _whole_text(value: Any) -> bytes:
-    number = int(value)
+    number = _whole(value)
     if number.bit_length() > 3 * _LONGEST:
         return b"-" * (number < 0) + b"9" * _LONGEST
     return b"%d" % number
 
 
 def _real_text(value: Any) -> bytes:
-    number = float(value) + 0.0  # so that there is no -0
+    number = (
+        float.__float__(value) if isinstance(value, float) else float(value)
+    ) + 0.0  # so that there is no -0
     if number != number:
         return b""
     return f"{number:.0f}".encode() if number.is_integer() else repr(number).encode()
@@ -182,7 +189,7 @@ def _bytes_key(value: bytes) -> bytes:
 
 
 def _number_key(value: Any) -> bytes:
-    number = int(value)
+    number = _whole(value)
     return b"n" + number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
 
 
@@ -197,7 +204,7 @@ def _decimal_key(value: Decimal) -> bytes:
         kept -= 1
     power = int(exponent) + len(digits) - kept
     if power >= 0:
-        return _number_key(int(value)) if kept + power <= _LONGEST_DECIMAL else b""
+        return _number_key(Decimal.__int__(value)) if kept + power <= _LONGEST_DECIMAL else b""
     return f"d{sign}{power}.".encode() + bytes(digits[:kept])
 
 
