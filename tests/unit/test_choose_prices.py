@@ -245,3 +245,17 @@ def test_costs_are_exact_for_entries_of_any_size() -> None:
         matrix = generator.integers(-(2**bits), 2**bits, (50, 4))
         squares = [Fraction(sum(int(v) ** 2 for v in matrix[:, t]), 4**25) for t in range(4)]
         assert MatrixPart((4,), matrix, 25).profile.tolist() == squares
+
+
+def test_a_step_that_would_overflow_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    """All options can be taken at once; only passing the first one by would leave 64 bits."""
+    schema = ht.Schema.from_dict({"attributes": {"age": {"type": "integer", "bounds": [0, 3]}}})
+    session = ht.Session.open(
+        pl.DataFrame({"age": [1]}), schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP(10**6)
+    )
+    prices = [((3,), "16939/635300000000000"), ((1, 3), "11351/1565102500000000000")]
+    prices.append(((1, 2, 3), "5327/394250800000000000"))
+    options = [linear.bucket_table([linear.buckets(4, c)]).scaled(rho=Fraction(r)) for c, r in prices]
+    with pytest.raises(WorkloadError) as caught:
+        session.choose(options)
+    assert caught.value.code == "choose.overflow" and session.ledger.spent() == Cost.ZERO

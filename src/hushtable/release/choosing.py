@@ -33,6 +33,7 @@ from hushtable.linear import (
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.planning.choice import ChoicePlan, plan_choice
 from hushtable.planning.limits import check_memory
+from hushtable.planning.parts import Part
 from hushtable.privacy import UNIT, Budget
 from hushtable.privacy.budget import price_in
 from hushtable.release.choice import (
@@ -178,12 +179,12 @@ def option_text(option: Mechanism, names: Sequence[str]) -> str:
 
 
 def _check_sizes(schema: Schema, plan: ChoicePlan, memory: int) -> None:
-    """Refuse what would overflow or not fit, whichever option is taken."""
-    first = plan.step_part(0, ())
-    drawn = [] if first is None else [first]
-    parts = [plan.finish_part(0, k, drawn) for k in range(len(plan.options))]
-    for part in [*drawn, *parts]:
-        if part is not None:
+    """Refuse what would overflow or not fit, whichever options are passed by and whichever is taken."""
+    drawn: list[Part] = []
+    for stage in range(len(plan.options) - 1):
+        drawn += filter(None, [plan.step_part(stage, drawn)])
+        ends = [plan.finish_part(stage, k, drawn) for k in range(stage, len(plan.options))]
+        for part in [*drawn, *filter(None, ends)]:
             part.check()
     for option in plan.options:
         if isinstance(option, MarginalMechanism) and option.tables:
