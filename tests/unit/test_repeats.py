@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import hushtable as ht
 from hushtable.cli import pending
 from hushtable.cli.app import run
+from hushtable.ledger import failpoints
 
 SCHEMA = """\
 attributes:
@@ -175,6 +178,70 @@ def test_stored_and_again_together_and_stored_without_a_store_are_refused(
     assert release("--stored", "--again", out="out") == 2
     assert release("--stored", out="out") == 1
     assert "[repeat.nothing-stored]" in capsys.readouterr().err and spent().rho == 0
+
+
+@contextmanager
+def interrupted_at(point: str) -> Iterator[None]:
+    """Press Ctrl-C at a failpoint, once."""
+
+    def interrupt(name: str) -> None:
+        if name == point:
+            failpoints.arm(None)
+            raise KeyboardInterrupt
+
+    failpoints.arm(interrupt)
+    try:
+        yield
+    finally:
+        failpoints.arm(None)
+
+
+@pytest.mark.parametrize("point", ["reserve.committed", "settle.committed", "bundle.filled", "bundle.moved"])
+def test_a_new_one_that_was_interrupted_is_not_paid_for_again_by_its_repetition(
+    point: str, desk: Path
+) -> None:
+    assert release(out="first") == 0
+    with interrupted_at(point):
+        assert release("--again", out="second") == 130
+    assert release("--again", out="second") == 0
+    assert spent().rho == 2 * ht.ZCDP("0.1").limit.rho and Path("second").exists()
+    assert release("--again", out="third") == 0
+    assert spent().rho == 3 * ht.ZCDP("0.1").limit.rho
+
+
+def test_a_choice_made_again_that_was_interrupted_is_not_paid_for_once_more(desk: Path) -> None:
+    flags = ("--snr", "0.5:0.1", "--again", "--out", "out")
+    with interrupted_at("settle.committed"):
+        assert choose(*flags) == 130
+    paid = spent()
+    assert choose(*flags) == 0 and spent() == paid and Path("out").exists()
+
+
+def test_a_lost_draw_is_paid_for_anew_when_asked(desk: Path) -> None:
+    with interrupted_at("charge.committed"):
+        assert release("--again", out="out") == 130
+    assert release("--again", out="out") == 0
+    assert spent().rho == 2 * ht.ZCDP("0.1").limit.rho and Path("out").exists()
+
+
+@pytest.mark.parametrize("flags", [("--again",), ("--request", "another")], ids=lambda flags: flags[0])
+def test_nothing_is_paid_for_that_the_folder_has_no_place_for(flags: tuple[str, ...], desk: Path) -> None:
+    with interrupted_at("bundle.moved"):
+        assert release(out="out") == 130
+    paid = spent()
+    assert release(*flags, out="out") == 1 and spent() == paid
+    assert release(out="out") == 0 and spent() == paid
+
+
+def test_stored_never_spends(desk: Path) -> None:
+    assert release("--stored", "--request", "unknown", out="out") == 1 and spent().rho == 0
+    with interrupted_at("reserve.committed"):
+        assert release(out="out") == 130
+    for folder in ("out", "other"):
+        assert release("--stored", out=folder) == 1 and spent().rho == 0
+    assert release(out="out") == 0
+    paid = spent()
+    assert release("--stored", out="other") == 0 and spent() == paid
 
 
 def test_an_open_choice_goes_on_and_a_settled_one_is_not_paid_for_again(

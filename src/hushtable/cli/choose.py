@@ -148,7 +148,7 @@ def start(
     holds = frozen or declared.frozen
     asking = Asking.for_choice(session, offered, budget=price, data=Path(data).name, frozen=holds)
     name, _ = repeated.request(asking, session.ledger, request, pending)
-    with nullcontext() if pending is None else pending.under_way(name, session.ledger):
+    with nullcontext() if pending is None else pending.under_way(name, session.ledger, again=again):
         with progress(quiet=json) as steps:
             steps("measuring what the options share", 0, 2)
             choice = session.choose(

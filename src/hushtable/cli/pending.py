@@ -18,9 +18,10 @@ import typer
 
 from hushtable.cli.output import note
 from hushtable.errors import BundleError, HushtableError, RefusedError, UsageError
-from hushtable.ledger import Ledger, failpoints
+from hushtable.ledger import Holding, Ledger, failpoints
 from hushtable.outputs import can_make, whole_file
 from hushtable.release import check_free, request_in
+from hushtable.release.choice import KIND as CHOOSE
 from hushtable.release.repeats import Asking
 
 
@@ -44,21 +45,28 @@ class Again:
         With it, when that was made, if it is only written again.
         """
         if typed is not None:
+            self._may_spend(ledger.holding(typed))
             return typed, None
-        begun = None if pending is None or self.again else pending.request
-        if begun is not None and ledger.holding(begun) is not None:
+        begun = None if pending is None or (self.again and not pending.again) else pending.request
+        held = None if begun is None else ledger.holding(begun)
+        if begun is not None and held is not None and not (self.again and _is_lost(held)):
+            self._may_spend(held)
             return begun, None
         return self._found_or_new(asking, ledger)
 
+    def _may_spend(self, held: Holding | None) -> None:
+        """Refuse --stored for what is not finished: going on with it would spend."""
+        if self.stored and (held is None or held.state == "open"):
+            raise RefusedError(
+                "repeat.nothing-stored",
+                "The ledger has stored nothing for this command, or it has not been finished.",
+                "Leave --stored out; the command then goes on, or is paid for.",
+            )
+
     def _found_or_new(self, asking: Asking, ledger: Ledger) -> tuple[str, str | None]:
         found = None if self.again else asking.earlier(ledger)
+        self._may_spend(found)
         if found is None or found.reservation.request is None:
-            if self.stored:
-                raise RefusedError(
-                    "repeat.nothing-stored",
-                    "The ledger has stored nothing for this command.",
-                    "Leave --stored out; the command is then paid for.",
-                )
             return asking.new_request(ledger), None
         request, time = found.reservation.request, found.reservation.time
         if found.state == "open":
@@ -84,6 +92,13 @@ class Again:
         return answer.strip().lower() == "s"
 
 
+def _is_lost(held: Holding) -> bool:
+    """Whether a spend has ended without answers that could be written: of a choice, without all of them."""
+    stored = [charge.stored for charge in held.charges]
+    whole = all(stored) if held.reservation.kind == CHOOSE else any(stored)
+    return held.state == "settled" and not (stored and whole)
+
+
 class Pending:
     """The note of one command about one folder; the name of the data is kept in it, and other data are refused."""
 
@@ -91,6 +106,7 @@ class Pending:
         self._file = out.absolute().with_name(f".{out.absolute().name}.request")
         self._out, self._data, self._ledger = out, data, str(ledger.absolute())
         self._begun: str | None = None
+        self.again = False
         self.request = self._read()
         self.complete = self.request is not None and request_in(out) == self.request
         if self.request is None and must_exist:
@@ -111,6 +127,7 @@ class Pending:
             kept = json.loads(self._file.read_text(encoding="utf-8"))
             request = str(kept["request"])
             data, ledger = kept.get("data", self._data), kept.get("ledger", self._ledger)
+            self.again = kept.get("again") is True
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         if ledger != self._ledger:
@@ -124,11 +141,16 @@ class Pending:
         return request
 
     @contextmanager
-    def under_way(self, request: str, ledger: Ledger) -> Iterator[None]:
-        """Keep the note while the command runs, and remove it when it has ended or never began to spend."""
+    def under_way(self, request: str, ledger: Ledger, *, again: bool) -> Iterator[None]:
+        """Keep the note while the command runs, and remove it when it has ended or never began to spend.
+
+        ``again``: the command has paid for a new one, which its repetition takes up and does not pay for once more.
+        """
         if request != self.request:
+            if self.complete:
+                check_free(self._out)
             with whole_file(self._file) as file:
-                kept = {"request": request, "data": self._data, "ledger": self._ledger}
+                kept = {"request": request, "data": self._data, "ledger": self._ledger, "again": again}
                 file.write(json.dumps(kept).encode())
             self._begun = request
             failpoints.reach("note.written")

@@ -137,7 +137,7 @@ def release(
         accurate=accurate if asked is not None else accurate or "sum",
     )
     name, made_before = choice.request(asking, opened.ledger, request, pending)
-    with pending.under_way(name, opened.ledger):
+    with pending.under_way(name, opened.ledger, again=again):
         with progress(quiet=json) as steps:
             if asked is None:
                 made = opened.release_counts(
