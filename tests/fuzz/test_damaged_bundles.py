@@ -38,7 +38,23 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("good") / "out"
     shutil.copytree(OLD / "auto", place)
     add_explanation(place, make_microdata(ht.Release.load(place)).explanation)
+    with_bounds(place, 0.5)
     return place
+
+
+def with_bounds(place: Path, bound: object) -> None:
+    """Bounds of whole tables in the manifest, which 0.1 did not write; ``bound`` is the first."""
+    manifest = json.loads((place / "release.json").read_text())
+    bounds = [bound, *[1.5] * (len(manifest["workload"]) - 1)]
+    manifest["card"]["l1_bounds"] = {"confidence": 0.95, "records": bounds}
+    (place / "release.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("bound", [0, 7, 2**63, 10**30, 10**400, None, 1e308])
+def test_a_bound_may_be_any_number_that_json_has(bound: object, good: Path, tmp_path: Path) -> None:
+    shutil.copytree(good, tmp_path / "out")
+    with_bounds(tmp_path / "out", bound)
+    assert read_everything(tmp_path / "out", drawn=True) == ("bundle.damaged" if bound == 10**400 else "read")
 
 
 def campaign(good: Path, place: Path, name: str, count: int, *, drawn: int) -> Counter[str]:

@@ -198,7 +198,7 @@ class Release:
     def _l1_bounds(self) -> Sequence[float | None] | None:
         """Bounds on the L1 errors of the tables: those of the card, or of the noise where estimates are unbiased."""
         if "l1_bounds" in self.card:
-            return self.card["l1_bounds"]["records"]
+            return [None if bound is None else float(bound) for bound in self.card["l1_bounds"]["records"]]
         if self.reconstruction != "mle":
             return None
         limits = self.estimates.model.l1_limits(self.workload, BETA).tolist()
