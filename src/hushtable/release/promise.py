@@ -1,8 +1,8 @@
 """What the intervals of a release promise, in words: the one place that tables, files, reports and notebooks ask.
 
-A batch fixes its noise before anything is seen, so its intervals hold as often as they say.  Where the noise depended
-on earlier replies they are approximate, and how often they held in trials is part of the sentence
-(``bench/intervals.py``, docs/benchmarks-intervals.md).
+A batch fixes its noise before anything is seen, so its intervals hold as often as they say, up to the steps of noise
+that comes in whole numbers.  Where the noise depended on earlier replies they are approximate, and how often they
+held in trials is part of the sentence (``bench/intervals.py``, docs/benchmarks-intervals.md).
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def interval_promise(card: Mapping[str, Any], alpha: float = 0.05) -> str:
         )
     if "reuse" in card:
         return f"{meant}; it is approximate where earlier answers came from auto or aim."
-    return f"Each interval holds the true count with probability {level} or more."
+    return (
+        f"Each interval holds the true count with probability {level}, or less where std is small, because noise "
+        "comes in whole numbers."
+    )
 
 
 def _least(strategy: str, reconstruct: str) -> float:
