@@ -46,9 +46,9 @@ class Drawer:
 
     def runs(self, people: int) -> np.ndarray:
         """What the kernel would release of a table with no or one person, one row per run."""
-        many = _Repeated(self.part.noise[0], [n * RUNS for n in self.part.noise[1]])
+        many = (self.part.noise[0], [n * RUNS for n in self.part.noise[1]])
         pieces = np.split(self.moved * people, np.cumsum(self.part.noise[1])[:-1])
-        values = noisy(many, np.concatenate([np.tile(p, RUNS) for p in pieces]))  # type: ignore[arg-type]
+        values = noisy(many, np.concatenate([np.tile(p, RUNS) for p in pieces]))
         parts = np.split(values, np.cumsum([n * RUNS for n in self.part.noise[1]])[:-1])
         return np.hstack([part.reshape(RUNS, -1) for part in parts])
 
@@ -60,13 +60,6 @@ class Drawer:
     def strength(self) -> float:
         """Variance of the evidence."""
         return float((self.moved**2 / self.variances).sum())
-
-
-class _Repeated:
-    """The noise of a part many times over, for one call of the kernel."""
-
-    def __init__(self, variances: list[Fraction], lengths: list[int]) -> None:
-        self.noise = (variances, lengths)
 
 
 def pair(plan: ChoicePlan) -> tuple[Drawer, list[Drawer]]:

@@ -24,8 +24,8 @@ from ledger_campaign import (
 
 from hushtable.ledger import Ledger, Unit, failpoints
 
-ONCE = [name for name in failpoints.NAMES if name.split(".")[0] not in {"charge", "store"}]
-REPEATED = [name for name in failpoints.NAMES if name.split(".")[0] in {"charge", "store"}]
+ONCE = [name for name in failpoints.LEDGER if name.split(".")[0] not in {"charge", "store"}]
+REPEATED = [name for name in failpoints.LEDGER if name.split(".")[0] in {"charge", "store"}]
 POINTS = [(name, 1) for name in ONCE] + [(name, n) for name in REPEATED for n in (1, 2, 3)]
 
 

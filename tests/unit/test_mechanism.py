@@ -178,4 +178,4 @@ def test_parameters_must_be_positive(kind: object) -> None:
 def test_a_gaussian_price_is_refused_by_a_pure_ledger() -> None:
     with pytest.raises(BudgetError, match=r"budget\.not-pure"):
         GaussianNoise(Fraction(1)).price().in_currency("pure")
-    assert Selection(Fraction(1)).price().in_currency("approx", prefer="pure") == (1, 0)
+    assert Selection(Fraction(1)).price().in_currency("approx", prefer="pure") == (1, 0, 0)

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 STEPS = ("bind", "grant", "raise", "schema", "reserve", "charge", "store", "settle")
-NAMES = (
+LEDGER = (
     "create.written",
     "create.linked",
     "store.temporary",
     "store.renamed",
-    "note.written",
-    "bundle.filled",
-    "bundle.moved",
     *(f"{step}.{moment}" for step in STEPS for moment in ("locked", "inserted", "committed")),
 )
+OUTPUTS = ("note.written", "bundle.filled", "bundle.moved")
+NAMES = (*LEDGER, *OUTPUTS)
 
 _hook: Callable[[str], None] | None = None
 
