@@ -67,7 +67,7 @@ from hushtable.release.choosing import Desk, resume_choice, start_choice
 from hushtable.release.plan import plan_release
 from hushtable.release.repeats import workload_digest
 from hushtable.release.reuse import earlier_answers, nothing_new
-from hushtable.release.verdicts import KIND, base_id, check_detail, request_id, stored_verdicts
+from hushtable.release.verdicts import KIND, asking, check_detail, request_id, stored_verdicts
 from hushtable.release.whole_tables import bounded, with_l1_bounds
 from hushtable.schema import Schema
 
@@ -387,8 +387,9 @@ class Session:
         """
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
         found = stored_verdicts(self.ledger, plan.keys)
-        if plan.without(found).planned:
-            with self.ledger.turn(base_id(plan.keys, self.spender), wait=wait):
+        missing = plan.without(found)
+        if missing.planned:
+            with asking(self.ledger, missing.keys, wait=wait):
                 found = stored_verdicts(self.ledger, plan.keys)
                 missing = plan.without(found)
                 if missing.planned:

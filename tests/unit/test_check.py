@@ -26,6 +26,7 @@ from hushtable.deciders import (
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
 from hushtable.kernel import decide, open_source
 from hushtable.kernel.records import Records
+from hushtable.ledger import failpoints
 from hushtable.privacy import Cost
 
 SCHEMA = ht.Schema.from_dict(
@@ -191,6 +192,37 @@ def test_a_question_is_never_paid_for_twice(tmp_path: Path) -> None:
         asked = {"tau": 20, "budget": ht.PureDP(0.25)} | change
         assert not session.check("COUNT WHERE age >= 30", synthetic, **asked).repeated
     assert not session.check("COUNT WHERE age >= 30", synthetic[1:], tau=20, budget=ht.PureDP(0.25)).repeated
+
+
+@pytest.mark.parametrize("spender", [None, "ann"])
+@pytest.mark.parametrize(("first", "second"), [("ab", "b"), ("b", "ab"), ("ab", "bc"), ("b", "b")])
+def test_a_question_that_is_being_decided_is_not_paid_for_again(
+    tmp_path: Path, first: str, second: str, spender: str | None
+) -> None:
+    """The other caller comes between the charge and the store of the one who asks; neither may pay for b twice."""
+    data = people(50)
+    asks = {name: f"COUNT WHERE code = {code}" for name, code in zip("abc", (1, 2, 5), strict=True)}
+    session = opened(tmp_path, data, ht.ZCDP(5))
+    session.ledger.grant("ann", ht.ZCDP(5))
+    other = opened(tmp_path, data, spender=spender)
+    codes: list[str] = []
+
+    def come_between(name: str) -> None:
+        if name == "charge.committed" and not codes:
+            codes.append("")
+            with pytest.raises(LedgerError) as caught:
+                other.check([asks[q] for q in second], kept(data), tau=5, budget=ht.PureDP(len(second)))
+            codes[0] = caught.value.code
+
+    failpoints.arm(come_between)
+    try:
+        session.check([asks[q] for q in first], kept(data), tau=5, budget=ht.PureDP(len(first)))
+    finally:
+        failpoints.arm(None)
+    assert codes == ["ledger.in-progress"]
+    spent = session.ledger.spent()
+    stored = session.check(asks["b"], kept(data), tau=5, budget=ht.PureDP(1))
+    assert isinstance(stored, Verdict) and session.ledger.spent() == spent
 
 
 def test_a_batch_is_one_spend_shared_equally_and_asks_each_question_once(tmp_path: Path) -> None:

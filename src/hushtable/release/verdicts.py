@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Any
 
 from hushtable.deciders import Verdict, read_verdicts
@@ -22,6 +23,15 @@ def stored_verdicts(ledger: Ledger, keys: Collection[str]) -> dict[str, Verdict]
             verdicts = read_verdicts(ledger.payload(stored[0].number), repeated=True)
             found.update({key: verdicts[key] for key in missing if key in verdicts})
     return found
+
+
+@contextlib.contextmanager
+def asking(ledger: Ledger, keys: Collection[str], *, wait: bool) -> Generator[None]:
+    """Ask these questions alone, whoever spends: one lock each, taken in one order by everybody."""
+    with contextlib.ExitStack() as held:
+        for key in sorted(keys):
+            held.enter_context(ledger.turn(f"question-{hashlib.sha256(key.encode()).hexdigest()}", wait=wait))
+        yield
 
 
 def base_id(keys: Sequence[str], spender: str | None) -> str:
