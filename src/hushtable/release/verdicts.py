@@ -34,15 +34,10 @@ def asking(ledger: Ledger, keys: Collection[str], *, wait: bool) -> Generator[No
         yield
 
 
-def base_id(keys: Sequence[str], spender: str | None) -> str:
-    """What the names of all spends for these questions begin with."""
-    parts = "\n".join([spender or "", *keys])
-    return f"check-{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
-
-
 def request_id(ledger: Ledger, keys: Sequence[str], spender: str | None) -> str:
     """The name of the spend for these questions: a new one after a lost draw, the same when nothing was drawn."""
-    base = base_id(keys, spender)
+    parts = "\n".join([spender or "", *keys])
+    base = f"check-{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
     used = [
         holding
         for holding in ledger.reservations()
