@@ -14,8 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from hushtable.arrays import Ints
 from hushtable.deciders.interval import Interval
-from hushtable.deciders.tally import IntArray, Tally
+from hushtable.deciders.tally import Tally
 from hushtable.errors import QueryError
 
 BETA = 0.05
@@ -67,7 +68,7 @@ class Aggregate(ABC):
     whole: bool = True
 
     @abstractmethod
-    def answer(self, rows: int, values: IntArray, quantile: Fraction) -> Fraction:
+    def answer(self, rows: int, values: Ints, quantile: Fraction) -> Fraction:
         """The answer on rows with these values, in grid steps; refused when it needs a row and there is none."""
 
     def check(self, facts: Facts) -> None:
@@ -124,7 +125,7 @@ class Additive(Aggregate):
 class Count(Additive):
     lowest = 0
 
-    def answer(self, rows: int, values: IntArray, quantile: Fraction) -> Fraction:
+    def answer(self, rows: int, values: Ints, quantile: Fraction) -> Fraction:
         return Fraction(rows)
 
     def check(self, facts: Facts) -> None:
@@ -141,7 +142,7 @@ class Count(Additive):
 
 
 class Sum(Additive):
-    def answer(self, rows: int, values: IntArray, quantile: Fraction) -> Fraction:
+    def answer(self, rows: int, values: Ints, quantile: Fraction) -> Fraction:
         return Fraction(int(values.sum()))
 
     def check(self, facts: Facts) -> None:
@@ -161,14 +162,14 @@ class Sum(Additive):
 
 
 class Average(Aggregate):
-    def answer(self, rows: int, values: IntArray, quantile: Fraction) -> Fraction:
+    def answer(self, rows: int, values: Ints, quantile: Fraction) -> Fraction:
         return Fraction(int(_some(values).sum()), len(values))
 
 
 class Quantile(Aggregate):
     """The a/b-quantile: value number ceil(a n / b) in sorted order, the lower median for 1/2."""
 
-    def answer(self, rows: int, values: IntArray, quantile: Fraction) -> Fraction:
+    def answer(self, rows: int, values: Ints, quantile: Fraction) -> Fraction:
         place = rank(quantile, len(_some(values))) - 1
         return Fraction(int(np.partition(values, place)[place]))
 
@@ -197,7 +198,7 @@ AGGREGATES: dict[str, Aggregate] = {
 """By the function of a query."""
 
 
-def _some(values: IntArray) -> IntArray:
+def _some(values: Ints) -> Ints:
     if len(values) == 0:
         raise QueryError(
             "query.no-synthetic-answer",

@@ -28,10 +28,11 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from hushtable.arrays import Ints
 from hushtable.deciders.aggregates import Additive, Aggregate, Facts
 from hushtable.deciders.cost import rho_of_exponential, rho_of_pure
 from hushtable.deciders.interval import Interval, Number, exact
-from hushtable.deciders.tally import IntArray, Tally
+from hushtable.deciders.tally import Tally
 from hushtable.errors import BudgetError, QueryError
 from hushtable.privacy import Price
 from hushtable.privacy.amounts import positive
@@ -288,7 +289,7 @@ class CandidateDecider(ExponentialDecider):
         """Candidates that mean "satisfied"."""
 
     @abstractmethod
-    def penalties(self, tally: Tally) -> IntArray:
+    def penalties(self, tally: Tally) -> Ints:
         """One nonnegative integer per candidate."""
 
     def probability(self, tally: Tally) -> float:

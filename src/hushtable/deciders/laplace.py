@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushtable.arrays import Floats, Ints
 from hushtable.deciders.noise_loops import geometric_both_ways
-from hushtable.deciders.tally import FloatArray, IntArray
 from hushtable.errors import QueryError
 
 TAIL = 45.0
@@ -20,7 +20,7 @@ LARGEST_SUMMED = 2**15
 """Scale of noise up to which probabilities are summed over every value of it: three million terms, some 0.1 s."""
 
 
-def log_at_least(threshold: ArrayLike, scale: float | Fraction | FloatArray) -> FloatArray:
+def log_at_least(threshold: ArrayLike, scale: float | Fraction | Floats) -> Floats:
     """log P[X >= threshold] for whole thresholds, each with its own scale or all with one."""
     k = np.asarray(threshold, np.float64)
     s = np.asarray(scale, np.float64)
@@ -28,7 +28,7 @@ def log_at_least(threshold: ArrayLike, scale: float | Fraction | FloatArray) -> 
     return np.where(k > 0, logs, np.log1p(-np.exp(logs)))
 
 
-def log_at_most(threshold: ArrayLike, scale: float | Fraction | FloatArray) -> FloatArray:
+def log_at_most(threshold: ArrayLike, scale: float | Fraction | Floats) -> Floats:
     """log P[X <= threshold] for whole thresholds, each with its own scale or all with one."""
     return log_at_least(-np.asarray(threshold, np.float64), scale)
 
@@ -53,7 +53,7 @@ def difference(log_larger: float, log_smaller: float) -> float:
     return float(np.exp(log_larger) * -np.expm1(min(0.0, log_smaller - log_larger)))
 
 
-def support(scale: float | Fraction) -> IntArray:
+def support(scale: float | Fraction) -> Ints:
     """Whole numbers that hold all but 1e-19 of the mass; refused when there are millions of them."""
     if scale > LARGEST_SUMMED:
         raise QueryError(
@@ -65,13 +65,13 @@ def support(scale: float | Fraction) -> IntArray:
     return np.arange(-reach, reach + 1, dtype=np.int64)
 
 
-def mass(points: ArrayLike, scale: float | Fraction) -> FloatArray:
+def mass(points: ArrayLike, scale: float | Fraction) -> Floats:
     """P[X = k] for whole k."""
     s = float(scale)
     return np.tanh(0.5 / s) * np.exp(-np.abs(np.asarray(points, np.float64)) / s)
 
 
-def smooth(weights: FloatArray, scale: float | Fraction) -> FloatArray:
+def smooth(weights: Floats, scale: float | Fraction) -> Floats:
     """The distribution of Y + X, with Y distributed as ``weights``; both ends padded by the support of X.
 
     Small entries keep their relative accuracy.

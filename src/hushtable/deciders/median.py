@@ -14,13 +14,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from hushtable.arrays import Ints
 from hushtable.deciders import laplace
 from hushtable.deciders.aggregates import rank
 from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import CandidateDecider, NoisyDecider, sigmoid
 from hushtable.deciders.interval import number_text
 from hushtable.deciders.margins import QuantileDecider, QuantileMargin
-from hushtable.deciders.tally import IntArray, Tally, as_array
+from hushtable.deciders.tally import Tally, as_array
 from hushtable.errors import QueryError
 
 MAX_CANDIDATES = 2**20
@@ -80,7 +81,7 @@ class QuantileExponential(CandidateDecider, QuantileDecider):
         inside = (b * ranks[0] < a * tally.rows) & (a * tally.rows <= b * ranks[1])
         return bool(inside[self.accepted].any())
 
-    def penalties(self, tally: Tally) -> IntArray:
+    def penalties(self, tally: Tally) -> Ints:
         a, b = self.facts.quantile.as_integer_ratio()
         below, up_to = self._ranks(tally)
         if not self.tight:
@@ -115,7 +116,7 @@ class QuantileExponential(CandidateDecider, QuantileDecider):
         ends = " and ".join(number_text(end * unit) for end in (self.interval.low, self.interval.high))
         return f"at least {rows} strictly between it and each of {ends}" if premise else ""
 
-    def _ranks(self, tally: Tally) -> tuple[IntArray, IntArray]:
+    def _ranks(self, tally: Tally) -> tuple[Ints, Ints]:
         """#(< e) and #(<= e) for every candidate e."""
         rows = tally.cumulative_rows()
         if isinstance(self.edges, range):

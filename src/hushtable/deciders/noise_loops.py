@@ -10,14 +10,14 @@ import math
 
 import numpy as np
 
+from hushtable.arrays import Floats, Ints
 from hushtable.compiled import njit
-from hushtable.deciders.tally import FloatArray, IntArray
 
 NEVER = 750.0  # scales beyond which the probability of noise is zero in double precision
 
 
 @njit(cache=True, nogil=True)
-def geometric_both_ways(weights: FloatArray, ratio: float) -> FloatArray:
+def geometric_both_ways(weights: Floats, ratio: float) -> Floats:
     """sum_k weights[k] ratio^|i - k| for every i, by two one-sided recursions that keep small entries accurate."""
     size = len(weights)
     found = np.empty(size)
@@ -33,7 +33,7 @@ def geometric_both_ways(weights: FloatArray, ratio: float) -> FloatArray:
 
 
 @njit(cache=True, nogil=True)
-def first_reached(weights: FloatArray, start: int, counts: IntArray, scale: float) -> FloatArray:
+def first_reached(weights: Floats, start: int, counts: Ints, scale: float) -> Floats:
     """P[the first count with noise that reaches the threshold is number j], the last one when none does.
 
     The threshold is ``start + i`` with probability ``weights[i]``; the noise has this scale.
@@ -59,8 +59,8 @@ def first_reached(weights: FloatArray, start: int, counts: IntArray, scale: floa
 
 @njit(cache=True, nogil=True)
 def satisfied_by_level(
-    weights: FloatArray, first: int, bits: int, scale: float, above: IntArray, inside: IntArray
-) -> FloatArray:
+    weights: Floats, first: int, bits: int, scale: float, above: Ints, inside: Ints
+) -> Floats:
     """P[no sum reaches the far end and some sum the near end | levels 1..j are used], for every j.
 
     The threshold noise is ``first + i`` steps of 2^-bits with probability ``weights[i]`` and has this scale in steps;

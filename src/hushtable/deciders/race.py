@@ -13,12 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from hushtable.arrays import Floats
 from hushtable.deciders import laplace
 from hushtable.deciders.aggregates import SUM
 from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import AdditiveDecider, NoisyDecider
 from hushtable.deciders.interval import number_text
-from hushtable.deciders.tally import FloatArray, Tally
+from hushtable.deciders.tally import Tally
 
 
 def levels(bound: int) -> int:
@@ -155,7 +156,7 @@ class SumRace(TruncatedSums):
             return float((np.exp(under) - np.expm1(above)).max())
         return float(np.exp(low[whole:].sum()) - np.expm1(up.sum()))
 
-    def _below(self, total: int) -> tuple[FloatArray, FloatArray]:
+    def _below(self, total: int) -> tuple[Floats, Floats]:
         """log P[not above r] and log P[not above l] of every level whose truncated sum is ``total``."""
         scales = np.array([float(scale) for scale in self.noise])
         lower, upper = (np.array(ends, np.float64) for ends in zip(*self.limits, strict=True))
@@ -180,6 +181,6 @@ class SumRaceCentred(SumRaceShared):
     centred = True
 
 
-def _tails(full: FloatArray, empty: FloatArray) -> FloatArray:
+def _tails(full: Floats, empty: Floats) -> Floats:
     """Sums with the levels below m empty and those from m on full, for every m."""
     return np.concatenate([[0.0], np.cumsum(empty)]) + np.concatenate([np.cumsum(full[::-1])[::-1], [0.0]])

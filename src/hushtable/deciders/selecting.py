@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hushtable.arrays import Ints
 from hushtable.deciders.aggregates import AGGREGATES
 from hushtable.deciders.columns import Column, Columns, find
 from hushtable.deciders.queries import COMPARE, And, Atom, Compare, In, IsNull, Or, Predicate, Query, Value
 from hushtable.deciders.supposed import Supposed
-from hushtable.deciders.tally import IntArray
 from hushtable.errors import QueryError
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, text_of
 
@@ -64,7 +64,7 @@ def matching(query: Query, frame: Any, columns: Columns) -> pl.DataFrame:
     return kept if query.column is None else kept.filter(pl.col(query.column).is_not_null())
 
 
-def grid_values(query: Query, frame: Any, columns: Columns) -> IntArray:
+def grid_values(query: Query, frame: Any, columns: Columns) -> Ints:
     """Values of the aggregated attribute in the matching rows, in grid steps, clamped to the bounds."""
     if query.column is None:
         raise QueryError("query.not-a-number", "COUNT has no values.", "Use matching().height.")

@@ -15,11 +15,12 @@ from typing import Any, Required, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushtable.arrays import Ints
 from hushtable.deciders.aggregates import AGGREGATES, BETA, Aggregate
 from hushtable.deciders.decider import Decider, ErrorClaim
 from hushtable.deciders.interval import Interval, Number, exact, interval
 from hushtable.deciders.registry import build, lookup
-from hushtable.deciders.tally import IntArray, Tally, rows_only, tally, whole
+from hushtable.deciders.tally import Tally, rows_only, tally, whole
 from hushtable.errors import QueryError
 
 _ARGUMENTS = frozenset(argument for known in AGGREGATES.values() for argument in known.arguments)
@@ -31,7 +32,7 @@ class Supposed:
     """Data that somebody supposes: the matching rows, or their values on the grid, within public bounds."""
 
     rows: int = 0
-    values: IntArray | None = None
+    values: Ints | None = None
     domain: Sequence[int] | None = None
     quantile: Fraction = Fraction(1, 2)
 

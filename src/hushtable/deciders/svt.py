@@ -13,13 +13,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from hushtable.arrays import Floats
 from hushtable.deciders import laplace
 from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import ErrorClaim
 from hushtable.deciders.interval import Interval
 from hushtable.deciders.noise_loops import first_reached, satisfied_by_level
 from hushtable.deciders.race import TruncatedSums, levels
-from hushtable.deciders.tally import FloatArray, Tally
+from hushtable.deciders.tally import Tally
 
 THETA = Fraction(19, 20)
 """Share of the rows that the private bound should cover: dp-pqd's choice; a larger one keeps more values and noise."""
@@ -90,7 +91,7 @@ class SumSparse(TruncatedSums):
     def claim(self, tally: Tally, unit: Fraction = Fraction(1), largest: int | None = None) -> ErrorClaim:
         return ErrorClaim(self.supposed_error(tally), ALIKE)
 
-    def level_probabilities(self, tally: Tally) -> FloatArray:
+    def level_probabilities(self, tally: Tally) -> Floats:
         """P[J = j] for j = 1..L, dp-pqd algorithm 4.
 
         Only the whole number ceil(theta (n + a)) + b matters of the noises a on n and b on the threshold.
@@ -105,7 +106,7 @@ class SumSparse(TruncatedSums):
         reach = (len(laplace.support(scale)) - 1) // 2
         return first_reached(weights, start - reach, tally.cumulative_rows(), float(scale))
 
-    def _satisfied_by_level(self, tally: Tally) -> FloatArray:
+    def _satisfied_by_level(self, tally: Tally) -> Floats:
         """P[satisfied | J = j] for j = 1..L, summed over the threshold noise R."""
         scale = self.noise[2 + levels(self.bound)]
         steps = laplace.support(scale)

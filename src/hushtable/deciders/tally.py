@@ -10,21 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hushtable.arrays import Ints
 from hushtable.compiled import njit
 from hushtable.errors import QueryError
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Rows and sums of values per bucket, one more bucket than edges."""
 
-    counts: IntArray
-    sums: IntArray
+    counts: Ints
+    sums: Ints
 
     @property
     def rows(self) -> int:
@@ -36,11 +34,11 @@ class Tally:
         """Sum of all values."""
         return int(self.sums.sum())
 
-    def cumulative_rows(self) -> IntArray:
+    def cumulative_rows(self) -> Ints:
         """Rows with a value of at most each edge."""
         return np.cumsum(self.counts)[:-1]
 
-    def cumulative_sums(self) -> IntArray:
+    def cumulative_sums(self) -> Ints:
         """Sum of the values of at most each edge."""
         return np.cumsum(self.sums)[:-1]
 
@@ -56,7 +54,7 @@ def tally(values: ArrayLike, edges: Sequence[int] = ()) -> Tally:
     return Tally(counts, sums)
 
 
-def as_array(numbers: Sequence[int]) -> IntArray:
+def as_array(numbers: Sequence[int]) -> Ints:
     """The numbers as int64; quick for a range."""
     if isinstance(numbers, range):
         return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
@@ -68,7 +66,7 @@ def rows_only(count: int) -> Tally:
     return Tally(np.array([count], np.int64), np.zeros(1, np.int64))
 
 
-def whole(values: ArrayLike) -> IntArray:
+def whole(values: ArrayLike) -> Ints:
     """Values as int64; refused when they are not whole numbers."""
     given = np.asarray(values)
     if given.size == 0:
@@ -84,7 +82,7 @@ def whole(values: ArrayLike) -> IntArray:
 
 
 @njit(cache=True, nogil=True)
-def _fill_consecutive(values: IntArray, first: int, counts: IntArray, sums: IntArray) -> None:
+def _fill_consecutive(values: Ints, first: int, counts: Ints, sums: Ints) -> None:
     last = len(counts) - 1
     for value in values:
         bucket = min(max(value - first, 0), last)
@@ -93,7 +91,7 @@ def _fill_consecutive(values: IntArray, first: int, counts: IntArray, sums: IntA
 
 
 @njit(cache=True, nogil=True)
-def _fill(values: IntArray, edges: IntArray, counts: IntArray, sums: IntArray) -> None:
+def _fill(values: Ints, edges: Ints, counts: Ints, sums: Ints) -> None:
     for value in values:
         low, high = 0, len(edges)
         while low < high:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.kernel.gap_loops import distances
 from hushtable.kernel.select import Distances, Gaps
 from hushtable.kernel.sources import Source
@@ -24,7 +25,6 @@ from hushtable.marginals.threads import in_ranges
 from hushtable.planning.requests import GRID, Compare, Measure, Request, Select
 from hushtable.privacy import BitSource, discrete_gaussian_segments
 
-Ints = NDArray[np.int64]
 Drawing = Callable[[], Ints]
 """Draws noise and gives the reply; to be called once, after the charge."""
 

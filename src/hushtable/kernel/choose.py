@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.errors import LedgerError
 from hushtable.kernel.sources import Source
 from hushtable.kernel.spending import Account, Draw, end_request, working_on
@@ -21,7 +21,6 @@ from hushtable.ledger import Ledger, Spend
 from hushtable.planning.parts import Part, Segments
 from hushtable.privacy import BitSource, Cost, discrete_gaussian_segments
 
-Ints = NDArray[np.int64]
 Pack = Callable[[Ints], bytes]
 """Noisy integers as the payload to store."""
 

@@ -16,13 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Ints
 from hushtable.kernel.sources import Source
 from hushtable.kernel.tabulate import tabulate
 from hushtable.kernel.yardstick import sample_share
 from hushtable.marginals import AttributeSet, Layout
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Published = Callable[[Sequence[AttributeSet]], tuple[Floats, Floats, Floats]]
 """Estimates, lower and upper ends of all cells of some marginals, flat."""
 
@@ -76,11 +75,11 @@ class _Tally:
     groups: dict[int, tuple[Floats, Floats, int]] = field(
         default_factory=dict[int, tuple[Floats, Floats, int]]
     )
-    seen: list[tuple[Counts, Counts]] = field(default_factory=list[tuple[Counts, Counts]])
+    seen: list[tuple[Ints, Ints]] = field(default_factory=list[tuple[Ints, Ints]])
     records: int = 0
 
     def add(
-        self, attributes: AttributeSet, exact: Counts, estimate: Floats, lower: Floats, upper: Floats
+        self, attributes: AttributeSet, exact: Ints, estimate: Floats, lower: Floats, upper: Floats
     ) -> None:
         error = estimate - exact
         held = (lower <= exact) & (exact <= upper)
@@ -112,12 +111,12 @@ class _Tally:
             "worst": pl.DataFrame() if self.worst is None else self.worst,
         }
 
-    def _add_bands(self, exact: Counts, error: Floats, held: NDArray[np.bool_]) -> None:
+    def _add_bands(self, exact: Ints, error: Floats, held: NDArray[np.bool_]) -> None:
         band = np.searchsorted(_BANDS, exact, side="right") - 1
         for k, values in enumerate((np.ones(exact.size), np.abs(error), error, held.astype(np.float64))):
             self.bands[:, k] += np.bincount(band, weights=values, minlength=len(_BANDS))
 
-    def _add_groups(self, attributes: AttributeSet, exact: Counts, error: Floats) -> None:
+    def _add_groups(self, attributes: AttributeSet, exact: Ints, error: Floats) -> None:
         shape = tuple(self.sizes[i] for i in attributes)
         for k, axis in enumerate(attributes):
             others = tuple(j for j in range(len(shape)) if j != k)
@@ -127,7 +126,7 @@ class _Tally:
             self.groups[axis] = (size, before + wrong, tables + 1)
 
     def _add_worst(
-        self, attributes: AttributeSet, exact: Counts, estimate: Floats, lower: Floats, upper: Floats
+        self, attributes: AttributeSet, exact: Ints, estimate: Floats, lower: Floats, upper: Floats
     ) -> None:
         distance = np.abs(estimate - exact)
         top = np.argsort(-distance)[:WORST_CELLS]

@@ -10,12 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.compiled import njit
 from hushtable.marginals.kernels import SHORT, add_repeated, grouped, next_place
-
-Ints = NDArray[np.int64]
 
 LARGEST_NORM = 2**45
 """L1 norms saturate here: 2^36 rows on the grid of 2^-8, with room for the estimates."""

@@ -14,10 +14,9 @@ from itertools import chain, combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.kernel.bitplanes import Places, Steps
 from hushtable.marginals.layout import AttributeSet
-
-Ints = NDArray[np.int64]
 
 LARGEST_KEY = 2**62
 

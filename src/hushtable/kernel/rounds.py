@@ -13,9 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hushtable.arrays import Ints
 from hushtable.errors import HushtableError, LedgerError
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.measure import Progress
@@ -25,8 +23,6 @@ from hushtable.ledger import Spend, Stored
 from hushtable.planning.requests import Measure, Policy, Purse, Reply, Request, Select
 from hushtable.privacy import UNIT, Cost
 from hushtable.reconstruct.transcript import LOST, NOTE, Line, Transcript, lines_from_bytes, lines_to_bytes
-
-Ints = NDArray[np.int64]
 
 GROUP_WORK = 1_000_000_000
 """Counted work of a group, about a second: one unit is one cell of a table passed over."""

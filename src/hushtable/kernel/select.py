@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.kernel.gap_loops import (
     LARGEST_GAP,
     fill_gaps,
@@ -26,7 +27,6 @@ from hushtable.marginals.threads import in_ranges
 from hushtable.planning.requests import GRID, LARGEST_PENALTY, Select
 from hushtable.privacy import BitSource, exponential_mechanism
 
-Ints = NDArray[np.int64]
 Selecting = Callable[[BitSource | None], int]
 """Draws the number of a marginal; all that it needs has been computed."""
 

@@ -8,16 +8,15 @@ B binomial.  That mean deviation has a closed form (De Moivre): with v = floor(n
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln  # pyright: ignore[reportMissingTypeStubs]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from hushtable.arrays import Floats, Ints
+
 _SMALLEST = 1e-7
 _STEPS = 45
 
 
-def sample_share(counts: Counts, times: Counts, l1: float) -> float:
+def sample_share(counts: Ints, times: Ints, l1: float) -> float:
     """The share of records whose plain sample has expected L1 error ``l1``, on ``times`` cells of each of ``counts``.
 
     1 when only the whole data are as good, 0 when even an empty sample is no worse.

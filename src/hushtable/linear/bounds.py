@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.linear.cone import Cone, minimise
-
-Matrix = NDArray[np.float64]
 
 BLOCK_LIMIT = 64
 """Largest irreducible block for the semidefinite program (about 30 s on one core)."""
@@ -25,7 +24,7 @@ BLOCK_LIMIT = 64
 NEGLIGIBLE = 1e-10
 
 
-def least_upper_bound(matrices: Sequence[Matrix]) -> Matrix:
+def least_upper_bound(matrices: Sequence[Floats]) -> Floats:
     """Minimum-trace matrix that is at least every one of the given symmetric positive definite ones."""
     if len(matrices) == 1:
         return matrices[0]
@@ -41,14 +40,14 @@ def least_upper_bound(matrices: Sequence[Matrix]) -> Matrix:
     return _raised((bound + bound.T) / 2, matrices)
 
 
-def upper_bound_of_two(first: Matrix, second: Matrix) -> Matrix:
+def upper_bound_of_two(first: Floats, second: Floats) -> Floats:
     """``(S1 + S2 + |S2 - S1|) / 2``, where ``|.|`` takes absolute eigenvalues."""
     values, vectors = np.linalg.eigh(second - first)
     rises = (vectors * np.maximum(values, 0.0)) @ vectors.T
     return first + (rises + rises.T) / 2
 
 
-def shared_blocks(matrices: Sequence[Matrix]) -> tuple[Matrix, list[NDArray[np.intp]]]:
+def shared_blocks(matrices: Sequence[Floats]) -> tuple[Floats, list[NDArray[np.intp]]]:
     """A rotation, and index blocks outside which all rotated matrices vanish.
 
     The eigenvectors of a generic combination diagonalise matrices that commute; what remains connected is one block.
@@ -64,7 +63,7 @@ def shared_blocks(matrices: Sequence[Matrix]) -> tuple[Matrix, list[NDArray[np.i
     return rotation, [np.flatnonzero(label == b) for b in range(count)]
 
 
-def _bound_of_block(matrices: Sequence[Matrix]) -> Matrix:
+def _bound_of_block(matrices: Sequence[Floats]) -> Floats:
     if len(matrices[0]) == 1:
         return np.maximum.reduce(matrices)
     kept = _without_dominated(matrices)
@@ -75,8 +74,8 @@ def _bound_of_block(matrices: Sequence[Matrix]) -> Matrix:
     return _semidefinite(kept)
 
 
-def _without_dominated(matrices: Sequence[Matrix]) -> list[Matrix]:
-    kept: list[Matrix] = []
+def _without_dominated(matrices: Sequence[Floats]) -> list[Floats]:
+    kept: list[Floats] = []
     for s in matrices:
         if any(_at_least(k, s) for k in kept):
             continue
@@ -84,11 +83,11 @@ def _without_dominated(matrices: Sequence[Matrix]) -> list[Matrix]:
     return kept
 
 
-def _at_least(upper: Matrix, lower: Matrix) -> bool:
+def _at_least(upper: Floats, lower: Floats) -> bool:
     return float(np.linalg.eigvalsh(upper - lower)[0]) >= -1e-13 * float(np.abs(upper).max())
 
 
-def _semidefinite(matrices: Sequence[Matrix]) -> Matrix:
+def _semidefinite(matrices: Sequence[Floats]) -> Floats:
     size = len(matrices[0])
     if size > BLOCK_LIMIT:
         raise WorkloadError(
@@ -115,7 +114,7 @@ def _semidefinite(matrices: Sequence[Matrix]) -> Matrix:
     return _raised(_untriangle(triangle, size) * scale, matrices)
 
 
-def _raised(bound: Matrix, matrices: Sequence[Matrix]) -> Matrix:
+def _raised(bound: Floats, matrices: Sequence[Floats]) -> Floats:
     """``bound`` multiplied so that rounding and solver error do not leave it below any of the matrices."""
     factor = np.linalg.cholesky(bound)
     largest = 1.0
@@ -126,13 +125,13 @@ def _raised(bound: Matrix, matrices: Sequence[Matrix]) -> Matrix:
     return bound * largest
 
 
-def _triangle(matrix: Matrix) -> Matrix:
+def _triangle(matrix: Floats) -> Floats:
     """Upper triangle column by column, off-diagonal entries times sqrt(2)."""
     column, row = np.tril_indices(len(matrix))
     return matrix[row, column] * np.where(row == column, 1.0, np.sqrt(2.0))
 
 
-def _untriangle(vector: Matrix, size: int) -> Matrix:
+def _untriangle(vector: Floats, size: int) -> Floats:
     column, row = np.tril_indices(size)
     matrix = np.zeros((size, size))
     matrix[row, column] = matrix[column, row] = vector / np.where(row == column, 1.0, np.sqrt(2.0))

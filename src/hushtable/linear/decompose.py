@@ -16,11 +16,12 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.linear.bounds import least_upper_bound
 from hushtable.linear.dense import LinearGaussian
 from hushtable.linear.draws import normals
-from hushtable.linear.spaces import ANGLE, Matrix, Standard, intersection
+from hushtable.linear.spaces import ANGLE, Standard, intersection
 from hushtable.privacy.bits import BitSource
 
 DROPPED = 1e-9
@@ -72,7 +73,7 @@ def dense_recreate(
     mechanism: LinearGaussian,
     parts: Sequence[tuple[LinearGaussian, ArrayLike]],
     bits: BitSource | None,
-) -> Matrix:
+) -> Floats:
     """Answers of ``mechanism`` from the outputs of its parts: generalised least squares (Algorithm 4).
 
     Outputs are (m,) or (m, draws).  With ``bits``, the noise that consistency removed is put back, so that the result
@@ -89,7 +90,7 @@ def dense_recreate(
     return answers + noise - _fitted(mechanism, target, _whiten(mechanism, noise))
 
 
-def query_variances(mechanism: LinearGaussian, queries: ArrayLike) -> Matrix:
+def query_variances(mechanism: LinearGaussian, queries: ArrayLike) -> Floats:
     """Variance of the least-squares answer of each query; infinite for queries the mechanism cannot answer."""
     rows = np.atleast_2d(np.asarray(queries, np.float64))
     require_cells(rows.shape[1], mechanism.cells)
@@ -100,7 +101,7 @@ def query_variances(mechanism: LinearGaussian, queries: ArrayLike) -> Matrix:
     return np.where(beyond <= (ANGLE + target.rounding()) * norms, variances, np.inf)
 
 
-def estimates(mechanism: LinearGaussian, output: ArrayLike, queries: ArrayLike) -> Matrix:
+def estimates(mechanism: LinearGaussian, output: ArrayLike, queries: ArrayLike) -> Floats:
     """Least-squares answers to ``queries`` from the mechanism's output; meaningful where the variance is finite."""
     rows = np.atleast_2d(np.asarray(queries, np.float64))
     require_cells(rows.shape[1], mechanism.cells)
@@ -119,26 +120,26 @@ def require_cells(*counts: int) -> None:
         )
 
 
-def _shares(part: Standard, target: Standard) -> Matrix | None:
+def _shares(part: Standard, target: Standard) -> Floats | None:
     """Queries of ``part`` in the coordinates of ``target``, or None when they leave its space."""
     if target.outside(part.basis) > ANGLE + part.rounding() + target.rounding():
         return None
     return target.coordinates(part.scales[:, None] * part.basis)
 
 
-def _whiten(mechanism: LinearGaussian, output: Matrix) -> Matrix:
+def _whiten(mechanism: LinearGaussian, output: Floats) -> Floats:
     """``B' Sigma^-1 output``."""
     if mechanism.root.ndim == 1:
         return mechanism.whitened.T @ (output.T / mechanism.root).T
     return mechanism.whitened.T @ sl.solve_triangular(mechanism.root, output, lower=True)
 
 
-def _fitted(mechanism: LinearGaussian, target: Standard, evidence: Matrix) -> Matrix:
+def _fitted(mechanism: LinearGaussian, target: Standard, evidence: Floats) -> Floats:
     """``B C^+ evidence``."""
     return target.coordinates(mechanism.queries) @ ((target.basis @ evidence).T / target.scales).T
 
 
-def _output(mechanism: LinearGaussian, output: ArrayLike) -> Matrix:
+def _output(mechanism: LinearGaussian, output: ArrayLike) -> Floats:
     array = np.asarray(output, np.float64)
     if array.ndim not in (1, 2) or len(array) != len(mechanism.queries):
         raise WorkloadError(

@@ -14,9 +14,10 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
-from hushtable.linear.spaces import Matrix, Standard, standardise
+from hushtable.linear.spaces import Standard, standardise
 
 SYMMETRY = 1e-10
 """Largest difference between a covariance and its transpose, relative to the two standard deviations."""
@@ -33,9 +34,9 @@ class LinearGaussian:
     ([[0.5, 0.25], [0.25, 0.5]], 0.25)
     """
 
-    queries: Matrix
-    covariance: Matrix
-    root: Matrix = field(init=False, repr=False)
+    queries: Floats
+    covariance: Floats
+    root: Floats = field(init=False, repr=False)
     """Lower Cholesky factor of the covariance, or the standard deviations when it is a vector."""
 
     def __init__(self, queries: ArrayLike, covariance: ArrayLike) -> None:
@@ -60,14 +61,14 @@ class LinearGaussian:
         return self.queries.shape[1]
 
     @cached_property
-    def whitened(self) -> Matrix:
+    def whitened(self) -> Floats:
         """Queries of the same mechanism with unit noise: ``L^-1 B`` where ``Sigma = L L'``."""
         if self.root.ndim == 1:
             return self.queries / self.root[:, None]
         return sl.solve_triangular(self.root, self.queries, lower=True)
 
     @cached_property
-    def cost(self) -> Matrix:
+    def cost(self) -> Floats:
         """The privacy cost matrix ``B' Sigma^-1 B``, (d, d)."""
         return self.whitened.T @ self.whitened
 
@@ -77,7 +78,7 @@ class LinearGaussian:
         return standardise(self.whitened)
 
     @cached_property
-    def profile(self) -> Matrix:
+    def profile(self) -> Floats:
         """Cost of each record type: the diagonal of ``cost``."""
         return np.einsum("ij,ij->j", self.whitened, self.whitened)
 
@@ -96,16 +97,16 @@ class LinearGaussian:
         return float(gaussian_delta(self.profile.max(), epsilon))
 
     @property
-    def personal_rho(self) -> Matrix:
+    def personal_rho(self) -> Floats:
         """zCDP parameter of each record type."""
         return self.profile / 2
 
     @property
-    def personal_mu(self) -> Matrix:
+    def personal_mu(self) -> Floats:
         """Gaussian DP parameter of each record type."""
         return np.sqrt(self.profile)
 
-    def personal_delta(self, epsilon: float) -> Matrix:
+    def personal_delta(self, epsilon: float) -> Floats:
         """Smallest delta at ``epsilon`` of each record type."""
         return gaussian_delta(self.profile, epsilon)
 
@@ -129,7 +130,7 @@ def stack_dense(mechanisms: Sequence[LinearGaussian]) -> LinearGaussian:
     return LinearGaussian(rows, np.asarray(sl.block_diag(*blocks)))
 
 
-def _finite(name: str, values: ArrayLike) -> Matrix:
+def _finite(name: str, values: ArrayLike) -> Floats:
     try:
         array = np.array(values, np.float64)
     except (TypeError, ValueError):
@@ -143,7 +144,7 @@ def _finite(name: str, values: ArrayLike) -> Matrix:
     return array
 
 
-def _checked_root(noise: Matrix, rows: int) -> Matrix:
+def _checked_root(noise: Floats, rows: int) -> Floats:
     """Cholesky factor of a covariance (or standard deviations of a vector), or an error that says what is wrong."""
     if noise.shape not in ((rows,), (rows, rows)):
         raise WorkloadError(
@@ -171,7 +172,7 @@ def _checked_root(noise: Matrix, rows: int) -> Matrix:
     return deviations[:, None] * _correlation_root((correlation + correlation.T) / 2)
 
 
-def _correlation_root(correlation: Matrix) -> Matrix:
+def _correlation_root(correlation: Floats) -> Floats:
     limit = 8 * len(correlation) * float(np.finfo(np.float64).eps)
     factorise, condition = sl.get_lapack_funcs(("potrf", "pocon"), (correlation,))
     factor, info = factorise(correlation, lower=1, clean=1)

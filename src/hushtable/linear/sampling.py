@@ -10,16 +10,15 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaincinv
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.linear.cone import Cone, minimise
 from hushtable.linear.dense import LinearGaussian
 from hushtable.linear.draws import normals, uniforms
 from hushtable.privacy.bits import BitSource
-
-Floats = NDArray[np.float64]
 
 
 def consistent_datasets(

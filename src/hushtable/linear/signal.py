@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.linear.dense import LinearGaussian
 
 Rule = Literal["point", "three-sigma"]
 Decision = Literal["enough", "too-weak", "undecided"]
-Floats = NDArray[np.float64]
 
 SIGMAS = 3.0
 

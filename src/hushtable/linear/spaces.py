@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from hushtable.arrays import Floats
 
 RANK = 1e-6
 """Singular values below this fraction of the largest count as zero (a ratio of 1e12 between precisions)."""
@@ -32,18 +31,18 @@ class Standard:
     ``basis`` is (k, d) with orthonormal rows, ``scales`` (k,) is positive and falls.
     """
 
-    scales: Matrix
-    basis: Matrix
+    scales: Floats
+    basis: Floats
 
     @property
     def rank(self) -> int:
         return len(self.scales)
 
-    def coordinates(self, rows: Matrix) -> Matrix:
+    def coordinates(self, rows: Floats) -> Floats:
         """``A`` with ``rows = A @ queries``, for rows inside the space: ``rows @ pinv(queries)``."""
         return (rows @ self.basis.T) / self.scales
 
-    def outside(self, rows: Matrix) -> float:
+    def outside(self, rows: Floats) -> float:
         """Largest norm of what a row has outside the space, relative to the row."""
         norms = np.linalg.norm(rows, axis=1)
         beyond = np.linalg.norm(rows - (rows @ self.basis.T) @ self.basis, axis=1)
@@ -63,7 +62,7 @@ class Standard:
         return SLACK + 4 * EPSILON * self.condition**2
 
 
-def standardise(whitened: Matrix) -> Standard:
+def standardise(whitened: Floats) -> Standard:
     """Standard form of the mechanism with these queries and unit noise."""
     rows = np.linalg.qr(whitened, mode="r") if len(whitened) > whitened.shape[1] else whitened
     _, scales, basis = np.linalg.svd(rows, full_matrices=False)
@@ -71,7 +70,7 @@ def standardise(whitened: Matrix) -> Standard:
     return Standard(scales[:rank], basis[:rank])
 
 
-def intersection(bases: Sequence[Matrix], tolerance: float = ANGLE) -> Matrix:
+def intersection(bases: Sequence[Floats], tolerance: float = ANGLE) -> Floats:
     """Canonical orthonormal basis (rows) of what spaces with the given orthonormal bases share.
 
     A vector of the first space lies in the second when nothing of it is left outside: the sines of the angles are the
@@ -91,7 +90,7 @@ def intersection(bases: Sequence[Matrix], tolerance: float = ANGLE) -> Matrix:
     return canonical(shared)
 
 
-def canonical(basis: Matrix) -> Matrix:
+def canonical(basis: Floats) -> Floats:
     """The orthonormal basis in echelon form with positive pivots: it depends on the space only."""
     rank, cells = basis.shape
     if rank == cells:
@@ -106,7 +105,7 @@ def canonical(basis: Matrix) -> Matrix:
     return (rotation * np.sign(pivots)).T @ basis
 
 
-def _echelon_rotation(basis: Matrix) -> Matrix:
+def _echelon_rotation(basis: Floats) -> Floats:
     """Gram-Schmidt over the columns, left to right, skipping those that depend on earlier ones."""
     rank = len(basis)
     rotation = np.zeros((rank, rank), order="F")

@@ -10,11 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.compiled import njit
-
-Ints = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)

@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.compiled import njit
-
-Ints = NDArray[np.int64]
 
 SHORT = 8
 """Runs of fewer cells are passed over the other way round."""

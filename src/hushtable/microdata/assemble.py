@@ -9,10 +9,9 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.microdata.measurement import Measurement
 from hushtable.microdata.program import Labels, Program, cell_labels, stack_labels, with_matrix
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False)

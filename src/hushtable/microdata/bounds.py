@@ -11,14 +11,13 @@ from fractions import Fraction
 from math import inf, log, pi, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hushtable.arrays import Floats
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.microdata.noise import Noise
 from hushtable.microdata.packing import excess_of, last_impossible
 from hushtable.privacy import shared_bound
-
-Floats = NDArray[np.float64]
 
 
 def lower_bound(

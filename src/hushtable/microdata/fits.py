@@ -12,6 +12,7 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.microdata.assemble import Builder, query_values
 from hushtable.microdata.least_squares import ordinary
@@ -21,7 +22,6 @@ from hushtable.microdata.program import solve
 from hushtable.microdata.reweight import Reweighted, reweight
 from hushtable.microdata.sequential import sequential
 
-Floats = NDArray[np.float64]
 METHODS = ("ols", "nnls", "max", "sequential", "reweighted", "balanced")
 LOW_SHARE, SUM_SHARE = 1 / 1.5, 2.0
 """Balanced fitting: what a low answer weighs, and the sum of low answers, against the inverse of its variance."""

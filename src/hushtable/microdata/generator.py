@@ -15,13 +15,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Codes, Floats
 from hushtable.errors import RefusedError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.microdata import draws, generator_loops
 from hushtable.schema import Schema
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 Rules = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]
 Progress = Callable[[str, int, int], None]
 MOST_WORK = 1e10

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout
 
-Floats = NDArray[np.float64]
 FAR = 1.5
 """Root mean square deviation, in standard errors, beyond which a table is better read from the release."""
 BANDS = (-np.inf, 0.0, 1.0, 3.0, 10.0, np.inf)

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import centre, closure
 from hushtable.microdata.measurement import Measurement
-
-Floats = NDArray[np.float64]
 
 
 def ordinary(measurements: Sequence[Measurement], shape: tuple[int, ...]) -> Floats:

@@ -12,10 +12,10 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, centre
 from hushtable.microdata.program import too_much_work
 
-Floats = NDArray[np.float64]
 MOST_STEPS = 5000
 LEAST_STEPS = 500
 """Steps that a fit must be able to afford to be begun; sparse tables take thousands."""

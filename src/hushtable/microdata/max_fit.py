@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
+from hushtable.arrays import Floats
 from hushtable.errors import RefusedError, WorkloadError
 from hushtable.microdata.assemble import Builder
 from hushtable.microdata.measurement import Measurement
 from hushtable.microdata.program import cell_labels, solve, stack_labels, too_much_work
 
-Floats = NDArray[np.float64]
 MOST_CELLS = 50_000
 PIVOT = 25.0
 """Multiplications of the linear program per answer, cell and marginal: 2.5 to 10 ns, measured on tables of 256 to 1,024

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.microdata.noise import Noise
 
-Floats = NDArray[np.float64]
 MOST_MATRIX = 50_000_000
 """Entries of an explicit query matrix."""
 

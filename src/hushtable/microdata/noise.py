@@ -12,13 +12,13 @@ from math import ceil, exp, expm1, inf, isfinite, log, sqrt
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.planning.batch import LEAST_VARIANCE
 
-Floats = NDArray[np.float64]
 Law = Literal["laplace", "gaussian", "discrete_laplace", "discrete_gaussian", "truncated_geometric"]
 
 WIDE = 10_000.0

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from math import exp, floor, inf, log, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-Floats = NDArray[np.float64]
+from hushtable.arrays import Floats
+
 Excess = Callable[[float, float], float]
 """By how much the inequality fails for errors (C, D) of a count and of the sum; positive: no mechanism has them."""
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hushtable.arrays import Floats
 from hushtable.errors import RefusedError, WorkloadError
 from hushtable.microdata import dual_loops
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int32]
 
 DENSE_ROWS = 1500

@@ -13,11 +13,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hushtable.arrays import Codes
 from hushtable.microdata import draws
 from hushtable.schema import Attribute, Schema
 from hushtable.schema.attribute import Binned, Boolean, Categorical, Real
-
-Codes = NDArray[np.int32]
 
 
 def codes_from_counts(counts: NDArray[np.int64]) -> Codes:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.microdata.noise import Noise
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

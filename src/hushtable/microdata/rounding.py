@@ -14,16 +14,15 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix, hstack, identity
 
+from hushtable.arrays import Floats, Ints
 from hushtable.errors import WorkloadError
 from hushtable.microdata import draws, rounding_loops
 from hushtable.microdata.program import cell_labels, stack_labels
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 MOST_ROWS = 100_000_000
 """Records that are made at once."""
 MOST_SUMS = 300
@@ -42,7 +41,7 @@ class Rounded:
     every count over seeds is exactly its (rescaled) weight.
     """
 
-    counts: Counts
+    counts: Ints
     worst: float
     unbiased: bool
 
@@ -131,7 +130,7 @@ def _flow(fractions: Floats, table: Floats, sets: list[tuple[int, ...]], state: 
     fractions[:] = every[: fractions.size]
 
 
-def _gap(labels: Counts, fractions: Floats, count: int) -> Floats:
+def _gap(labels: Ints, fractions: Floats, count: int) -> Floats:
     """What is missing in each sum to the next whole number."""
     sums = np.asarray(np.bincount(labels, fractions, count), np.float64)
     missing = np.ceil(sums - rounding_loops.EDGE) - sums
@@ -162,7 +161,7 @@ def walkable(cells: int, sums: int) -> bool:
     return sums <= MOST_SUMS and cells * float(sums) ** 2 <= MOST_WALK
 
 
-def _settle_rest(fractions: Floats, sums: Any, target: Any, open_cells: Counts, state: draws.STATE) -> None:
+def _settle_rest(fractions: Floats, sums: Any, target: Any, open_cells: Ints, state: draws.STATE) -> None:
     """Whole values for the last open cells: total exact, other sums off by less than one, or by as little as can be."""
     before = fractions[open_cells].copy()
     fractions[open_cells] = 0.0
@@ -196,7 +195,7 @@ def _settle_rest(fractions: Floats, sums: Any, target: Any, open_cells: Counts, 
     fractions[open_cells] = np.rint(found.x[:n])
 
 
-def _worst(counts: Counts, table: Floats, sets: list[tuple[int, ...]]) -> float:
+def _worst(counts: Ints, table: Floats, sets: list[tuple[int, ...]]) -> float:
     gap = counts - table
     worst = 0.0
     for s in sets:

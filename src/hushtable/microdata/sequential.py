@@ -13,12 +13,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.microdata.assemble import Builder, query_values
 from hushtable.microdata.measurement import Measurement
 from hushtable.microdata.noise import Noise
 from hushtable.microdata.program import solve
 
-Floats = NDArray[np.float64]
 _UNIT = Noise.gaussian(1.0)
 
 

@@ -14,17 +14,14 @@ from math import gcd, lcm, pi, sqrt
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, centre_all
 from hushtable.planning.claims import Claim, SelectionClaims
 from hushtable.planning.problem import prices
 from hushtable.planning.requests import Label, Measure, Policy, Purse, Reply, Select
 from hushtable.planning.round_loops import moved_norm, pool_residuals, round_precisions
 from hushtable.planning.rounding import round_down
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SKIP = 1e-3
 """A residual whose share of a round is smaller is not measured."""

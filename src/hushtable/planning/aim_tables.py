@@ -12,14 +12,11 @@ from fractions import Fraction
 from math import pi, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Ints
 from hushtable.marginals import Layout, ResolvedWorkload, assemble
 from hushtable.planning.aim import RoundPlanner, State, root_below
 from hushtable.planning.requests import Policy, Purse
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 Refit = Callable[[State, Sequence[int]], tuple[Ints, Floats]]
 """From a state and the numbers of the residuals that changed: the marginals fitted again, and all tables, flat."""

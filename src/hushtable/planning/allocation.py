@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.compiled import njit
 from hushtable.marginals import Incidence, Layout
 from hushtable.planning.problem import prices
-
-Floats = NDArray[np.float64]
 
 BINS = 72
 BIN_WIDTH = math.log(2) / 2

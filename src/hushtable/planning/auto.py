@@ -17,17 +17,14 @@ from math import sqrt
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
 from hushtable.planning.aim import State
 from hushtable.planning.allocation import LEVELS, Allocation
 from hushtable.planning.claims import CLAIMS, claim_of_distances
 from hushtable.planning.requests import GRID, Compare, Label, Measure, Policy, Purse, Reply
 from hushtable.planning.rounding import round_down
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 TOTAL = 0.01
 """Share of the budget for the total."""

@@ -16,16 +16,14 @@ from fractions import Fraction
 from math import log, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Incidence, Layout, assemble
 from hushtable.planning.l1_noise import l1_limit
 from hushtable.planning.problem import prices
 from hushtable.planning.requests import GRID, Compare, Select
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Changes = tuple[tuple[int, Floats], ...]
 
 BETA = 0.05

@@ -14,6 +14,7 @@ from math import pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Incidence, Layout
 from hushtable.planning.cumulants import power_sums
 from hushtable.planning.l1_noise import l1_limits
@@ -25,8 +26,6 @@ from hushtable.planning.quantiles import (
     spread,
 )
 from hushtable.privacy.mechanism import GaussianNoise, LaplaceNoise
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ from __future__ import annotations
 from math import log, pi, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
-Floats = NDArray[np.float64]
+from hushtable.arrays import Floats
 
 
 def l1_limits(cells: Floats, variance: Floats, largest: Floats, beta: float) -> Floats:

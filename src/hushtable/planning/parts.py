@@ -16,6 +16,7 @@ from math import floor, isfinite, log2
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.errors import WorkloadError
 from hushtable.linear import BucketResidual, BucketTable, LinearGaussian
 from hushtable.linear.partitions import spread, sum_cells
@@ -23,7 +24,6 @@ from hushtable.marginals import AttributeSet, Layout, lift_all, sorted_sets
 from hushtable.planning.limits import LARGEST, MAX_ROWS, check_arithmetic
 from hushtable.privacy import ResidualNoise, total_price
 
-Ints = NDArray[np.int64]
 Segments = tuple[list[Fraction], list[int]]
 """Variances of the noise, and how many consecutive integers each is for."""
 

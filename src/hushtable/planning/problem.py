@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, closure
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Ints
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.privacy import DistanceNoise, ResidualNoise, Selection, total_price
@@ -26,9 +26,6 @@ GRID = 2**GRID_BITS
 """Estimates meet counts only after rounding to multiples of 1 / GRID."""
 
 LARGEST_PENALTY = 2.0**45
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from hushtable.arrays import Words
 
 _BLOCK = 1 << 13
 """Words made at once to serve small requests."""

@@ -16,6 +16,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.errors import BudgetError
 from hushtable.privacy import exact, sampler_loops
 from hushtable.privacy.amounts import Number
@@ -45,7 +46,6 @@ __all__ = [
     "uniform_below",
 ]
 
-Integers = NDArray[np.int64]
 Shape = int | tuple[int, ...]
 
 LARGEST_VARIANCE = 2.0**114
@@ -67,8 +67,8 @@ _Fill = Callable[..., int]
 _Attempt = Callable[[exact.Stream, int], int | None]
 
 
-def discrete_gaussian(variance: Number, size: Shape, *, bits: BitSource | None = None) -> Integers:
-    """Integers with P(x) ~ exp(-x^2 / (2 variance)).
+def discrete_gaussian(variance: Number, size: Shape, *, bits: BitSource | None = None) -> Ints:
+    """Ints with P(x) ~ exp(-x^2 / (2 variance)).
 
     >>> discrete_gaussian("2.5", (3, 4)).shape
     (3, 4)
@@ -77,8 +77,8 @@ def discrete_gaussian(variance: Number, size: Shape, *, bits: BitSource | None =
     return discrete_gaussian_segments([exact_number(variance, "variance")], [cells], bits=bits).reshape(size)
 
 
-def discrete_laplace(scale: Number, size: Shape, *, bits: BitSource | None = None) -> Integers:
-    """Integers with P(x) ~ exp(-|x| / scale).
+def discrete_laplace(scale: Number, size: Shape, *, bits: BitSource | None = None) -> Ints:
+    """Ints with P(x) ~ exp(-|x| / scale).
 
     >>> discrete_laplace("1/3", 5).dtype
     dtype('int64')
@@ -89,7 +89,7 @@ def discrete_laplace(scale: Number, size: Shape, *, bits: BitSource | None = Non
 
 def discrete_gaussian_segments(
     variances: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
-) -> Integers:
+) -> Ints:
     """One flat array: lengths[i] discrete Gaussians of variances[i], one after another."""
     spreads = np.sqrt(_spreads(variances, 2.0**-120, LARGEST_VARIANCE, "variance"))
     moduli = np.maximum(np.floor(2.0 * spreads), 1.0).astype(np.uint64)
@@ -106,7 +106,7 @@ def discrete_gaussian_segments(
 
 def discrete_laplace_segments(
     scales: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
-) -> Integers:
+) -> Ints:
     """One flat array: lengths[i] discrete Laplace integers of scales[i], one after another."""
     spreads = _spreads(scales, 2.0**-60, LARGEST_SCALE, "scale")
     moduli = np.maximum(np.floor(spreads), 1.0).astype(np.uint64)
@@ -121,7 +121,7 @@ def discrete_laplace_segments(
     return _draw(sampler_loops.fill_laplace, attempt, lengths, (moduli, rates, caps), bits)
 
 
-def uniform_below(bound: int, size: Shape, *, bits: BitSource | None = None) -> Integers:
+def uniform_below(bound: int, size: Shape, *, bits: BitSource | None = None) -> Ints:
     """Uniform integers in [0, bound), 1 <= bound <= 2^63."""
     if not 1 <= bound <= 2**63:
         raise BudgetError(
@@ -242,7 +242,7 @@ def _draw(
     lengths: Sequence[int],
     tables: tuple[NDArray[Any], ...],
     bits: BitSource | None,
-) -> Integers:
+) -> Ints:
     """Run a compiled loop over all segments, with fresh words and exact attempts where it stops for them."""
     ends = np.cumsum(np.asarray(lengths, dtype=np.int64), dtype=np.int64)
     if len(lengths) != tables[0].size or (len(lengths) and min(lengths) < 0):
@@ -292,8 +292,8 @@ def _draw_from(
     fill: _Fill,
     attempt: _Attempt,
     first: int,
-    out: Integers,
-    ends: Integers,
+    out: Ints,
+    ends: Ints,
     tables: tuple[NDArray[Any], ...],
     bits: BitSource,
 ) -> None:
@@ -319,7 +319,7 @@ def _request(cells: int) -> int:
     return min(2 * cells + cells // 16 + 8, _CHUNK)
 
 
-def _gaps(scores: NDArray[Any]) -> Integers:
+def _gaps(scores: NDArray[Any]) -> Ints:
     """Distance of each score from the largest."""
     if scores.ndim != 1 or scores.size == 0 or scores.dtype.kind not in "iu":
         raise BudgetError(

@@ -13,12 +13,10 @@ from itertools import combinations
 from math import isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout, closure, subsets
 from hushtable.reconstruct.mle import ResidualEstimates
-
-Floats = NDArray[np.float64]
 
 FULLY, PARTLY, DERIVED = "fully", "partly", "derived"
 

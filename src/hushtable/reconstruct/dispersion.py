@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushtable.arrays import Floats
 
 DISPERSIONS = np.exp(np.linspace(math.log(1e-2), math.log(3e4), 28))
 """Candidates for phi."""

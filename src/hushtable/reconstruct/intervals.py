@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import Layout
 from hushtable.reconstruct.mle import ResidualEstimates
-
-Floats = NDArray[np.float64]
 
 
 def half_widths(estimates: ResidualEstimates, layout: Layout, alpha: float = 0.05) -> Floats:

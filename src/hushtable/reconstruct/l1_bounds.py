@@ -19,15 +19,13 @@ from collections.abc import Sequence
 from math import isinf, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.planning.claims import CELLS, NOISE, TOTAL, Claim
 from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.fits import Fitted
 from hushtable.reconstruct.mle import ResidualEstimates
-
-Floats = NDArray[np.float64]
 
 PART = 2**21
 """Cells of the tables that are looked at together."""

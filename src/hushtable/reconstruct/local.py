@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.planning import State
 from hushtable.reconstruct.maxent import disperse_three, start_tables
@@ -19,9 +19,6 @@ from hushtable.reconstruct.pair_fit import shrink_to_products
 from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.triples import Triples
 from hushtable.reconstruct.zeros import Zeros
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WARM_SWEEPS = 2
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout, centre
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
@@ -21,8 +22,6 @@ from hushtable.reconstruct.maxent_tables import SWEEPS, MaxentTables
 from hushtable.reconstruct.pair_fit import FEWEST_NEIGHBOURS, fit_pairs, neighbours
 from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
-
-Floats = NDArray[np.float64]
 
 SMALLEST = 1e-3
 """Least expected count of a one-way cell: no category is ruled out by noise."""

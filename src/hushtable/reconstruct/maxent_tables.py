@@ -8,15 +8,13 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout, centre
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.triples import Small, Triples
 from hushtable.reconstruct.zeros import Zeros
-
-Floats = NDArray[np.float64]
 
 SWEEPS = 6
 SWEEPS_AFTER = 4

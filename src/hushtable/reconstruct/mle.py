@@ -14,13 +14,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, sorted_sets
 from hushtable.planning import ErrorModel, Errors, cell_cumulants, marginal_error_model, residual_error_model
 from hushtable.privacy.mechanism import GaussianNoise, LaplaceNoise
 from hushtable.reconstruct.answers import Answers
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,17 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, closure, subsets
 from hushtable.marginals.threads import in_ranges
 from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.nonneg_loops import bring_together
 from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_CYCLES = 400
 STEP = 1.8

@@ -11,14 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
 from hushtable.reconstruct.maxent_tables import MaxentTables
-
-Floats = NDArray[np.float64]
 
 CHAIN_SPREAD = 4.0
 """Prior variance of the exponent of a chain."""

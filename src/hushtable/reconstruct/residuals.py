@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout
-
-Floats = NDArray[np.float64]
 
 
 @dataclass

@@ -18,14 +18,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Ints
 from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.planning.claims import Claim
 from hushtable.planning.requests import Label, Measure, Reply, Request, Round, fingerprint
 from hushtable.reconstruct.answers import Answers
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LOST, NOTE = "lost", "note"
 _FORMAT = b"hushtable-lines-2"

@@ -10,17 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Layout, accumulate
 from hushtable.marginals.threads import in_ranges
 from hushtable.reconstruct import triple_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS
 from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 AGREE_ROUNDS = 6
 AGREE_STEP = 3.0

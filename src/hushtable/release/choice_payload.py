@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.errors import BundleError
 from hushtable.planning.parts import MatrixPart, Part, ResidualPart
 from hushtable.reconstruct.answers import Answers
 
-Ints = NDArray[np.int64]
 NOTE = b"hushtable-choice"
 
 

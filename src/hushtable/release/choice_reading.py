@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.linear import (
     BucketResidual,
     BucketTable,
@@ -41,7 +41,6 @@ from hushtable.release.release import Release
 from hushtable.release.tables import attribute_at
 from hushtable.schema import Schema
 
-Floats = NDArray[np.float64]
 Released = Release | QueryRelease
 
 

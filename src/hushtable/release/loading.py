@@ -16,11 +16,10 @@ from os import PathLike, sysconf
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet
 from hushtable.marginals.layout import MAX_SETS, is_attribute_set
@@ -34,7 +33,6 @@ from hushtable.release.tables import table_columns
 from hushtable.schema import Schema
 from hushtable.schema.document import MAX_STORED_BYTES
 
-Floats = NDArray[np.float64]
 MOST_TEXT = 2**20
 MOST_EXPLANATION = 256 * 2**20
 REPEATS = 4096

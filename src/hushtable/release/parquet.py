@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushtable.arrays import Floats
+
 MOST_FOOTER = 4 * 2**20
 MOST_HEADER = 2**20
 SPARE = 64 * 2**20

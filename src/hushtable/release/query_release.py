@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import BundleError
 from hushtable.ledger import failpoints
 from hushtable.outputs import whole_folder
@@ -34,7 +34,6 @@ MOST_ANSWERS, MOST_BYTES, MOST_LABEL = 10_000_000, 2**32, 10_000
 _NUMBERS = {name: Column("DOUBLE") for name in ("estimate", "std", "lower", "upper")}
 _WORDS = Column("BYTE_ARRAY")
 _UNBIASED = {name: Column("DOUBLE") for name in UNBIASED}
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.notebook import MOST_ROWS, html_card
@@ -33,8 +33,6 @@ from hushtable.release.microdata import Priorities, make_microdata
 from hushtable.release.promise import interval_promise
 from hushtable.release.tables import Columns, tidy
 from hushtable.schema import Schema
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

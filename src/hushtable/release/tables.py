@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet
 from hushtable.release.parquet import Column
 from hushtable.schema import Attribute, Schema
@@ -28,7 +29,6 @@ UNBIASED = ("unbiased", "unbiased_lower", "unbiased_upper")
 
 CHUNK_CELLS = 1_000_000
 Codes = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

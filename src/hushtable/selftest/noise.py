@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from hushtable.arrays import Floats
 from hushtable.privacy import (
     bernoulli,
     bernoulli_exp,
@@ -42,7 +43,6 @@ SCALES = (Fraction(1, 2), Fraction(1), Fraction(3), Fraction(40), Fraction(1000)
 _LEAST_EXPECTED = 200.0  # so that the chi-square law is close enough this far out
 _CELLS = 30
 
-Floats = NDArray[np.float64]
 Counts = NDArray[Any]
 
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Codes
 from hushtable.compiled import njit
 from hushtable.kernel.sources.parse import NULL, VALUE, States
 
 DROP = -1
 
-Codes = NDArray[np.int32]
 Numbers = NDArray[Any]
 
 

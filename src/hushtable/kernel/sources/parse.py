@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.compiled import njit
 from hushtable.kernel.sources.rows import Bytes, Positions
 
@@ -22,7 +23,6 @@ VALUE, NULL, OTHER = 0, 1, 2
 HUGE = 1 << 62  # stands for every whole number at or beyond it
 
 States = NDArray[np.uint8]
-Integers = NDArray[np.int64]
 
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _PLUS, _MINUS, _POINT, _COLON = 43, 45, 46, 58
@@ -65,7 +65,7 @@ def match_texts(
     known: Bytes,
     known_starts: Positions,
     known_ends: Positions,
-    values: Integers,
+    values: Ints,
     states: States,
 ) -> None:
     """Entry number of each field among the known texts; ``fold`` ignores the case of ASCII letters."""
@@ -93,7 +93,7 @@ def match_texts(
 
 
 @njit(cache=True, nogil=True)
-def read_integers(data: Bytes, starts: Positions, ends: Positions, values: Integers, states: States) -> None:
+def read_integers(data: Bytes, starts: Positions, ends: Positions, values: Ints, states: States) -> None:
     """Optional sign, digits, and possibly a point with nothing but zeros after it; saturates at HUGE."""
     for row in range(starts.size):
         i, end = starts[row], ends[row]
@@ -258,7 +258,7 @@ def _is_time(data: Bytes, i: int, end: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def read_days(data: Bytes, starts: Positions, ends: Positions, values: Integers, states: States) -> None:
+def read_days(data: Bytes, starts: Positions, ends: Positions, values: Ints, states: States) -> None:
     """YYYY-MM-DD as a day number, possibly with a time of day, which is ignored."""
     for row in range(starts.size):
         i, end = starts[row], ends[row]

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Words
 from hushtable.compiled import njit
 from hushtable.kernel.sources.rows import Bytes, Positions
 
 Word = Any  # np.uint64, whose arithmetic wraps around
-Words = NDArray[np.uint64]
 _FULLEST = 0.8
 _GROWTH = 1.5
 
