@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test test-all lint bench docs lock clean
+.PHONY: demo test test-all coverage browser hooks lint bench docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/hush demo --out .demo
@@ -15,6 +15,20 @@ test: $(VENV)/.dev
 
 test-all: $(VENV)/.dev
 	$(PYTEST) -m "slow or not slow"
+
+# What the default tests reach, by line and branch; pages with every line are in .coverage-html.
+coverage: $(VENV)/.dev
+	$(PYTEST) -n 2 --dist loadscope --cov --cov-report=term --cov-report=html:.coverage-html
+
+# The pages are tested in Debian's chromium; without it (and without the right to install it) those tests are skipped.
+browser:
+	@if command -v chromium; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  apt-get -q update && apt-get -q install -y --no-install-recommends chromium fonts-dejavu-core; \
+	else echo "chromium is not installed, and only root may install it: tests of pages are skipped"; fi
+
+hooks: $(VENV)/.dev
+	$(BIN)/pre-commit install
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -50,4 +64,4 @@ lock:
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --constraint requirements-dev.lock pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf .demo bench/out .pytest_cache .ruff_cache build
+	rm -rf .demo bench/out .pytest_cache .ruff_cache .coverage .coverage.* .coverage-html build

@@ -1,7 +1,7 @@
 """The report in a real browser: draws everything, asks nobody, fits a phone, and can be read without seeing.
 
-Needs Debian's chromium; skipped where it is absent.  Screenshots are kept in a temporary folder, or in the one that
-HUSHTABLE_ARTEFACTS names.
+Needs Debian's chromium (`make browser`); skipped where it is absent.  Screenshots are kept in a temporary folder, or
+in the one that HUSHTABLE_ARTEFACTS names.
 """
 
 from __future__ import annotations
@@ -24,11 +24,17 @@ from hushtable.session import evaluate_release
 from shared_data import data_file
 
 CHROMIUM = shutil.which("chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--no-first-run",
+    *(f"--disable-{what}" for what in ("gpu", "dev-shm-usage", "quic", "sync")),
+    *(f"--disable-{what}" for what in ("background-networking", "component-update")),
+]
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 900)}
 TOWN = Path(ht.__file__).parent / "cli" / "town.yaml"
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make browser")
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,17 @@ class Workplace:
 
 def pages() -> list[Path]:
     """Every page for readers; the proofs and decisions have no snippets that run."""
-    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+    top = [
+        ROOT / name
+        for name in (
+            "README.md",
+            "CONTRIBUTING.md",
+            "RELEASING.md",
+            "SECURITY.md",
+            "CODE_OF_CONDUCT.md",
+            "CHANGELOG.md",
+        )
+    ]
     return [*top, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "proofs").glob("*.md"))]
 
 
