@@ -17,7 +17,6 @@ from adaptive_plain import PlainLoop
 from adaptive_tables import DELTA, Rows, Table
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.select import Gaps
-from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Incidence, Layout, assemble
 from hushtable.planning import Measure, Reply, State
 from hushtable.planning.aim import SKIP
@@ -105,7 +104,7 @@ def narrow_counts(source: Rows, layout: Layout, dtype: Any) -> np.ndarray:
     """Counts of a closure, a part at a time."""
     cells, filled = np.empty(layout.cells, dtype), 0
     for part in parts(layout):
-        cells[filled : filled + part.cells] = tabulate(source.batches(), part)
+        cells[filled : filled + part.cells] = source.tabulate(part)
         filled += part.cells
     return cells
 
@@ -129,7 +128,7 @@ def ours(table: Table, updating: str, noise: str, limit: float) -> dict[str, Any
 
 def plain(table: Table, noise: str, limit: float) -> dict[str, Any]:
     """The same with the plain loop."""
-    flat = tabulate(table.source.batches(), table.layout)
+    flat = table.source.tabulate(table.layout)
     loop = PlainLoop(table.sizes, {s: table.layout.view(flat, s) for s in table.layout.sets}, noise)
     sets = table.workload.sets
     rho = rho_from(epsilon=1, delta=DELTA)

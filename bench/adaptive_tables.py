@@ -5,7 +5,6 @@ Where all tables do not fit, errors are of a fixed random sample of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -32,8 +31,11 @@ class Rows:
     def __init__(self, columns: list[np.ndarray]) -> None:
         self.columns = columns
 
-    def batches(self) -> Iterator[list[np.ndarray]]:
-        yield self.columns
+    def tabulate(self, layout: Layout) -> np.ndarray:
+        return tabulate([self.columns], layout)
+
+    def staged(self) -> Rows:
+        return self
 
 
 @dataclass
@@ -75,7 +77,7 @@ class Table:
     @cached_property
     def truth(self) -> np.ndarray:
         """True counts of the answered tables."""
-        return tabulate(self.source.batches(), self.answered)
+        return self.source.tabulate(self.answered)
 
     def errors(self, estimates: np.ndarray) -> dict[str, float]:
         """Mean L1, mean L2 and largest L1 over tables, divided by the records."""

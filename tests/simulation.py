@@ -1,13 +1,26 @@
-"""Many runs of a linear estimator at once: its matrix, read off unit vectors, times noise drawn in bulk."""
+"""Many runs at once of what is linear, and codes in memory in place of confidential rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout
+
+
+class CodesInMemory:
+    """A counter of codes, one array per attribute."""
+
+    codes: Sequence[NDArray[np.uint8]]
+
+    def tabulate(self, layout: Layout) -> NDArray[np.int64]:
+        return tabulate([self.codes], layout)
+
+    def staged(self) -> CodesInMemory:
+        return self
 
 
 def linear_map(

@@ -24,10 +24,10 @@ from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check, 
 from hushtable.errors import LedgerError, RefusedError
 from hushtable.kernel import (
     Confidential,
-    Source,
+    Counter,
     draft_schema,
     end_request,
-    open_source,
+    open_counter,
     prepare_batch,
     read_rounds,
     run_rounds,
@@ -36,7 +36,6 @@ from hushtable.kernel import (
 from hushtable.kernel.choose import PartDrawer
 from hushtable.kernel.decide import prepare_check
 from hushtable.kernel.evaluate import Names, evaluate
-from hushtable.kernel.records import Records
 from hushtable.kernel.spending import Account, Draw
 from hushtable.ledger import Holding, Ledger, Spend, Unit
 from hushtable.linear import Mechanism
@@ -75,9 +74,8 @@ from hushtable.schema import Schema
 class Session:
     """A confidential table, its schema and its ledger, opened together by :meth:`open`."""
 
-    def __init__(self, source: Source, schema: Schema, ledger: Ledger, spender: str | None) -> None:
-        self._source = source
-        self._records = Records(source)
+    def __init__(self, counter: Counter, schema: Schema, ledger: Ledger, spender: str | None) -> None:
+        self._counter = counter
         self.schema = schema
         self.ledger = ledger
         self.spender = spender
@@ -101,12 +99,12 @@ class Session:
         """
         declared = Schema.of(schema)
         declared.require_reviewed()
-        source = open_source(data, declared)
+        counter = open_counter(data, declared)
         account = _open_ledger(ledger, budget, declared, head)
         account.schema_version(declared.canonical)
         if spender is not None:
             account.remaining(spender)
-        session = cls(source, declared, account, spender)
+        session = cls(counter, declared, account, spender)
         session._place = str(Path(data).absolute()) if isinstance(data, str | PathLike) else None
         return session
 
@@ -181,7 +179,7 @@ class Session:
                 return self._release_difference(account, plan, method, show)
             spend = Spend(plan.cost, "release", _detail(self.schema, plan), self.spender)
             noise = plan.noise
-            payload = account.once(spend, lambda: prepare_batch(self._source, noise, show))
+            payload = account.once(spend, lambda: prepare_batch(self._counter, noise, show))
         return self._released(plan, account.request, Answers.from_bytes(payload), method)
 
     def _release_difference(self, account: Account, plan: Plan, method: str, progress: Any) -> Release:
@@ -197,7 +195,7 @@ class Session:
 
         def prepare() -> Draw:
             if noise.layout.sets:
-                return prepare_batch(self._source, noise, progress)
+                return prepare_batch(self._counter, noise, progress)
             return partial(nothing_new, self.schema.sizes)
 
         answers = earlier.pooled(Answers.from_bytes(account.once(spend, prepare)))
@@ -241,7 +239,7 @@ class Session:
 
         def open_handle() -> Confidential:
             scored = rounds.strategy == "aim" and refit is None
-            return Confidential(self._source, rounds.layout, wide=keeping.wide, scored=scored)
+            return Confidential(self._counter, rounds.layout, wide=keeping.wide, scored=scored)
 
         def notes() -> list[Line]:
             if not bounded(rounds.workload.sets, sizes):
@@ -316,7 +314,7 @@ class Session:
         return resume_choice(self._desk(wait), choice, frozen=frozen)
 
     def _desk(self, wait: bool) -> Desk:
-        draw = PartDrawer(self._source, self.ledger, wait)
+        draw = PartDrawer(self._counter, self.ledger, wait)
         return Desk(self.schema, Unit.of(self.schema), self.ledger, self.spender, draw, self._place)
 
     def plan_check(
@@ -402,12 +400,12 @@ class Session:
         name = request_id(self.ledger, plan.keys, self.spender)
         spend = Spend(plan.cost, KIND, check_detail(self.schema.version, budget, plan.keys), self.spender)
         with working_on(self.ledger, name) as account:
-            payload = account.once(spend, lambda: prepare_check(self._records, plan, progress))
+            payload = account.once(spend, lambda: prepare_check(self._counter, plan, progress))
         return read_verdicts(payload)
 
     def evaluate(self, release: Release, *, confidential: bool = False) -> dict[str, DataFrame]:
         """True errors of a release: not private, never to be published, refused unless ``confidential`` is True."""
-        return _evaluate(self._source, release, confidential)
+        return _evaluate(self._counter, release, confidential)
 
     def _released(
         self,
@@ -486,10 +484,10 @@ def draft(data: Any, *, header: bool | None = None) -> str:
 
 def evaluate_release(data: Any, release: Release, *, confidential: bool = False) -> dict[str, DataFrame]:
     """``Session.evaluate`` without a ledger, because nothing is spent: for the curator's confidential report."""
-    return _evaluate(open_source(data, release.schema), release, confidential)
+    return _evaluate(open_counter(data, release.schema), release, confidential)
 
 
-def _evaluate(source: Source, release: Release, confidential: bool) -> dict[str, DataFrame]:
+def _evaluate(counter: Counter, release: Release, confidential: bool) -> dict[str, DataFrame]:
     if not confidential:
         raise RefusedError(
             "report.not-private",
@@ -497,7 +495,7 @@ def _evaluate(source: Source, release: Release, confidential: bool) -> dict[str,
             "Add --confidential (confidential=True) if only the curator will see them.",
         )
     names = Names(release.schema.names, [a.labels for a in release.schema.attributes.values()])
-    return evaluate(source, release.schema.sizes, release.workload, release.published, names)
+    return evaluate(counter, release.schema.sizes, release.workload, release.published, names)
 
 
 def _open_ledger(

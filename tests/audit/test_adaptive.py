@@ -6,9 +6,8 @@ of the other, so that the two scores of a selection move in opposite directions:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from hushtable.kernel.adaptive import Confidential
 from hushtable.marginals import Layout
 from hushtable.planning import Compare, Select
 from hushtable.planning.requests import GRID
+from simulation import CodesInMemory
 
 EPSILON = Fraction(1)
 RHO = Fraction(1, 2)
@@ -28,14 +28,11 @@ LAYOUT = Layout(SIZES, ((), (0,), (1,)))
 WEIGHTS = np.array([0, 1, 1])
 
 
-class People:
+class People(CodesInMemory):
     """So many records, all in the first cell."""
 
     def __init__(self, count: int) -> None:
         self.codes = [np.zeros(count, np.uint8)] * 2
-
-    def batches(self) -> Iterator[Any]:
-        yield self.codes
 
 
 def selecting(people: int, bits: SeededBits) -> Confidential:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
 
 from hushtable.kernel.adaptive import Confidential
-from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout, ResolvedWorkload, subsets
 from hushtable.planning import Measure, Purse, Reply, State, plan_adaptive
 from hushtable.reconstruct import from_answers
@@ -19,12 +16,13 @@ from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.fits import fit_state
 from hushtable.reconstruct.local import LocalTables
 from hushtable.reconstruct.transcript import pooled_answers
+from simulation import CodesInMemory
 
 SIZES = (5, 4, 3, 6, 2)
 RUNS = 25
 
 
-class Rows:
+class Rows(CodesInMemory):
     """Three thousand dependent records."""
 
     def __init__(self) -> None:
@@ -34,9 +32,6 @@ class Rows:
             np.where(generator.random(3000) < 0.5, cause % n, generator.integers(0, n, 3000)) for n in SIZES
         ]
         self.codes = [np.asarray(column, np.uint8) for column in mixed]
-
-    def batches(self) -> Iterator[Any]:
-        yield self.codes
 
 
 def measured(
@@ -66,7 +61,7 @@ def test_intervals_of_repeatedly_measured_cells_cover(strategy: str, tables: boo
     sets = tuple(combinations(range(5), 3))
     workload = ResolvedWorkload(sets, (Fraction(1),) * len(sets), SIZES)
     layout = Layout(SIZES, workload.closure)
-    truth = tabulate(Rows().batches(), layout)
+    truth = Rows().tabulate(layout)
     repeated: list[float] = []
     bounded: list[float] = []
     for _ in range(RUNS):

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import hushtable as ht
-from hushtable.kernel import measure, open_source
+from hushtable.kernel import measure, open_counter
 from hushtable.planning import PlanOptions
 from hushtable.release.plan import plan_release
 from thresholds import Z
@@ -47,7 +47,7 @@ def covered(
     strategy, objective, budget = CASES[case]
     workload = ht.Workload.all_marginals(schema, order=2)
     plan = plan_release(schema, workload, budget=budget, strategy=strategy, options=PlanOptions(objective))
-    exact = measure._exact_answers(open_source(frame, schema), plan.noise)
+    exact = measure._exact_answers(open_counter(frame, schema), plan.noise)
 
     def make() -> ht.Release:
         return ht.Release(

@@ -27,7 +27,7 @@ from lower_bounds import (
 from scipy import stats
 
 from bit_sources import SeededBits
-from hushtable.kernel import measure, open_source
+from hushtable.kernel import measure, open_counter
 from hushtable.planning import BatchPlan, IdentityPlan
 from hushtable.privacy import ResidualNoise, Selection, TruncatedNoise, exponential_mechanism, sampler
 from hushtable.schema import Schema
@@ -68,7 +68,7 @@ def answers(plan: BatchPlan | IdentityPlan, people: int, runs: int) -> np.ndarra
         }
     )
     frame = pl.DataFrame({name: [0] * people for name in names}, schema=dict.fromkeys(names, pl.Int64))
-    exact = measure._exact_answers(open_source(frame, schema), plan)
+    exact = measure._exact_answers(open_counter(frame, schema), plan)
     calls = [
         measure._noisy_answers(exact, measure._without_noise(plan)).values for _ in range(-(-runs // GROUPS))
     ]

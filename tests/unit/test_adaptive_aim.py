@@ -9,12 +9,12 @@ from math import pi, prod, sqrt
 import numpy as np
 import pytest
 from tests.bit_sources import SeededBits
+from tests.simulation import CodesInMemory
 
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.gap_loops import LARGEST_NORM
 from hushtable.kernel.select import Gaps
-from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout, ResolvedWorkload, decompose, reconstruct
 from hushtable.planning import Measure, Purse, Reply, Select, State, plan_adaptive
 from hushtable.planning.adaptive import work_limit
@@ -26,7 +26,7 @@ from hushtable.reconstruct.transcript import Line, Transcript, pooled_answers
 SIZES = (3, 2, 4, 1, 3)
 
 
-class Rows:
+class Rows(CodesInMemory):
     """Codes in memory, in place of a confidential source."""
 
     def __init__(self, sizes: tuple[int, ...], rows: int, seed: int = 1) -> None:
@@ -36,9 +36,6 @@ class Rows:
             (first + generator.integers(0, 2, rows) * k) % n for k, n in enumerate(sizes) if k
         ]
         self.codes = [np.asarray(c % n, np.uint8) for c, n in zip(columns, sizes, strict=True)]
-
-    def batches(self) -> object:
-        yield self.codes
 
 
 def workload_of(sizes: tuple[int, ...], order: int = 3) -> ResolvedWorkload:
@@ -107,7 +104,7 @@ def test_gaps_and_norms_follow_a_plain_loop_over_all_marginals() -> None:
     workload = workload_of(SIZES)
     layout = Layout(SIZES, workload.closure)
     source = Rows(SIZES, 800)
-    counts = tabulate(source.batches(), layout)
+    counts = source.tabulate(layout)
     _, _, steps = run(workload, Fraction(1, 5), source)
     fast = Gaps(layout, counts.copy())
     slow = {s: GRID * layout.view(counts, s).astype(np.int64) for s in layout.sets}
@@ -168,7 +165,7 @@ def test_changes_of_one_or_many_residuals_move_gaps_of_every_shape(
 def test_scores_select_as_the_exponential_mechanism_over_the_published_score() -> None:
     workload = workload_of((3, 2, 4), 2)
     layout = Layout(workload.sizes, workload.closure)
-    counts = tabulate(Rows((3, 2, 4), 60).batches(), layout)
+    counts = Rows((3, 2, 4), 60).tabulate(layout)
     gaps = Gaps(layout, counts.copy())
     weights = improvement_weights(workload, layout.sets)
     epsilon = Fraction(1, 10)

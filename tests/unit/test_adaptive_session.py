@@ -257,7 +257,7 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(session: ht.S
                 return
 
     def opened() -> Confidential:
-        made.append(Confidential(session._source, plan.layout, scored=way == "aim"))
+        made.append(Confidential(session._counter, plan.layout, scored=way == "aim"))
         return made[-1]
 
     spend = rounds.Spend(whole.cost, "release", {})

@@ -24,8 +24,9 @@ from hushtable.deciders import (
     resolve,
 )
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
-from hushtable.kernel import decide, open_source
-from hushtable.kernel.records import Records
+from hushtable.kernel import decide
+from hushtable.kernel.records import record_frames
+from hushtable.kernel.sources import open_source
 from hushtable.ledger import failpoints
 from hushtable.privacy import Cost
 
@@ -145,7 +146,7 @@ def decided_aggregate(text: str) -> Aggregate:
 
 def test_records_hold_plain_values_in_compact_columns() -> None:
     frame = people(3_000)
-    found = Records(open_source(frame, SCHEMA)).frame
+    found = pl.concat(record_frames(open_source(frame, SCHEMA)))
     expected = kept(frame)
     assert found.height == expected.height
     assert found["age"].to_list() == expected["age"].to_list() and found["age"].dtype == pl.Int8

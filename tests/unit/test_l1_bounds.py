@@ -13,7 +13,6 @@ from scipy import stats
 
 import hushtable as ht
 from hushtable.kernel.adaptive import Confidential
-from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout, ResolvedWorkload, assemble, centre, closure
 from hushtable.planning import Measure, Purse, Reply, State, claims, plan_adaptive
 from hushtable.planning.claims import BETA, CELLS, CLAIMS, NOISE, TOTAL
@@ -24,7 +23,7 @@ from hushtable.reconstruct.fits import fit_state
 from hushtable.reconstruct.l1_bounds import l1_bounds
 from hushtable.reconstruct.local import LocalTables
 from hushtable.reconstruct.transcript import pooled_answers
-from simulation import by_run, linear_map
+from simulation import CodesInMemory, by_run, linear_map
 from thresholds import FALSE_ALARM
 
 WIDE = {
@@ -141,7 +140,7 @@ SIZES = (5, 4, 3, 6, 2)
 SETS = tuple(combinations(range(5), 3))
 
 
-class Rows:
+class Rows(CodesInMemory):
     """Three thousand dependent records."""
 
     def __init__(self) -> None:
@@ -151,9 +150,6 @@ class Rows:
             np.where(generator.random(3000) < 0.5, cause % n, generator.integers(0, n, 3000)) for n in SIZES
         ]
         self.codes = [np.asarray(column, np.uint8) for column in mixed]
-
-    def batches(self):
-        yield self.codes
 
 
 def rounds(layout: Layout, tables: bool) -> tuple[State, list]:
@@ -182,7 +178,7 @@ def test_what_a_loop_claims_holds_for_all_its_tables_and_the_best_round_counts(t
     The mutant, limits of a twentieth, fails in every loop.
     """
     layout = Layout(SIZES, closure(SETS))
-    truth = tabulate(Rows().batches(), layout)
+    truth = Rows().tabulate(layout)
     failed = mutant = better = 0
     for _ in range(20):
         state, measured = rounds(layout, tables)

@@ -4,18 +4,19 @@ What leaves this package is noisy, charged and stored.  Only ``hushtable.session
 """
 
 from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.counter import Counter
 from hushtable.kernel.draft import draft_schema
 from hushtable.kernel.measure import prepare_batch
 from hushtable.kernel.rounds import read_rounds, run_rounds
-from hushtable.kernel.sources import Source, open_source
+from hushtable.kernel.row_counter import open_counter
 from hushtable.kernel.spending import end_request, working_on
 
 __all__ = [
     "Confidential",
-    "Source",
+    "Counter",
     "draft_schema",
     "end_request",
-    "open_source",
+    "open_counter",
     "prepare_batch",
     "read_rounds",
     "run_rounds",

@@ -7,7 +7,7 @@ here charges: the loop in ``rounds`` does, between the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
+from hushtable.kernel.counter import Counter
 from hushtable.kernel.gap_loops import distances
 from hushtable.kernel.select import Distances, Gaps
-from hushtable.kernel.sources import Source
-from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import AttributeSet, Layout, lift_all
 from hushtable.marginals.threads import in_ranges
 from hushtable.planning.requests import GRID, Compare, Measure, Request, Select
@@ -31,9 +30,6 @@ Drawing = Callable[[], Ints]
 PASS_CELLS = 150_000_000
 """Cells tabulated in one pass when counts are kept narrow."""
 
-CODES = 2**28
-"""Bytes of codes that are kept for tables that are counted again and again."""
-
 
 class Confidential:
     """Exact counts of a closure.
@@ -44,18 +40,18 @@ class Confidential:
 
     def __init__(
         self,
-        source: Source,
+        counter: Counter,
         layout: Layout,
         *,
         wide: bool = True,
         scored: bool = True,
         bits: BitSource | None = None,
     ) -> None:
-        self._source = source if wide else _Remembered(source)
+        self._counter = counter if wide else counter.staged()
         self._layout, self._bits, self._wide = layout, bits, wide
         kept = layout if wide else Layout(layout.sizes, tuple(s for s in layout.sets if len(s) <= 2))
         self._kept = kept
-        self._counts = tabulate(source.batches(), kept)
+        self._counts = self._counter.tabulate(kept)
         self._gaps: Gaps | Distances | None = None
         if scored:
             self._gaps = Gaps(layout, self._counts.copy() if wide else self._narrow_counts())
@@ -110,10 +106,10 @@ class Confidential:
         return lambda: exact + discrete_gaussian_segments(variances, lengths, bits=self._bits)
 
     def _tables(self, layout: Layout) -> Ints:
-        """Exact counts of the given sets, flat; those that are not kept are counted from the source."""
+        """Exact counts of the given sets, flat; those that are not kept are counted again."""
         missing = tuple(s for s in layout.sets if s not in self._kept.index)
         again = Layout(layout.sizes, missing) if missing else self._kept
-        counted = tabulate(self._source.batches(), again) if missing else self._counts
+        counted = self._counter.tabulate(again) if missing else self._counts
         flat = np.empty(layout.cells, np.int64)
         for k, attributes in enumerate(layout.sets):
             where = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
@@ -131,34 +127,9 @@ class Confidential:
         cells = np.empty(layout.cells, np.int32)
         for first, last in _passes(layout):
             part = Layout(layout.sizes, layout.sets[first:last])
-            counts = tabulate(self._source.batches(), part)
+            counts = self._counter.tabulate(part)
             cells[layout.offsets[first] : layout.offsets[last]] = np.minimum(counts, np.iinfo(np.int32).max)
         return cells
-
-
-class _Remembered:
-    """A source that is read many times: its codes stay in memory after the first reading if they are few."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._codes: list[list[NDArray[Any]]] | None = None
-
-    def batches(self) -> Iterator[list[NDArray[Any]]]:
-        """All rows as codes."""
-        if self._codes is not None:
-            yield from self._codes
-            return
-        codes: list[list[NDArray[Any]]] = []
-        left = CODES
-        for batch in self._source.batches():
-            left -= sum(column.nbytes for column in batch)
-            if left >= 0:
-                codes.append([column.copy() for column in batch])
-            else:
-                codes.clear()
-            yield batch
-        if left >= 0:
-            self._codes = codes
 
 
 def _passes(layout: Layout) -> list[tuple[int, int]]:

@@ -13,9 +13,8 @@ import numpy as np
 
 from hushtable.arrays import Ints
 from hushtable.errors import LedgerError
-from hushtable.kernel.sources import Source
+from hushtable.kernel.counter import Counter
 from hushtable.kernel.spending import Account, Draw, end_request, working_on
-from hushtable.kernel.tabulate import tabulate
 from hushtable.kernel.warm import warm_gaussian
 from hushtable.ledger import Ledger, Spend
 from hushtable.planning.parts import Part, Segments
@@ -29,7 +28,7 @@ Pack = Callable[[Ints], bytes]
 class PartDrawer:
     """Draws parts of one table against one ledger; holds no counts between draws."""
 
-    source: Source
+    counter: Counter
     ledger: Ledger
     wait: bool = False
 
@@ -81,7 +80,7 @@ class PartDrawer:
         warm_gaussian()
         if part is None:
             return lambda: pack(np.empty(0, np.int64))
-        exact = part.exact(tabulate(self.source.batches(), part.layout))
+        exact = part.exact(self.counter.tabulate(part.layout))
         noise = part.noise
         return lambda: pack(noisy(noise, exact))
 

@@ -12,20 +12,13 @@ from hushtable.deciders import (
     CandidateDecider,
     CheckPlan,
     CoinDecider,
-    Columns,
     Decider,
     NoisyDecider,
-    Question,
     Tally,
-    columns_of,
-    grid_values,
-    matching,
-    rows_only,
-    tally,
 )
 from hushtable.errors import QueryError
+from hushtable.kernel.counter import Counter
 from hushtable.kernel.measure import Progress
-from hushtable.kernel.records import Records
 from hushtable.kernel.spending import Draw
 from hushtable.kernel.warm import warm_deciders
 from hushtable.privacy import (
@@ -37,12 +30,12 @@ from hushtable.privacy import (
 )
 
 
-def prepare_check(records: Records, plan: CheckPlan, progress: Progress) -> Draw:
+def prepare_check(counter: Counter, plan: CheckPlan, progress: Progress) -> Draw:
     """Make the tallies of every question of the plan; the draw decides them all, once."""
     progress("reading", 0, 3)
-    frame, columns = records.frame, columns_of(records.schema)
+    tallies = counter.tally(plan.questions)
+    pairs = [(question.decider, exact) for question, exact in zip(plan.questions, tallies, strict=True)]
     progress("deciding", 1, 3)
-    pairs = [(question.decider, exact_tally(question, frame, columns)) for question in plan.questions]
     warm_deciders()
     progress("charging", 2, 3)
 
@@ -50,13 +43,6 @@ def prepare_check(records: Records, plan: CheckPlan, progress: Progress) -> Draw
         return plan.payload([verdict(decider, exact) for decider, exact in pairs])
 
     return draw
-
-
-def exact_tally(question: Question, frame: object, columns: Columns) -> Tally:
-    """The whole numbers that the question's decider is a function of, from confidential rows."""
-    if question.query.column is None:
-        return rows_only(matching(question.query, frame, columns).height)
-    return tally(grid_values(question.query, frame, columns), question.decider.edges)
 
 
 def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bool:

@@ -17,8 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Ints
-from hushtable.kernel.sources import Source
-from hushtable.kernel.tabulate import tabulate
+from hushtable.kernel.counter import Counter
 from hushtable.kernel.yardstick import sample_share
 from hushtable.marginals import AttributeSet, Layout
 
@@ -49,13 +48,13 @@ class Names:
 
 
 def evaluate(
-    source: Source, sizes: tuple[int, ...], sets: Sequence[AttributeSet], published: Published, names: Names
+    counter: Counter, sizes: tuple[int, ...], sets: Sequence[AttributeSet], published: Published, names: Names
 ) -> dict[str, pl.DataFrame]:
     """Frames ``overall``, ``marginals``, ``groups``, ``sizes`` and ``worst``: confidential, all of them."""
     tally = _Tally(sizes, names)
     for part in _parts(sets, sizes):
         layout = Layout(sizes, part)
-        exact = tabulate(source.batches(), layout)
+        exact = counter.tabulate(layout)
         estimates, lower, upper = published(part)
         for k, attributes in enumerate(part):
             cells = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))

@@ -11,11 +11,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.kernel.sources import Source
+from hushtable.kernel.counter import Counter
 from hushtable.kernel.spending import Draw
-from hushtable.kernel.tabulate import Tabulator
 from hushtable.kernel.warm import warm_gaussian, warm_laplace
-from hushtable.marginals import Layout, lift_all
+from hushtable.marginals import lift_all
 from hushtable.planning import BatchPlan, IdentityPlan
 from hushtable.privacy import discrete_gaussian_segments, discrete_laplace_segments
 from hushtable.reconstruct.answers import Answers
@@ -23,10 +22,10 @@ from hushtable.reconstruct.answers import Answers
 Progress = Callable[[str, int, int], None]
 
 
-def prepare_batch(source: Source, plan: BatchPlan | IdentityPlan, progress: Progress) -> Draw:
+def prepare_batch(counter: Counter, plan: BatchPlan | IdentityPlan, progress: Progress) -> Draw:
     """Count everything in ``plan``; the draw gives the bytes of an ``Answers``."""
     progress("counting", 0, 3)
-    exact = _exact_answers(source, plan)
+    exact = _exact_answers(counter, plan)
     blank = _without_noise(plan)
     (warm_gaussian if blank.noise == "gaussian" else warm_laplace)()
     columns = blank.columns()
@@ -38,17 +37,10 @@ def prepare_batch(source: Source, plan: BatchPlan | IdentityPlan, progress: Prog
     return draw
 
 
-def _exact_answers(source: Source, plan: BatchPlan | IdentityPlan) -> NDArray[np.int64]:
+def _exact_answers(counter: Counter, plan: BatchPlan | IdentityPlan) -> NDArray[np.int64]:
     """The integers that noise will be added to, in the order of the plan's layout."""
-    counts = _tabulate(source, plan.layout)
+    counts = counter.tabulate(plan.layout)
     return lift_all(plan.layout, counts) if isinstance(plan, BatchPlan) else counts
-
-
-def _tabulate(source: Source, layout: Layout) -> NDArray[np.int64]:
-    tabulator = Tabulator(layout)
-    for codes in source.batches():
-        tabulator.add(codes)
-    return tabulator.counts()
 
 
 def _noisy_answers(exact: NDArray[np.int64], blank: Answers) -> Answers:

@@ -1,12 +1,12 @@
-"""The confidential rows, decoded once and kept between decisions: compact columns that WHERE clauses are run on.
+"""Confidential rows in frames of compact columns that WHERE clauses are run on.
 
-One byte per row for most attributes.  The frame has the kinds that ``deciders`` reads without converting:
+One byte per row for most attributes.  A frame has the kinds that ``deciders`` reads without converting:
 categories as enumerations, whole numbers in the smallest type that holds the bounds.  It never leaves the kernel.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,31 +14,32 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.kernel.sources import Source
-from hushtable.kernel.sources.plain import PlainReader
+from hushtable.kernel.sources.plain import PlainArray, PlainReader
 from hushtable.schema import Attribute, Categorical
 
+ROWS = 2**20
+"""Rows of a frame: enough that a query's fixed cost (a millisecond or so) is small beside its work, few enough that a
+frame of a hundred attributes stays far below a gigabyte."""
 
-class Records:
-    """The rows of one source, read when they are first needed."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self.schema = source.schema
+def record_frames(source: Source, rows: int = ROWS) -> Iterator[pl.DataFrame]:
+    """All rows that the schema keeps, ``rows`` or a few more at a time; at least one frame."""
+    attributes = list(source.schema.attributes.values())
+    empty: list[PlainArray] = [np.empty(0, PlainReader(attribute).dtype) for attribute in attributes]
+    waiting, count = [empty], 0
+    for batch in source.plain_batches():
+        waiting.append(batch)
+        count += len(batch[0])
+        if count >= rows:
+            yield _frame(attributes, waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield _frame(attributes, waiting)
 
-    @cached_property
-    def frame(self) -> pl.DataFrame:
-        """All rows that the schema keeps, one column per attribute."""
-        attributes = list(self.schema.attributes.values())
-        parts: list[list[NDArray[Any]]] = [
-            [np.empty(0, PlainReader(attribute).dtype)] for attribute in attributes
-        ]
-        for batch in self._source.plain_batches():
-            for kept, column in zip(parts, batch, strict=True):
-                kept.append(column)
-        columns: list[pl.Series] = []
-        for attribute in attributes:
-            columns.append(_column(attribute, np.concatenate(parts.pop(0))))
-        return pl.DataFrame(columns)
+
+def _frame(attributes: Sequence[Attribute], batches: Sequence[Sequence[PlainArray]]) -> pl.DataFrame:
+    columns = zip(attributes, zip(*batches, strict=True), strict=True)
+    return pl.DataFrame([_column(attribute, np.concatenate(parts)) for attribute, parts in columns])
 
 
 def _column(attribute: Attribute, plain: NDArray[Any]) -> pl.Series:

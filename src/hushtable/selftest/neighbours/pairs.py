@@ -18,10 +18,11 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from hushtable.deciders import Query, columns_of, grid_values
 from hushtable.errors import HushtableError
-from hushtable.kernel.records import Records
+from hushtable.kernel.records import record_frames
 from hushtable.kernel.sources import Source, open_source
 from hushtable.schema import Binned, Schema
 from hushtable.selftest.neighbours.kinds import Kind
@@ -74,7 +75,7 @@ def read(data: Any, schema: Schema, *, opening: Callable[..., Source] = open_sou
             for batch in source.batches():
                 stacked = np.stack([column.astype(np.int64) for column in batch], axis=1)
                 rows["codes"].update(map(tuple, stacked.tolist()))
-            frame = Records(source).frame
+            frame = pl.concat(record_frames(source))
             rows["values"] = Counter(frame.rows())
             for query in _grid_queries(schema):
                 values = grid_values(query, frame, columns_of(schema))

@@ -1,0 +1,98 @@
+"""Counts rows that stream past: what is asked for is added up batch by batch, and the rows are forgotten.
+
+A pass is repeated for every table and every list of questions.  Where all codes or all values of a table are few bytes,
+they stay in memory after a first pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import polars as pl
+from numpy.typing import NDArray
+
+from hushtable.arrays import Ints
+from hushtable.deciders import Columns, Question, Tally, columns_of, grid_values, matching, rows_only, tally
+from hushtable.kernel.counter import Counter
+from hushtable.kernel.records import record_frames
+from hushtable.kernel.sources import Source, open_source
+from hushtable.kernel.tabulate import tabulate
+from hushtable.marginals import Layout
+from hushtable.schema import Schema
+
+KEPT_BYTES = 2**28
+"""Bytes of codes, and of values, that stay in memory: a tenth of what a small machine has.  With less, more releases
+and checks read their file again; results are the same."""
+
+T = TypeVar("T")
+
+
+class RowCounter:
+    """The counter of a source that is read row by row; ``staged`` keeps codes."""
+
+    def __init__(self, source: Source, *, keeps_codes: bool = False) -> None:
+        self._source = source
+        self._codes = _Kept(source.batches, _bytes_of_codes, KEPT_BYTES if keeps_codes else 0)
+        self._frames = _Kept(lambda: record_frames(source), pl.DataFrame.estimated_size, KEPT_BYTES)
+
+    def tabulate(self, layout: Layout) -> Ints:
+        """One pass over the codes."""
+        return tabulate(self._codes, layout)
+
+    def tally(self, questions: Sequence[Question]) -> list[Tally]:
+        """One pass over the values, a frame of records at a time."""
+        columns = columns_of(self._source.schema)
+        sums: list[Tally] = []
+        for frame in self._frames if questions else ():
+            found = [exact_tally(question, frame, columns) for question in questions]
+            sums = [_added(*pair) for pair in zip(sums, found, strict=True)] if sums else found
+        return sums
+
+    def staged(self) -> RowCounter:
+        """A counter that reads its codes once, if they are few."""
+        return RowCounter(self._source, keeps_codes=True)
+
+
+def open_counter(data: Any, schema: Schema) -> Counter:
+    """The counter of a path, a glob, a list of paths, an Arrow table, or a polars or pandas frame."""
+    return RowCounter(open_source(data, schema))
+
+
+def exact_tally(question: Question, frame: object, columns: Columns) -> Tally:
+    """The whole numbers that the question's decider is a function of, from confidential rows."""
+    if question.query.column is None:
+        return rows_only(matching(question.query, frame, columns).height)
+    return tally(grid_values(question.query, frame, columns), question.decider.edges)
+
+
+def _added(one: Tally, other: Tally) -> Tally:
+    return Tally(one.counts + other.counts, one.sums + other.sums)
+
+
+def _bytes_of_codes(batch: Sequence[NDArray[Any]]) -> int:
+    return sum(column.nbytes for column in batch)
+
+
+class _Kept(Generic[T]):
+    """What a pass gives, read again each time unless all of it is at most ``most`` bytes."""
+
+    def __init__(self, read: Callable[[], Iterable[T]], size: Callable[[T], float], most: int) -> None:
+        self._read, self._size, self._most = read, size, most
+        self._all: list[T] | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        if self._all is not None:
+            yield from self._all
+            return
+        kept: list[T] = []
+        left: float = self._most
+        for item in self._read():
+            left -= self._size(item)
+            if left >= 0:
+                kept.append(item)
+            else:
+                kept.clear()
+            yield item
+        if left >= 0:
+            self._all = kept
