@@ -21,7 +21,7 @@ from typing import Any
 from typer.main import get_command
 
 import hushtable
-from hushtable.cli.app import app
+from hushtable.cli.app import app, filled
 from hushtable.deciders import DECIDERS, Decider, Interval, build
 
 ROOT = Path(__file__).parents[1]
@@ -221,7 +221,7 @@ def flags(parameter: Any) -> str:
 
 
 def described(parameter: Any) -> str:
-    text = (parameter.help or "").replace("|", "\\|").strip()
+    text = filled(parameter.help or "").replace("|", "\\|").strip()
     if parameter.required:
         return text + " Required."
     default = parameter.default

@@ -3,11 +3,20 @@
 Names are loaded when they are first used, so that ``import hushtable`` costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
 
 if TYPE_CHECKING:
     from hushtable import deciders, errors, linear, marginals, microdata, planning, privacy
+    from hushtable import ledger as ledger
+    from hushtable import reconstruct as reconstruct
+    from hushtable import release as release
+    from hushtable import report as report
+    from hushtable import schema as schema
+    from hushtable import selftest as selftest
+    from hushtable import session as session
+    from hushtable import spreadsheets as spreadsheets
     from hushtable.ledger import Ledger
     from hushtable.marginals import Workload
     from hushtable.privacy import ZCDP, ApproxDP, PureDP
@@ -15,22 +24,10 @@ if TYPE_CHECKING:
     from hushtable.schema import Schema
     from hushtable.session import Session
     from hushtable.synthesizer import Synthesizer
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __version__ = "0.1.0"
-
-_HOMES = {
-    "ApproxDP": "privacy",
-    "Ledger": "ledger",
-    "Plan": "release",
-    "PureDP": "privacy",
-    "Release": "release",
-    "Schema": "schema",
-    "Session": "session",
-    "Synthesizer": "synthesizer",
-    "Workload": "marginals",
-    "ZCDP": "privacy",
-}
-_PACKAGES = ("deciders", "errors", "linear", "marginals", "microdata", "planning", "privacy")
 
 __all__ = [
     "ZCDP",
@@ -52,15 +49,3 @@ __all__ = [
     "planning",
     "privacy",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return import_module(f"hushtable.{name}")
-    if name in _HOMES:
-        return getattr(import_module(f"hushtable.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hushtable' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -20,7 +20,8 @@ from hushtable.deciders.synthetic import read
 from hushtable.report.page import Page
 from hushtable.report.parts import Grid, Section
 from hushtable.report.records import read_records
-from hushtable.texts import neutralised, read_csv, restored, visible, visible_json, write_csv
+from hushtable.spreadsheets import neutralised, read_csv, restored, write_csv
+from hushtable.texts import visible, visible_json
 
 STARTS = "=+-@\t\r"
 HOSTILE = [

@@ -1,5 +1,38 @@
-"""The ``hush`` command: a thin shell over ``hushtable.session``, one module per command."""
+"""The ``hush`` command: a thin shell over ``hushtable.session``, one module per command.
 
-from hushtable.cli.app import main
+Nothing is loaded here: while modules load there is nothing to tidy up, and Ctrl-C ends the process on the spot.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from signal import SIGINT, default_int_handler, getsignal, signal
 
 __all__ = ["main"]
+
+INTERRUPTED = 130
+FAREWELL = "hush: interrupted; what was charged stays in the ledger."
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run ``hush`` and leave with its exit code."""
+    heard = (
+        getsignal(SIGINT) is default_int_handler
+    )  # a process in the background may have been told not to listen
+    if heard:
+        signal(SIGINT, _leave)
+    from hushtable.cli.app import run
+
+    try:
+        if heard:
+            signal(SIGINT, default_int_handler)
+        code = run(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt:
+        _leave()
+    else:
+        sys.exit(code)
+
+
+def _leave(*_: object) -> None:
+    os.write(2, f"{FAREWELL}\n".encode())
+    os._exit(INTERRUPTED)

@@ -7,57 +7,105 @@ sentence, what to type instead and a code, never a traceback: a traceback can ca
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections import UserDict
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from hushtable.cli import (
-    bench,
-    check,
-    choose,
-    demo,
-    init,
-    ledger,
-    microdata,
-    plan,
-    release,
-    report,
-    selftest,
-    table,
-)
+import hushtable as ht
+from hushtable.cli import FAREWELL, INTERRUPTED
 from hushtable.cli.newcomer import welcome
 from hushtable.cli.output import keep_streams_open_to_all_text, note, say, show_error
 from hushtable.errors import HushtableError, RefusedError, UsageError
 
-INTERRUPTED = 130
+COMMANDS = (
+    "init",
+    "plan",
+    "release",
+    "table",
+    "microdata",
+    "report",
+    "check",
+    "choose",
+    "ledger",
+    "demo",
+    "bench",
+    "selftest",
+)
+"""In the order in which a newcomer meets them; each is a module beside this one."""
+
+
+LISTS: dict[str, Callable[[], Iterable[str]]] = {"deciders": lambda: ht.deciders.DECIDERS}
+"""What the help of a flag names as ``{deciders}``: known when it is printed, because anybody may register one."""
+
+
+def filled(text: str) -> str:
+    """The help of a flag with the names that are registered now."""
+    for name, known in LISTS.items():
+        text = text.replace(f"{{{name}}}", ", ".join(known())) if f"{{{name}}}" in text else text
+    return text
+
+
+class Command(TyperCommand):
+    """One command."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        flags: list[Any] = list(self.params)
+        for flag in flags:
+            flag.help = filled(flag.help or "")
+        super().format_options(ctx, formatter)
+
+
+class Commands(UserDict[str, Any]):
+    """Commands by name, each made of its module when it is asked for.
+
+    A module has an ``app`` of several commands, or one function of its own name with an ``EXAMPLE``.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__(dict.fromkeys(names))
+
+    def __getitem__(self, name: str) -> Any:
+        if super().__getitem__(name) is None:
+            self[name] = _made(name)
+        return super().__getitem__(name)
+
+
+def _made(name: str) -> Any:
+    module = import_module(f"hushtable.cli.{name}")
+    made: typer.Typer | None = getattr(module, "app", None)
+    if made is None:
+        made = typer.Typer(add_completion=False, rich_markup_mode=None)
+        made.command(name, cls=Command, epilog=module.EXAMPLE)(getattr(module, name))
+    return get_command(made)
+
+
+class LazyGroup(TyperGroup):
+    """``hush``: a command's module is loaded when it is called, or listed with its help."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = Commands(COMMANDS)
+
 
 app = typer.Typer(
+    cls=LazyGroup,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Publish tables from confidential records under differential privacy, with an error bar on every number.",
 )
-app.command("init", epilog=init.EXAMPLE)(init.init)
-app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
-app.command("release", epilog=release.EXAMPLE)(release.release)
-app.command("table", epilog=table.EXAMPLE)(table.table)
-app.command("microdata", epilog=microdata.EXAMPLE)(microdata.microdata)
-app.command("report", epilog=report.EXAMPLE)(report.report)
-app.command("check", epilog=check.EXAMPLE)(check.check)
-app.add_typer(choose.app, name="choose")
-app.add_typer(ledger.app, name="ledger")
-app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
-app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
-app.command("selftest", epilog=selftest.EXAMPLE)(selftest.selftest)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        say(f"hushtable {version('hushtable')}")
+        say(f"hushtable {ht.__version__}")
         raise typer.Exit
 
 
@@ -73,15 +121,10 @@ def start(
         say(*welcome(Path.cwd()))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run ``hush`` and leave with its exit code."""
-    keep_streams_open_to_all_text()
-    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     as_json = "--json" in arguments
+    keep_streams_open_to_all_text()
     try:
         result = app(list(arguments), standalone_mode=False, prog_name="hush")
         return result if isinstance(result, int) else 0
@@ -97,7 +140,7 @@ def run(arguments: Sequence[str]) -> int:
         show_error(_usage(error), as_json=as_json)
         return UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        note("hush: interrupted; what was charged stays in the ledger.")
+        note(FAREWELL)
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()

@@ -7,28 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+import hushtable as ht
 from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, SchemaFile, Spender, Wait
 from hushtable.cli.output import emit, grid, progress, say
-from hushtable.deciders import (
-    DECIDERS,
-    CheckPlan,
-    Currency,
-    PlannedQuestion,
-    Query,
-    Verdict,
-    chance_text,
-    cost_text,
-    load_batch,
-    number_text,
-    parse,
-    plan_check,
-)
 from hushtable.errors import UsageError
-from hushtable.ledger import Ledger
-from hushtable.ledger.amounts import texts
-from hushtable.privacy import Budget
-from hushtable.schema import Schema
-from hushtable.session import Session
 
 EXAMPLE = (
     "Example: hush check people.csv --schema people.yaml --ledger people.ledger --synthetic synthetic.csv "
@@ -65,7 +47,8 @@ def check(
         Path | None, typer.Option("--queries", help="A file with one query per line.", metavar="FILE")
     ] = None,
     decider: Annotated[
-        str, typer.Option("--decider", help=f"auto, or one of {', '.join(DECIDERS)}.", metavar="NAME")
+        str,
+        typer.Option("--decider", help="auto, or one of {deciders}.", metavar="NAME"),
     ] = "auto",
     largest: Annotated[
         float | None,
@@ -98,11 +81,11 @@ def check(
     Several questions share the budget equally and are charged once.  A question that was asked before costs nothing.
     """
     asked = _questions(query, queries)
-    spent = Budget.parse(budget)
-    declared = Schema.load(schema)
+    spent = ht.privacy.Budget.parse(budget)
+    declared = ht.Schema.load(schema)
     if plan:
-        account = Ledger.open(ledger, head=head)
-        made = plan_check(
+        account = ht.Ledger.open(ledger, head=head)
+        made = ht.deciders.plan_check(
             declared,
             asked,
             synthetic,
@@ -110,11 +93,11 @@ def check(
             budget=spent,
             decider=decider,
             largest=largest,
-            currency=Currency(account.kind, account.limit(spender).xi > 0),
+            currency=ht.deciders.Currency(account.kind, account.limit(spender).xi > 0),
         )
         _show_plan(made, beta, distance or [], as_json=json)
         return
-    opened = Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
+    opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     with progress(quiet=json) as steps:
         verdicts = opened.check(
             tuple(asked),
@@ -129,15 +112,18 @@ def check(
     _show_verdicts(verdicts, opened, as_json=json)
 
 
-def _questions(query: list[str] | None, queries: Path | None) -> list[Query]:
+def _questions(query: list[str] | None, queries: Path | None) -> list[ht.deciders.Query]:
     if not query and queries is None:
         raise UsageError(
             "usage.query", "--query or --queries is missing.", 'Type --query "COUNT WHERE age >= 30".'
         )
-    return [*(parse(text) for text in query or []), *(load_batch(queries) if queries else ())]
+    return [
+        *(ht.deciders.parse(text) for text in query or []),
+        *(ht.deciders.load_batch(queries) if queries else ()),
+    ]
 
 
-def _show_verdicts(verdicts: list[Verdict], opened: Session, *, as_json: bool) -> None:
+def _show_verdicts(verdicts: list[ht.deciders.Verdict], opened: ht.Session, *, as_json: bool) -> None:
     unit, remaining = str(opened.ledger.unit), str(opened.remaining)
     if as_json:
         listed = [_as_numbers(one) for one in verdicts]
@@ -148,34 +134,34 @@ def _show_verdicts(verdicts: list[Verdict], opened: Session, *, as_json: bool) -
     say("", f"  unit       {unit}", f"  remaining  {remaining}", f"  head       {opened.ledger.head}")
 
 
-def _as_numbers(one: Verdict) -> dict[str, Any]:
+def _as_numbers(one: ht.deciders.Verdict) -> dict[str, Any]:
     return {
         **one.to_dict(),
         "synthetic": float(one.synthetic),
         "tau": float(one.tau),
         "epsilon": float(one.epsilon),
-        "price": texts(one.price),
+        "price": ht.ledger.texts(one.price),
         "repeated": one.repeated,
         "sentence": str(one),
     }
 
 
-def _show_plan(made: CheckPlan, beta: float, distances: list[float], *, as_json: bool) -> None:
+def _show_plan(made: ht.deciders.CheckPlan, beta: float, distances: list[float], *, as_json: bool) -> None:
     if as_json:
         emit(
             {
-                "charged": texts(made.cost),
+                "charged": ht.ledger.texts(made.cost),
                 "questions": [_planned(one, beta, distances) for one in made.planned],
                 "beta": beta,
             }
         )
         return
-    say(f"Nothing is spent.  The check would cost {cost_text(made.cost)} per person.")
+    say(f"Nothing is spent.  The check would cost {ht.deciders.cost_text(made.cost)} per person.")
     for one in made.planned:
         _explain(one, beta, distances)
 
 
-def _planned(one: PlannedQuestion, beta: float, distances: list[float]) -> dict[str, Any]:
+def _planned(one: ht.deciders.PlannedQuestion, beta: float, distances: list[float]) -> dict[str, Any]:
     question = one.question
     needed = one.epsilon_needed(beta)
     return {
@@ -185,7 +171,7 @@ def _planned(one: PlannedQuestion, beta: float, distances: list[float]) -> dict[
         "decider": question.decider.name,
         "reason": question.reason,
         "epsilon": float(one.epsilon),
-        "price": texts(one.cost),
+        "price": ht.ledger.texts(one.cost),
         "error_bound": one.error_bound,
         "assumes": one.assumes,
         "threshold": one.threshold(beta),
@@ -199,12 +185,12 @@ def _planned(one: PlannedQuestion, beta: float, distances: list[float]) -> dict[
     }
 
 
-def _at(one: PlannedQuestion, distances: list[float]) -> list[tuple[float, float, float]]:
+def _at(one: ht.deciders.PlannedQuestion, distances: list[float]) -> list[tuple[float, float, float]]:
     return list(zip(distances, one.satisfied_at(distances), one.errors_at(distances), strict=True))
 
 
-def _explain(one: PlannedQuestion, beta: float, distances: list[float]) -> None:
-    question = one.question
+def _explain(one: ht.deciders.PlannedQuestion, beta: float, distances: list[float]) -> None:
+    question, number = one.question, ht.deciders.number_text
     threshold, needed = one.threshold(beta), one.epsilon_needed(beta)
     known = "depends on the data" if threshold is None else f"{threshold:,.4g}"
     provided = [f"  provided that      {one.assumes}"] if one.assumes else []
@@ -212,10 +198,10 @@ def _explain(one: PlannedQuestion, beta: float, distances: list[float]) -> None:
     say(
         "",
         str(question.query),
-        f"  synthetic answer   {number_text(question.synthetic)}, close enough within {number_text(question.tau)}",
+        f"  synthetic answer   {number(question.synthetic)}, close enough within {number(question.tau)}",
         f"  decider            {question.decider.name}: {question.reason}",
-        f"  price              {cost_text(one.cost)} per person (epsilon {float(one.epsilon):.4g})",
-        f"  wrong at most      {chance_text(one.error_bound)} of the time, at distance 0 and from 2 tau on",
+        f"  price              {ht.deciders.cost_text(one.cost)} per person (epsilon {float(one.epsilon):.4g})",
+        f"  wrong at most      {ht.deciders.chance_text(one.error_bound)} of the time, at distance 0 and from 2 tau on",
         *provided,
         f"  smallest tau       {known} for an error of {beta:g}",
         f"  epsilon needed     {needed:.4g} per person to decide this tau with an error of {beta:g}",

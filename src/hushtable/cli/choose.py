@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+import hushtable as ht
 from hushtable.cli.options import (
     BudgetText,
     Data,
@@ -24,16 +25,6 @@ from hushtable.cli.options import (
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.pending import Again, Pending
 from hushtable.errors import UsageError
-from hushtable.ledger import Ledger
-from hushtable.ledger.amounts import decimal, text
-from hushtable.linear import Mechanism, marginals
-from hushtable.privacy import Budget
-from hushtable.release import check_free, request_in
-from hushtable.release.choice import Choice
-from hushtable.release.choosing import option_from_file, option_text
-from hushtable.release.repeats import Asking
-from hushtable.schema import Schema
-from hushtable.session import Session, abandon_choice, open_choice
 
 START = "start"
 EXAMPLE = (
@@ -141,12 +132,12 @@ def start(
     repeated = Again(stored, again, quiet=json)
     pending = None if out is None else Pending(out, data, ledger)
     wanted, judged = None if snr is None else _rule(snr), _checked(rule)
-    price = Budget.parse(budget)
-    declared = Schema.load(schema)
+    price = ht.privacy.Budget.parse(budget)
+    declared = ht.Schema.load(schema)
     offered = _options(declared, orders, options)
-    session = Session.open(data, schema=declared, ledger=ledger, spender=spender)
+    session = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender)
     holds = frozen or declared.frozen
-    asking = Asking.for_choice(session, offered, budget=price, data=Path(data).name, frozen=holds)
+    asking = ht.release.Asking.for_choice(session, offered, budget=price, data=Path(data).name, frozen=holds)
     name, _ = repeated.request(asking, session.ledger, request, pending)
     with nullcontext() if pending is None else pending.under_way(name, session.ledger, again=again):
         with progress(quiet=json) as steps:
@@ -185,10 +176,10 @@ def finish(
     json: Json = False,
 ) -> None:
     """Take an option: measure what is missing of it, pay the difference, free the rest, write the tables."""
-    written = request_in(out) == choice
+    written = ht.release.request_in(out) == choice
     if not written:
-        check_free(out)
-    opened = open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
+        ht.release.check_free(out)
+    opened = ht.session.open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
     with progress(quiet=json) as steps:
         steps("measuring", 0, 2)
         made = opened.result() if opened.taken == option else opened.finish(option)
@@ -201,9 +192,9 @@ def finish(
 @app.command(epilog="Example: hush choose abandon --ledger people.ledger --choice ID")
 def abandon(ledger: LedgerFile, choice: ChoiceId, wait: Wait = False, json: Json = False) -> None:
     """Take no option: what was measured stays spent, the rest is free again."""
-    account = Ledger.open(ledger)
-    settled = abandon_choice(account, choice, wait=wait)
-    spent, left = text(settled.drawn), text(account.remaining())
+    account = ht.Ledger.open(ledger)
+    settled = ht.session.abandon_choice(account, choice, wait=wait)
+    spent, left = ht.ledger.text(settled.drawn), ht.ledger.text(account.remaining())
     if json:
         emit(
             {"choice": choice, "state": "abandoned", "spent": spent, "remaining": left, "head": account.head}
@@ -217,13 +208,15 @@ def show(
     ledger: LedgerFile, choice: ChoiceId, out: Out = None, data: Where = None, json: Json = False
 ) -> None:
     """How a choice stands; with --out, write again what was taken, or what the options share.  Spends nothing."""
-    opened = open_choice(ledger, choice, data=data)
+    opened = ht.session.open_choice(ledger, choice, data=data)
     if out is not None:
         (opened.result() if opened.state == "finished" else opened.common).save(out)
-    _report(opened, ledger, None, None, text(Ledger.open(ledger).remaining()), as_json=json)
+    _report(opened, ledger, None, None, ht.ledger.text(ht.Ledger.open(ledger).remaining()), as_json=json)
 
 
-def _options(schema: Schema, orders: list[int] | None, files: list[Path] | None) -> list[Mechanism]:
+def _options(
+    schema: ht.Schema, orders: list[int] | None, files: list[Path] | None
+) -> list[ht.linear.Mechanism]:
     if bool(orders) == bool(files):
         raise UsageError(
             "usage.options",
@@ -231,8 +224,8 @@ def _options(schema: Schema, orders: list[int] | None, files: list[Path] | None)
             "Type --orders 1 2 to choose between single attributes and pairs.",
         )
     if orders:
-        return [marginals(schema, order=k) for k in orders]
-    return [option_from_file(schema, file) for file in files or []]
+        return [ht.linear.marginals(schema, order=k) for k in orders]
+    return [ht.release.option_from_file(schema, file) for file in files or []]
 
 
 def _rule(written: str) -> tuple[float, float]:
@@ -256,7 +249,7 @@ def _checked(rule: str) -> Any:
     return rule
 
 
-def _shares(choice: Choice, ratios: tuple[float, ...]) -> list[dict[str, Any]]:
+def _shares(choice: ht.release.Choice, ratios: tuple[float, ...]) -> list[dict[str, Any]]:
     """For every open option, the shares of primary cells that reach each ratio."""
     found: list[dict[str, Any]] = []
     for k in range(choice.stage, len(choice.options)):
@@ -264,10 +257,10 @@ def _shares(choice: Choice, ratios: tuple[float, ...]) -> list[dict[str, Any]]:
         found.append(
             {
                 "option": k,
-                "what": option_text(choice.options[k], choice.schema.names),
-                "rho": decimal(choice.cost(k).rho),
-                "frozen_rho": decimal(choice.frozen_cost(k).rho),
-                "usual_way_rho": decimal(choice.usual_way(k).rho),
+                "what": ht.release.option_text(choice.options[k], choice.schema.names),
+                "rho": ht.ledger.decimal(choice.cost(k).rho),
+                "frozen_rho": ht.ledger.decimal(choice.frozen_cost(k).rho),
+                "usual_way_rho": ht.ledger.decimal(choice.usual_way(k).rho),
                 "share_reaching": {f"{r:g}": signal.share(r) for r in ratios},
                 "share_reaching_surely": {f"{r:g}": signal.share(r, bound="lower") for r in ratios},
             }
@@ -276,7 +269,7 @@ def _shares(choice: Choice, ratios: tuple[float, ...]) -> list[dict[str, Any]]:
 
 
 def _report(
-    choice: Choice,
+    choice: ht.release.Choice,
     ledger: Path,
     decision: int | None,
     rule: tuple[float, float] | None,
@@ -295,8 +288,8 @@ def _report(
                 "decision": decision,
                 "taken": choice.taken,
                 "frozen": choice.plan.frozen,
-                "charged_rho": decimal(choice.charged.rho),
-                "held_rho": decimal(choice.held.rho),
+                "charged_rho": ht.ledger.decimal(choice.charged.rho),
+                "held_rho": ht.ledger.decimal(choice.held.rho),
                 "remaining": remaining,
                 "options": rows,
                 "notes": choice.notes,
@@ -306,7 +299,8 @@ def _report(
         return
     say(
         f"Choice {choice.id} between {len(choice.options)} options, {choice.state}",
-        f"  charged    rho={decimal(choice.charged.rho)} per person, held rho={decimal(choice.held.rho)}",
+        f"  charged    rho={ht.ledger.decimal(choice.charged.rho)} per person, "
+        f"held rho={ht.ledger.decimal(choice.held.rho)}",
         f"  unit       {choice.common.card['unit']['person']}",
         f"  remaining  {remaining}",
         *(f"  note       {n}" for n in choice.notes),
@@ -331,7 +325,7 @@ def _report(
     say("", *_next(choice, ledger, decision, rule is not None))
 
 
-def _next(choice: Choice, ledger: Path, decision: int | None, ruled: bool) -> list[str]:
+def _next(choice: ht.release.Choice, ledger: Path, decision: int | None, ruled: bool) -> list[str]:
     """What the reader can do now."""
     if choice.state == "finished":
         return [f"Option {choice.taken} was taken."]
@@ -348,9 +342,9 @@ def _next(choice: Choice, ledger: Path, decision: int | None, ruled: bool) -> li
     ]
 
 
-def _report_taken(choice: Choice, ledger: Path, out: Path, *, as_json: bool) -> None:
+def _report_taken(choice: ht.release.Choice, ledger: Path, out: Path, *, as_json: bool) -> None:
     card = choice.result().card
-    remaining = text(Ledger.open(ledger).remaining())
+    remaining = ht.ledger.text(ht.Ledger.open(ledger).remaining())
     if as_json:
         emit(
             {

@@ -14,15 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import polars as pl
 import typer
 
+import hushtable as ht
 from hushtable.cli.options import Json
 from hushtable.cli.output import emit, say
-from hushtable.cli.simulate import write_town
 from hushtable.errors import UsageError
-from hushtable.ledger import Ledger, verify_file
-from hushtable.ledger.amounts import text
 from hushtable.outputs import is_taken
 
 EXAMPLE = "Example: hush demo --out demo"
@@ -60,6 +57,11 @@ class _Story:
 
     def tell(self, people: int) -> None:
         """From the register to the report."""
+        from hushtable.cli.simulate import (  # arrays and frames, which a usage error does without
+            shuffle,
+            write_town,
+        )
+
         write_town(self._out, people)
         data, ledger = self._at("town.csv"), self._at("town.ledger")
         tables, records = self._at("tables"), self._at("records.csv")
@@ -91,7 +93,7 @@ class _Story:
         asked = f"check {data} {self._known} --tau 5% --budget epsilon=0.1"
         self._do(f'{asked} --synthetic {records} --query "{RETIRED}"')
         self._do(f'{asked} --synthetic {records} --query "{DRIVERS}"')
-        self._shuffle()
+        shuffle(self._out / "records.csv", self._out / "shuffled.csv")
         self._say(
             "   Somebody else has another file: each column is right by itself, and the columns were shuffled.",
         )
@@ -125,8 +127,8 @@ class _Story:
         return {
             "out": str(self._out),
             "card": manifest["card"],
-            "remaining": text(Ledger.open(ledger).remaining()),
-            "ledger_ok": verify_file(ledger).ok,
+            "remaining": ht.ledger.text(ht.Ledger.open(ledger).remaining()),
+            "ledger_ok": ht.ledger.verify_file(ledger).ok,
             "next": [f"hush {words}" for words in self.next_commands()],
         }
 
@@ -149,12 +151,6 @@ class _Story:
     def _write_options(self) -> None:
         (self._out / "coarse.yaml").write_text(COARSE, encoding="utf-8")
         (self._out / "fine.yaml").write_text(FINE, encoding="utf-8")
-
-    def _shuffle(self) -> None:
-        """A bad synthetic file, from the published records alone."""
-        records = pl.read_csv(self._out / "records.csv", infer_schema=False)
-        columns = [records[name].shuffle(seed=k) for k, name in enumerate(records.columns)]
-        pl.DataFrame(columns).write_csv(self._out / "shuffled.csv")
 
 
 def _run(context: typer.Context, words: list[str]) -> None:

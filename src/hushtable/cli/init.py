@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hushtable import session
+import hushtable as ht
 from hushtable.cli.options import Data, Json
-from hushtable.cli.output import console, emit, say
+from hushtable.cli.output import emit, say
 from hushtable.errors import UsageError
 from hushtable.outputs import can_make, is_taken, whole_file
-from hushtable.schema import Schema
 
 EXAMPLE = "Example: hush init people.csv --out people.yaml"
 
@@ -35,8 +35,8 @@ def init(
         )
     if out is not None and not can_make(out):
         raise _not_written(out)
-    text = session.draft(data, header=header)
-    drafted = Schema.loads(text)
+    text = ht.session.draft(data, header=header)
+    drafted = ht.Schema.loads(text)
     if out is not None:
         _write(out, text)
     if json:
@@ -48,7 +48,7 @@ def init(
             }
         )
     elif out is None:
-        console().file.write(text)
+        sys.stdout.write(text)
     else:
         say(
             f"Wrote {out}: {len(drafted.names)} attributes, {len(drafted.unreviewed)} lines learnt from the data.",

@@ -8,15 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
+import hushtable as ht
 from hushtable.cli.options import BudgetText, Json, Wait
 from hushtable.cli.output import emit, grid, say
 from hushtable.errors import LedgerError
-from hushtable.ledger import Holding, Ledger, verify_file
-from hushtable.ledger.amounts import texts
-from hushtable.privacy import Budget, Cost
-from hushtable.session import end as end_request
 
-app = typer.Typer(no_args_is_help=True, help="The account of privacy of one dataset.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="The account of privacy of one dataset.",
+)
 
 File = Annotated[Path, typer.Argument(help="The ledger's file.", metavar="LEDGER")]
 Head = Annotated[
@@ -32,7 +34,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Open an account with a budget for everything that will ever be released of a dataset."""
-    made = Ledger.create(ledger, Budget.parse(budget), name=name)
+    made = ht.Ledger.create(ledger, ht.privacy.Budget.parse(budget), name=name)
     if json:
         emit({"ledger": str(ledger), "name": made.name, "budget": str(made.budget), "head": made.head})
     else:
@@ -42,7 +44,7 @@ def create(
 @app.command(epilog="Example: hush ledger show people.ledger")
 def show(ledger: File, json: Json = False) -> None:
     """What was spent, by whom and on what, and what is left."""
-    account = Ledger.open(ledger)
+    account = ht.Ledger.open(ledger)
     if json:
         emit(_summary(account))
     else:
@@ -57,8 +59,8 @@ def grant(
     json: Json = False,
 ) -> None:
     """Let somebody spend up to a total, under the dataset's budget."""
-    account = Ledger.open(ledger)
-    account.grant(spender, Budget.parse(budget))
+    account = ht.Ledger.open(ledger)
+    account.grant(spender, ht.privacy.Budget.parse(budget))
     left = amounts(account.remaining(spender), account.kind)
     if json:
         emit(
@@ -79,8 +81,8 @@ def grant(
 @app.command("raise", epilog='Example: hush ledger raise people.ledger --budget "rho=1"')
 def raise_budget(ledger: File, budget: BudgetText, json: Json = False) -> None:
     """Raise the dataset's budget to a new total; the raise is an entry that everybody can see."""
-    account = Ledger.open(ledger)
-    account.raise_budget(Budget.parse(budget))
+    account = ht.Ledger.open(ledger)
+    account.raise_budget(ht.privacy.Budget.parse(budget))
     if json:
         emit(
             {
@@ -101,8 +103,8 @@ def end(
     json: Json = False,
 ) -> None:
     """End a request that nobody will finish: what was charged stays spent, what was only set aside is free again."""
-    account = Ledger.open(ledger)
-    ended = end_request(account, request, wait=wait)
+    account = ht.Ledger.open(ledger)
+    ended = ht.session.end(account, request, wait=wait)
     spent = written(amounts(ended.drawn, account.kind))
     left = written(amounts(account.remaining(), account.kind))
     if json:
@@ -122,7 +124,7 @@ def end(
 @app.command(epilog="Example: hush ledger verify people.ledger --head 3f0c...")
 def verify(ledger: File, head: Head = None, json: Json = False) -> None:
     """Recompute the chain, the balances and the payloads' hashes; with --head, also find older copies."""
-    report = verify_file(ledger, head=head)
+    report = ht.ledger.verify_file(ledger, head=head)
     if json:
         emit(
             {
@@ -143,13 +145,13 @@ def verify(ledger: File, head: Head = None, json: Json = False) -> None:
 @app.command(epilog="Example: hush ledger export people.ledger > people-ledger.json")
 def export(ledger: File, json: Json = True) -> None:
     """Every entry as JSON; all of it is covered by the chain."""
-    account = Ledger.open(ledger)
+    account = ht.Ledger.open(ledger)
     emit({"ledger": account.name, "head": account.head, "entries": account.export()})
 
 
-def amounts(cost: Cost, kind: str) -> dict[str, str]:
+def amounts(cost: ht.privacy.Cost, kind: str) -> dict[str, str]:
     """The parts of a cost that a ledger of this kind uses, as exact decimal texts."""
-    written = texts(cost)
+    written = ht.ledger.texts(cost)
     parts = {"epsilon": written["xi"], "rho": written["rho"]}
     if kind == "pure":
         return {"epsilon": parts["epsilon"]}
@@ -162,7 +164,7 @@ def written(parts: dict[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in parts.items())
 
 
-def _summary(account: Ledger) -> dict[str, Any]:
+def _summary(account: ht.Ledger) -> dict[str, Any]:
     kind = account.kind
     return {
         "name": account.name,
@@ -180,7 +182,7 @@ def _summary(account: Ledger) -> dict[str, Any]:
     }
 
 
-def _spend(holding: Holding, kind: str) -> dict[str, Any]:
+def _spend(holding: ht.ledger.Holding, kind: str) -> dict[str, Any]:
     reservation = holding.reservation
     lost = sum(1 for charge in holding.charges if not charge.stored)
     return {
@@ -196,7 +198,7 @@ def _spend(holding: Holding, kind: str) -> dict[str, Any]:
     }
 
 
-def _print_summary(account: Ledger) -> None:
+def _print_summary(account: ht.Ledger) -> None:
     kind = account.kind
     unit = "not bound yet (the first release binds it)" if account.unit is None else str(account.unit)
     share = _share(account.spent() + account.held(), account.limit())
@@ -247,7 +249,7 @@ def _state(spend: dict[str, Any]) -> str:
     return f"{state}, {spend['lost_draws']} draw lost" if spend["lost_draws"] else str(state)
 
 
-def _share(used: Cost, limit: Cost) -> Fraction:
+def _share(used: ht.privacy.Cost, limit: ht.privacy.Cost) -> Fraction:
     pairs = ((used.xi, limit.xi), (used.rho, limit.rho), (used.delta, limit.delta))
     parts = [Fraction(part) / whole for part, whole in pairs if whole]
     return max(parts, default=Fraction(0))

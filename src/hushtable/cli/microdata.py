@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+import hushtable as ht
 from hushtable.cli.options import Json, Raw
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.errors import BundleError, UsageError
 from hushtable.outputs import can_make, is_taken, whole_file
-from hushtable.release import Microdata, Release, add_explanation, complete_priorities, make_microdata
-from hushtable.texts import write_csv
 
 EXAMPLE = "Example: hush microdata out --out people.parquet --explain"
 MOST_TABLES = 25
@@ -50,23 +49,25 @@ def microdata(
         raise UsageError("usage.flags", "--out is missing.", "Give --out people.csv, or --explain alone.")
     if out is not None:
         _check_place(out)
-    release = Release.load(folder)
+    release = ht.Release.load(folder)
     levels = _levels(release, priority)
     with progress(quiet=json) as steps:
-        made = make_microdata(release, fit=fit, priorities=levels, rows=rows, seed=seed, progress=steps)
+        made = ht.release.make_microdata(
+            release, fit=fit, priorities=levels, rows=rows, seed=seed, progress=steps
+        )
     if out is not None:
         _write(made, out, raw=raw)
     if explain:
-        add_explanation(folder, made.explanation)
+        ht.release.add_explanation(folder, made.explanation)
     _report(made, out, explain=explain, as_json=json)
 
 
-def _levels(release: Release, priority: list[str] | None) -> list[list[tuple[str, ...]]] | None:
+def _levels(release: ht.Release, priority: list[str] | None) -> list[list[tuple[str, ...]]] | None:
     """The marginals that were named, one level each, then all others from small to large."""
     if not priority:
         return None
     named = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in priority]
-    return complete_priorities(release, named)
+    return ht.release.complete_priorities(release, named)
 
 
 def _check_place(out: Path) -> None:
@@ -78,11 +79,11 @@ def _check_place(out: Path) -> None:
         )
 
 
-def _write(made: Microdata, out: Path, *, raw: bool) -> None:
+def _write(made: ht.release.Microdata, out: Path, *, raw: bool) -> None:
     try:
         with whole_file(out) as file:
             if out.suffix.lower() == ".csv":
-                write_csv(made.frame, file, raw=raw)
+                ht.spreadsheets.write_csv(made.frame, file, raw=raw)
             else:
                 made.frame.write_parquet(file)
     except OSError:
@@ -91,7 +92,7 @@ def _write(made: Microdata, out: Path, *, raw: bool) -> None:
         ) from None
 
 
-def _report(made: Microdata, out: Path | None, *, explain: bool, as_json: bool) -> None:
+def _report(made: ht.release.Microdata, out: Path | None, *, explain: bool, as_json: bool) -> None:
     if as_json:
         shown: dict[str, Any] = (
             made.explanation if explain else {k: made.explanation[k] for k in ("fit", "rows", "notes")}

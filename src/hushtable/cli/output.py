@@ -2,7 +2,7 @@
 
 Results go to standard output; progress, warnings and errors to standard error.  Nothing here formats a value of
 the confidential data, because none ever reaches the command line.  Names, labels and paths are strangers' text: their
-control characters are printed as visible text.
+control characters are printed as visible text.  ``rich`` is loaded for tables and bars only.
 """
 
 from __future__ import annotations
@@ -11,28 +11,24 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
-
+import hushtable as ht
 from hushtable.errors import HushtableError
-from hushtable.texts import visible, visible_json, visible_lines, write_csv
+from hushtable.texts import visible, visible_json, visible_lines
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import Console
+    from rich.progress import Progress
 
 NOT_ON_A_TERMINAL = 110
 
 
 def console(*, error: bool = False) -> Console:
     """A console on the stream of the moment; wide enough for tables when it is not a terminal."""
+    from rich.console import Console
+
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() else NOT_ON_A_TERMINAL
     return Console(file=stream, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False)
@@ -48,13 +44,13 @@ def keep_streams_open_to_all_text() -> None:
 def say(*lines: str) -> None:
     """Print each text on a line of its own."""
     for line in lines:
-        console().print(visible(line), soft_wrap=True)
+        sys.stdout.write(visible(line) + "\n")
 
 
 def note(*lines: str) -> None:
     """Print lines on standard error."""
     for line in lines:
-        console(error=True).print(visible(line), soft_wrap=True)
+        sys.stderr.write(visible(line) + "\n")
 
 
 def counted(number: int, noun: str) -> str:
@@ -70,7 +66,7 @@ def emit(value: dict[str, Any]) -> None:
 
 def print_csv(frame: pl.DataFrame, *, raw: bool) -> None:
     """Print a frame as CSV; on a terminal nothing invisible is printed, elsewhere every text is exact."""
-    text = write_csv(frame, raw=raw)
+    text = ht.spreadsheets.write_csv(frame, raw=raw)
     sys.stdout.write(visible_lines(text) if sys.stdout.isatty() and not raw else text)
 
 
@@ -84,6 +80,8 @@ def show_error(error: HushtableError, *, as_json: bool) -> None:
 
 def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """Print a plain table; the columns named in ``right`` are aligned to the right."""
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
         table.add_column(visible(name), justify="right" if name in right else "left", no_wrap=name in right)
@@ -110,6 +108,15 @@ def progress(*, quiet: bool = False) -> Iterator[Steps]:
     if quiet or not sys.stderr.isatty():
         yield Steps(None)
         return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

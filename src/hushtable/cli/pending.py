@@ -16,13 +16,10 @@ from pathlib import Path
 
 import typer
 
+import hushtable as ht
 from hushtable.cli.output import note
 from hushtable.errors import BundleError, HushtableError, RefusedError, UsageError
-from hushtable.ledger import Holding, Ledger, failpoints
 from hushtable.outputs import can_make, whole_file
-from hushtable.release import check_free, request_in
-from hushtable.release.choice import KIND as CHOOSE
-from hushtable.release.repeats import Asking
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class Again:
             raise UsageError("usage.again", "Give either --stored or --again.", "--stored spends nothing.")
 
     def request(
-        self, asking: Asking, ledger: Ledger, typed: str | None, pending: Pending | None
+        self, asking: ht.release.Asking, ledger: ht.Ledger, typed: str | None, pending: Pending | None
     ) -> tuple[str, str | None]:
         """The id of the spend: as typed, of the interrupted command, of the same one earlier, or a new one.
 
@@ -54,7 +51,7 @@ class Again:
             return begun, None
         return self._found_or_new(asking, ledger)
 
-    def _may_spend(self, held: Holding | None) -> None:
+    def _may_spend(self, held: ht.ledger.Holding | None) -> None:
         """Refuse --stored for what is not finished: going on with it would spend."""
         if self.stored and (held is None or held.state == "open"):
             raise RefusedError(
@@ -63,7 +60,7 @@ class Again:
                 "Leave --stored out; the command then goes on, or is paid for.",
             )
 
-    def _found_or_new(self, asking: Asking, ledger: Ledger) -> tuple[str, str | None]:
+    def _found_or_new(self, asking: ht.release.Asking, ledger: ht.Ledger) -> tuple[str, str | None]:
         found = None if self.again else asking.earlier(ledger)
         self._may_spend(found)
         if found is None or found.reservation.request is None:
@@ -92,10 +89,10 @@ class Again:
         return answer.strip().lower() == "s"
 
 
-def _is_lost(held: Holding) -> bool:
+def _is_lost(held: ht.ledger.Holding) -> bool:
     """Whether a spend has ended without answers that could be written: of a choice, without all of them."""
     stored = [charge.stored for charge in held.charges]
-    whole = all(stored) if held.reservation.kind == CHOOSE else any(stored)
+    whole = all(stored) if held.reservation.kind == ht.release.CHOOSE else any(stored)
     return held.state == "settled" and not (stored and whole)
 
 
@@ -108,7 +105,7 @@ class Pending:
         self._begun: str | None = None
         self.again = False
         self.request = self._read()
-        self.complete = self.request is not None and request_in(out) == self.request
+        self.complete = self.request is not None and ht.release.request_in(out) == self.request
         if self.request is None and must_exist:
             raise BundleError(
                 "bundle.nothing-to-resume",
@@ -116,7 +113,7 @@ class Pending:
                 "Begin it with --out, or correct the folder.",
             )
         if not self.complete:
-            check_free(out)
+            ht.release.check_free(out)
             if not can_make(self._file):
                 raise BundleError(
                     "bundle.long-name", f"The name of {out} is too long.", "Give --out a shorter name."
@@ -141,19 +138,19 @@ class Pending:
         return request
 
     @contextmanager
-    def under_way(self, request: str, ledger: Ledger, *, again: bool) -> Iterator[None]:
+    def under_way(self, request: str, ledger: ht.Ledger, *, again: bool) -> Iterator[None]:
         """Keep the note while the command runs, and remove it when it has ended or never began to spend.
 
         ``again``: the command has paid for a new one, which its repetition takes up and does not pay for once more.
         """
         if request != self.request:
             if self.complete:
-                check_free(self._out)
+                ht.release.check_free(self._out)
             with whole_file(self._file) as file:
                 kept = {"request": request, "data": self._data, "ledger": self._ledger, "again": again}
                 file.write(json.dumps(kept).encode())
             self._begun = request
-            failpoints.reach("note.written")
+            ht.ledger.failpoints.reach("note.written")
         try:
             yield
         except (KeyboardInterrupt, typer.Abort):

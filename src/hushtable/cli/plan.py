@@ -7,17 +7,11 @@ from typing import Annotated
 
 import typer
 
+import hushtable as ht
 from hushtable.cli.options import Alpha, Json, Objective, Order, SchemaFile, Strategy, WorkloadFile
 from hushtable.cli.output import emit, grid, say
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
-from hushtable.ledger.amounts import texts
-from hushtable.marginals import Workload
-from hushtable.planning import PlanOptions
-from hushtable.privacy import ZCDP, Budget
-from hushtable.release import Plan, epsilon_by_delta
-from hushtable.release.plan import budget_to_reach, plan_release
-from hushtable.schema import Schema
 
 EXAMPLE = (
     'Examples: hush plan --schema people.yaml --order 2 --budget "rho=0.1"; '
@@ -50,21 +44,21 @@ def plan(
     json: Json = False,
 ) -> None:
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
-    declared = Schema.load(schema)
+    declared = ht.Schema.load(schema)
     asked = workload_from(declared, order, workload)
-    made = plan_release(
+    made = ht.release.plan_release(
         declared,
         asked,
         budget=_budget(declared, asked, budget, want, strategy, objective, alpha),
         strategy=strategy,
-        options=PlanOptions(objective),
+        options=ht.planning.PlanOptions(objective),
     )
     if json:
         emit(
             {
                 "budget": str(made.budget),
-                "charged": texts(made.cost),
-                "epsilon_by_delta": epsilon_by_delta(made.cost),
+                "charged": ht.ledger.texts(made.cost),
+                "epsilon_by_delta": ht.release.epsilon_by_delta(made.cost),
                 "unit": str(made.unit),
                 **made.description,
                 "alpha": alpha,
@@ -76,21 +70,23 @@ def plan(
 
 
 def _budget(
-    schema: Schema,
-    workload: Workload,
+    schema: ht.Schema,
+    workload: ht.Workload,
     budget: str | None,
     want: list[str] | None,
     strategy: str,
     objective: str,
     alpha: float,
-) -> Budget:
+) -> ht.privacy.Budget:
     if (budget is None) == (not want):
         raise UsageError("usage.budget", "Give either --budget or --want.", 'Type --budget "rho=0.1".')
     if budget is not None:
-        return Budget.parse(budget)
+        return ht.privacy.Budget.parse(budget)
     target = dict(_wanted(text) for text in want or [])
-    return ZCDP(
-        budget_to_reach(schema, workload, target, alpha=alpha, strategy=strategy, objective=objective)
+    return ht.ZCDP(
+        ht.release.budget_to_reach(
+            schema, workload, target, alpha=alpha, strategy=strategy, objective=objective
+        )
     )
 
 
@@ -109,7 +105,7 @@ def _wanted(text: str) -> tuple[Sequence[str], float]:
     return tuple(name.strip() for name in names.split(",")), half_width
 
 
-def _print(made: Plan, alpha: float, *, backwards: bool) -> None:
+def _print(made: ht.Plan, alpha: float, *, backwards: bool) -> None:
     frame = made.tables(alpha).sort("half_width")
     if backwards:
         say(f'The smallest budget that reaches it: --budget "{made.budget}"', "")

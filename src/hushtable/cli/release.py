@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import polars as pl
 import typer
 
+import hushtable as ht
 from hushtable.cli.options import (
     BudgetText,
     Data,
@@ -29,15 +29,6 @@ from hushtable.cli.pending import Again, Pending
 from hushtable.cli.report import draw_report
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
-from hushtable.microdata.point_sum import counts_workload
-from hushtable.planning import strategy_named
-from hushtable.privacy import Budget
-from hushtable.reconstruct.fits import reconstruction_named
-from hushtable.release import Release
-from hushtable.release.microdata import counts_promise
-from hushtable.release.repeats import Asking
-from hushtable.schema import Schema
-from hushtable.session import Session
 
 EXAMPLE = (
     "Example: hush release people.csv --schema people.yaml --ledger people.ledger "
@@ -115,22 +106,22 @@ def release(
     folder = _folder(out, resume)
     choice = Again(stored, again, quiet=json)
     pending = Pending(folder, data, ledger, must_exist=resume is not None)
-    spent = Budget.parse(budget)
-    declared = Schema.load(schema)
+    spent = ht.privacy.Budget.parse(budget)
+    declared = ht.Schema.load(schema)
     plain = order is None and workload is None and strategy == "auto" and not (reuse or time or reconstruct)
     attributes = _counted(counts, accurate, plain=plain)
     asked = None if attributes else workload_from(declared, order, workload)
-    opened = Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
-    sets = counts_workload(declared, attributes, accurate or "sum") if asked is None else asked
-    planned = strategy_named("identity" if asked is None else strategy)
+    opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
+    sets = ht.microdata.counts_workload(declared, attributes, accurate or "sum") if asked is None else asked
+    planned = ht.planning.strategy_named("identity" if asked is None else strategy)
     planned = planned.differences() if reuse else planned
-    asking = Asking.for_release(
+    asking = ht.release.Asking.for_release(
         opened,
         sets,
         budget=spent,
         strategy=planned.name,
         objective=objective,
-        reconstruct=reconstruction_named(reconstruct or planned.reconstruction).name,
+        reconstruct=ht.reconstruct.reconstruction_named(reconstruct or planned.reconstruction).name,
         reuse=reuse,
         data=Path(data).name,
         time=time,
@@ -190,7 +181,7 @@ def _folder(out: Path | None, resume: Path | None) -> Path:
     return folder
 
 
-def _report(made: Release, out: Path, remaining: str, stored: str | None, *, as_json: bool) -> None:
+def _report(made: ht.Release, out: Path, remaining: str, stored: str | None, *, as_json: bool) -> None:
     card: dict[str, Any] = made.card
     if as_json:
         again = {} if stored is None else {"stored": stored}
@@ -199,7 +190,7 @@ def _report(made: Release, out: Path, remaining: str, stored: str | None, *, as_
         return
     plan, entry = card["plan"], card["ledger"]
     known = made.accuracy().drop_nulls("half_width").sort("half_width")
-    partly = made.accuracy().filter(pl.col("measured") != "fully").height
+    partly = sum(measured != "fully" for measured in made.accuracy()["measured"])
     widest = known.tail(1).to_dicts()
     _print_rounds(made)
     guarantees = ", ".join(f"epsilon {e:.4g} at delta {d}" for d, e in card["epsilon_by_delta"].items())
@@ -220,16 +211,16 @@ def _report(made: Release, out: Path, remaining: str, stored: str | None, *, as_
     )
 
 
-def _promised(made: Release) -> list[str]:
+def _promised(made: ht.Release) -> list[str]:
     """What records made by sequential fitting will not exceed, where theory promises it."""
-    found = counts_promise(made.answers)
+    found = ht.release.counts_promise(made.answers)
     if found is None:
         return []
     sizes = f"± {found.sum_error**0.5:,.1f} in their sum, ± {found.point_error**0.5:,.1f} in any count"
     return [f"  records    by --fit sequential err at most {sizes} (root mean square)"]
 
 
-def _print_rounds(made: Release) -> None:
+def _print_rounds(made: ht.Release) -> None:
     """The rounds of an adaptive release: what was asked, the noise, the share of the budget."""
     if made.history is None:
         return

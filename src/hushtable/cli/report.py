@@ -10,11 +10,10 @@ from typing import Annotated
 
 import typer
 
-from hushtable import session
+import hushtable as ht
 from hushtable.cli.options import Json, Raw
 from hushtable.cli.output import emit, note, progress, say
 from hushtable.errors import BundleError, UsageError
-from hushtable.release import Release
 
 EXAMPLE = "Example: hush report out --ledger people.ledger --table age,sex"
 
@@ -83,10 +82,10 @@ def _write_confidential(
         raise UsageError(
             "report.against", "--confidential needs the data to compare with.", "Add --against DATA."
         )
-    release = Release.load(folder)
+    release = ht.Release.load(folder)
     with progress(quiet=as_json) as steps:
         steps("counting", 0, 2)
-        frames = session.evaluate_release(against, release, confidential=confidential)
+        frames = ht.session.evaluate_release(against, release, confidential=confidential)
         steps("drawing the report", 1, 2)
         from hushtable.report import STAMP, write_confidential_report
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
+import hushtable as ht
 from hushtable.cli.options import Json
 from hushtable.cli.output import emit, grid, progress, say
-from hushtable.selftest import run
 
 EXAMPLE = "Example: hush selftest"
 
@@ -14,7 +14,7 @@ EXAMPLE = "Example: hush selftest"
 def selftest(json: Json = False) -> None:
     """Test noise, ledger and readers on this machine, with made-up data; takes less than a minute."""
     with progress(quiet=json) as steps:
-        report = run(steps)
+        report = ht.selftest.run(steps)
     if json:
         emit(report.to_dict())
     else:

@@ -100,6 +100,12 @@ def write_town(folder: Path, people: int = PEOPLE) -> tuple[Path, Path]:
     return data, schema
 
 
+def shuffle(records: Path, out: Path) -> None:
+    """Write a bad synthetic file: each column of the records in an order of its own."""
+    frame = pl.read_csv(records, infer_schema=False)
+    pl.DataFrame([frame[name].shuffle(seed=k) for k, name in enumerate(frame.columns)]).write_csv(out)
+
+
 def _categories() -> dict[str, NDArray]:
     """The declared values of every categorical attribute."""
     declared = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))["attributes"]

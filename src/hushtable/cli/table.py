@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
+import hushtable as ht
 from hushtable.cli.options import Alpha, Json, Raw
 from hushtable.cli.output import emit, grid, print_csv, say
-from hushtable.reconstruct.bounds import FULLY
-from hushtable.release import Release
-from hushtable.release.promise import MODELLED
+
+if TYPE_CHECKING:
+    import polars as pl
 
 EXAMPLE = "Example: hush table out age sex --alpha 0.1"
 MOST_ROWS = 60
@@ -34,7 +34,7 @@ def table(
     json: Json = False,
 ) -> None:
     """Print a table: estimate, standard error and an interval for the true count at level 1 - alpha."""
-    release = Release.load(folder)
+    release = ht.Release.load(folder)
     frame, promise = release.table(*(attributes or []), alpha=alpha), release.promise(alpha)
     if json:
         emit({"attributes": attributes or [], "alpha": alpha, "promise": promise, "rows": frame.to_dicts()})
@@ -47,7 +47,7 @@ def table(
 def print_table(frame: pl.DataFrame, attributes: list[str], *, promise: str, rows: int) -> None:
     """The first rows of a released table; the bar is solid up to the lower end and shaded up to the upper one."""
     scale = max(1.0, *frame["upper"].to_list())
-    flagged = set(frame["measured"]) != {FULLY}
+    flagged = set(frame["measured"]) != {ht.reconstruct.FULLY}
     shown = [
         [
             *(str(row[name]) if row[name] is not None else "(null)" for name in attributes),
@@ -62,7 +62,7 @@ def print_table(frame: pl.DataFrame, attributes: list[str], *, promise: str, row
         say(f"... {frame.height - rows:,} more rows; --rows {frame.height} or --csv prints them all.")
     say(promise)
     if flagged:
-        say(MODELLED)
+        say(ht.release.MODELLED)
 
 
 def bar(lower: float, upper: float, scale: float) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hushtable as ht
 from hushtable.errors import UsageError
-from hushtable.marginals import Workload
-from hushtable.schema import Schema
 
 
-def workload_from(schema: Schema, order: int | None, file: Path | None) -> Workload:
+def workload_from(schema: ht.Schema, order: int | None, file: Path | None) -> ht.Workload:
     """All marginals of an order, or those that a file lists."""
     if (order is None) == (file is None):
         raise UsageError(
@@ -17,4 +16,4 @@ def workload_from(schema: Schema, order: int | None, file: Path | None) -> Workl
             "Give either --order or --workload.",
             "Type --order 2 for all pairs of attributes.",
         )
-    return Workload.load(file) if file is not None else Workload.all_marginals(schema, order=order or 0)
+    return ht.Workload.load(file) if file is not None else ht.Workload.all_marginals(schema, order=order or 0)

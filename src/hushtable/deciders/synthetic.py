@@ -18,7 +18,7 @@ from hushtable.deciders.queries import Query
 from hushtable.deciders.selecting import suppose, typed
 from hushtable.deciders.supposed import Supposed
 from hushtable.errors import QueryError
-from hushtable.texts import read_csv
+from hushtable.spreadsheets import read_csv
 
 
 @dataclass(frozen=True, eq=False)

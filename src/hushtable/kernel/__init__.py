@@ -3,13 +3,20 @@
 What leaves this package is noisy, charged and stored.  Only ``hushtable.session`` may import it.
 """
 
-from hushtable.kernel.adaptive import Confidential
-from hushtable.kernel.counter import Counter
-from hushtable.kernel.draft import draft_schema
-from hushtable.kernel.measure import prepare_batch
-from hushtable.kernel.rounds import read_rounds, run_rounds
-from hushtable.kernel.row_counter import open_counter
-from hushtable.kernel.spending import end_request, working_on
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.kernel.adaptive import Confidential
+    from hushtable.kernel.counter import Counter
+    from hushtable.kernel.draft import draft_schema
+    from hushtable.kernel.measure import prepare_batch
+    from hushtable.kernel.rounds import read_rounds, run_rounds
+    from hushtable.kernel.row_counter import open_counter
+    from hushtable.kernel.spending import end_request, working_on
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Confidential",

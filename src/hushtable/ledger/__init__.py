@@ -1,9 +1,27 @@
 """One durable account of privacy for a dataset, on SQLite."""
 
-from hushtable.ledger.audit import verify_file
-from hushtable.ledger.entries import Entry
-from hushtable.ledger.ledger import Ledger
-from hushtable.ledger.values import Charge, Holding, Report, Reservation, Spend, Stored, StoredCharge, Unit
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.ledger import failpoints
+    from hushtable.ledger.amounts import decimal, text, texts
+    from hushtable.ledger.audit import verify_file
+    from hushtable.ledger.entries import Entry
+    from hushtable.ledger.ledger import Ledger
+    from hushtable.ledger.values import (
+        Charge,
+        Holding,
+        Report,
+        Reservation,
+        Spend,
+        Stored,
+        StoredCharge,
+        Unit,
+    )
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Charge",
@@ -16,5 +34,9 @@ __all__ = [
     "Stored",
     "StoredCharge",
     "Unit",
+    "decimal",
+    "failpoints",
+    "text",
+    "texts",
     "verify_file",
 ]

@@ -1,26 +1,33 @@
 """Linear Gaussian mechanisms and what they have in common, dense and by residuals."""
 
-from hushtable.linear.decompose import estimates, query_variances
-from hushtable.linear.dense import LinearGaussian
-from hushtable.linear.mechanisms import (
-    Mechanism,
-    Part,
-    answerable,
-    as_dense,
-    budget_saved,
-    common,
-    equivalent,
-    ladder,
-    recreate,
-    residual,
-    stack,
-)
-from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_table, buckets
-from hushtable.linear.residuals import MarginalMechanism, marginals
-from hushtable.linear.sampling import consistent_datasets
-from hushtable.linear.signal import Signal, posterior, signal_to_noise, variance_reduction
-from hushtable.linear.tables import combine, marginal_from
-from hushtable.linear.written import read_written, written
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.linear.decompose import estimates, query_variances
+    from hushtable.linear.dense import LinearGaussian
+    from hushtable.linear.mechanisms import (
+        Mechanism,
+        Part,
+        answerable,
+        as_dense,
+        budget_saved,
+        common,
+        equivalent,
+        ladder,
+        recreate,
+        residual,
+        stack,
+    )
+    from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_table, buckets
+    from hushtable.linear.residuals import MarginalMechanism, marginals
+    from hushtable.linear.sampling import consistent_datasets
+    from hushtable.linear.signal import Signal, posterior, signal_to_noise, variance_reduction
+    from hushtable.linear.tables import combine, marginal_from
+    from hushtable.linear.writing import read_written, written
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "BucketResidual",

@@ -1,10 +1,17 @@
 """Marginals, residuals and workloads: the public algebra, on axis numbers and flat arrays, free of data access."""
 
-from hushtable.marginals.algebra import centre, decompose, lift, reconstruct
-from hushtable.marginals.fused import accumulate, assemble, centre_all, lift_all, project
-from hushtable.marginals.incidence import Incidence
-from hushtable.marginals.layout import AttributeSet, Layout, closure, sorted_sets, subsets
-from hushtable.marginals.workload import Domain, ResolvedWorkload, Workload, marginal_label
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.marginals.algebra import centre, decompose, lift, reconstruct
+    from hushtable.marginals.fused import accumulate, assemble, centre_all, lift_all, project
+    from hushtable.marginals.incidence import Incidence
+    from hushtable.marginals.layout import AttributeSet, Layout, closure, sorted_sets, subsets
+    from hushtable.marginals.workload import Domain, ResolvedWorkload, Workload, marginal_label
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "AttributeSet",

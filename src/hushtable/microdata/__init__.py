@@ -1,10 +1,18 @@
 """Nonnegative records from released answers, and what they cost: fits, bounds, rounding and generation."""
 
-from hushtable.microdata.bounds import TradeOff, hard_table, lower_bound, trade_off, upper_bound
-from hushtable.microdata.fits import METHODS, Fit, fit
-from hushtable.microdata.measurement import Measurement
-from hushtable.microdata.noise import Noise
-from hushtable.microdata.rounding import Rounded, round_table
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.microdata.bounds import TradeOff, hard_table, lower_bound, trade_off, upper_bound
+    from hushtable.microdata.fits import METHODS, Fit, fit
+    from hushtable.microdata.measurement import Measurement
+    from hushtable.microdata.noise import Noise
+    from hushtable.microdata.point_sum import counts_workload
+    from hushtable.microdata.rounding import Rounded, round_table
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "METHODS",
@@ -13,6 +21,7 @@ __all__ = [
     "Noise",
     "Rounded",
     "TradeOff",
+    "counts_workload",
     "fit",
     "hard_table",
     "lower_bound",

@@ -1,40 +1,47 @@
 """Data-free planning: how much noise each measurement gets, what it costs and how large the errors will be."""
 
-from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive
-from hushtable.planning.aim import State
-from hushtable.planning.batch import (
-    BatchPlan,
-    IdentityPlan,
-    cell_cumulants,
-    marginal_error_model,
-    plan_identity,
-    plan_residuals,
-    residual_error_model,
-)
-from hushtable.planning.conditional import conditional_plan
-from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
-from hushtable.planning.limits import (
-    MAX_ROWS,
-    MemoryNeed,
-    check_arithmetic,
-    check_cell_noise,
-    check_memory,
-    memory_limit,
-    memory_need,
-)
-from hushtable.planning.minimax import MinimaxPlan, minimax_variances
-from hushtable.planning.problem import Problem
-from hushtable.planning.requests import Compare, Measure, Policy, Purse, Reply, Request, Round, Select
-from hushtable.planning.residual import OBJECTIVES, residual_plan
-from hushtable.planning.strategies import (
-    STRATEGIES,
-    NoisePlan,
-    PlanOptions,
-    Strategy,
-    register,
-    strategy_named,
-)
-from hushtable.planning.targets import budget_for
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive
+    from hushtable.planning.aim import State
+    from hushtable.planning.batch import (
+        BatchPlan,
+        IdentityPlan,
+        cell_cumulants,
+        marginal_error_model,
+        plan_identity,
+        plan_residuals,
+        residual_error_model,
+    )
+    from hushtable.planning.conditional import conditional_plan
+    from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
+    from hushtable.planning.limits import (
+        MAX_ROWS,
+        MemoryNeed,
+        check_arithmetic,
+        check_cell_noise,
+        check_memory,
+        memory_limit,
+        memory_need,
+    )
+    from hushtable.planning.minimax import MinimaxPlan, minimax_variances
+    from hushtable.planning.problem import Problem
+    from hushtable.planning.requests import Compare, Measure, Policy, Purse, Reply, Request, Round, Select
+    from hushtable.planning.residual import OBJECTIVES, residual_plan
+    from hushtable.planning.strategies import (
+        STRATEGIES,
+        NoisePlan,
+        PlanOptions,
+        Strategy,
+        register,
+        strategy_named,
+    )
+    from hushtable.planning.targets import budget_for
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "MAX_ROWS",

@@ -3,44 +3,51 @@
 No files, no clock, no logging, no ordinary random numbers.
 """
 
-from hushtable.privacy.bits import BitSource, system_bits
-from hushtable.privacy.budget import (
-    UNIT,
-    ZCDP,
-    ApproxDP,
-    Budget,
-    Cost,
-    PureDP,
-    charge,
-    epsilon_from,
-    price_in,
-    rho_from,
-)
-from hushtable.privacy.mechanism import (
-    DistanceNoise,
-    GaussianNoise,
-    LaplaceNoise,
-    Mechanism,
-    Price,
-    ResidualNoise,
-    Selection,
-    total_price,
-)
-from hushtable.privacy.sampler import (
-    bernoulli,
-    bernoulli_exp,
-    discrete_gaussian,
-    discrete_gaussian_kurtosis,
-    discrete_gaussian_segments,
-    discrete_gaussian_variance,
-    discrete_laplace,
-    discrete_laplace_kurtosis,
-    discrete_laplace_segments,
-    discrete_laplace_variance,
-    exponential_mechanism,
-    uniform_below,
-)
-from hushtable.privacy.truncation import TruncatedNoise, shared_bound
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.privacy.bits import BitSource, system_bits
+    from hushtable.privacy.budget import (
+        UNIT,
+        ZCDP,
+        ApproxDP,
+        Budget,
+        Cost,
+        PureDP,
+        charge,
+        epsilon_from,
+        price_in,
+        rho_from,
+    )
+    from hushtable.privacy.mechanism import (
+        DistanceNoise,
+        GaussianNoise,
+        LaplaceNoise,
+        Mechanism,
+        Price,
+        ResidualNoise,
+        Selection,
+        total_price,
+    )
+    from hushtable.privacy.sampler import (
+        bernoulli,
+        bernoulli_exp,
+        discrete_gaussian,
+        discrete_gaussian_kurtosis,
+        discrete_gaussian_segments,
+        discrete_gaussian_variance,
+        discrete_laplace,
+        discrete_laplace_kurtosis,
+        discrete_laplace_segments,
+        discrete_laplace_variance,
+        exponential_mechanism,
+        uniform_below,
+    )
+    from hushtable.privacy.truncation import TruncatedNoise, shared_bound
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "UNIT",

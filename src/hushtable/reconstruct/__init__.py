@@ -1,10 +1,26 @@
 """Post-processing: from released noisy integers to consistent estimates and their intervals."""
 
-from hushtable.reconstruct.answers import Answers
-from hushtable.reconstruct.intervals import half_widths, intervals
-from hushtable.reconstruct.mle import ResidualEstimates, combine, from_answers, from_marginals, from_residuals
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.reconstruct.answers import Answers
+    from hushtable.reconstruct.bounds import FULLY
+    from hushtable.reconstruct.confidence import half_widths, intervals
+    from hushtable.reconstruct.fits import reconstruction_named
+    from hushtable.reconstruct.mle import (
+        ResidualEstimates,
+        combine,
+        from_answers,
+        from_marginals,
+        from_residuals,
+    )
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
+    "FULLY",
     "Answers",
     "ResidualEstimates",
     "combine",
@@ -13,4 +29,5 @@ __all__ = [
     "from_residuals",
     "half_widths",
     "intervals",
+    "reconstruction_named",
 ]

@@ -1,25 +1,46 @@
 """Releases, plans and bundles: everything a curator hands out, made from charged answers only."""
 
-from hushtable.release.bundle import add_explanation, check_free
-from hushtable.release.card import epsilon_by_delta, privacy_card
-from hushtable.release.files import request_in
-from hushtable.release.history import history_frame
-from hushtable.release.loading import Bundle
-from hushtable.release.microdata import Microdata, complete_priorities, make_microdata
-from hushtable.release.plan import Plan
-from hushtable.release.release import Release
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.release.bundle import add_explanation, check_free
+    from hushtable.release.card import epsilon_by_delta, privacy_card
+    from hushtable.release.choice import KIND as CHOOSE
+    from hushtable.release.choice import Choice
+    from hushtable.release.choosing import option_from_file, option_text
+    from hushtable.release.files import request_in
+    from hushtable.release.history import history_frame
+    from hushtable.release.loading import Bundle
+    from hushtable.release.microdata import Microdata, complete_priorities, counts_promise, make_microdata
+    from hushtable.release.plan import Plan, budget_to_reach, plan_release
+    from hushtable.release.promise import MODELLED
+    from hushtable.release.release import Release
+    from hushtable.release.repeats import Asking
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
+    "CHOOSE",
+    "MODELLED",
+    "Asking",
     "Bundle",
+    "Choice",
     "Microdata",
     "Plan",
     "Release",
     "add_explanation",
+    "budget_to_reach",
     "check_free",
     "complete_priorities",
+    "counts_promise",
     "epsilon_by_delta",
     "history_frame",
     "make_microdata",
+    "option_from_file",
+    "option_text",
+    "plan_release",
     "privacy_card",
     "request_in",
 ]

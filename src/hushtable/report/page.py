@@ -16,7 +16,7 @@ from hushtable.errors import BundleError
 from hushtable.outputs import can_write, whole_file
 from hushtable.report import javascript
 from hushtable.report.parts import SHOWN_ROWS, Grid, Section
-from hushtable.texts import write_csv
+from hushtable.spreadsheets import write_csv
 
 _HOME = Path(__file__).parent
 MOST_FOUND = 200

@@ -9,7 +9,7 @@ import polars as pl
 
 from hushtable.errors import UsageError
 from hushtable.schema import Attribute, Schema
-from hushtable.texts import read_csv
+from hushtable.spreadsheets import read_csv
 
 NULL = "(null)"
 

@@ -1,20 +1,27 @@
 """The declared, public domain of a table: attributes, bins, nulls, rows per person; YAML in and out."""
 
-from hushtable.schema.attribute import (
-    FALSE_TEXTS,
-    TRUE_TEXTS,
-    Attribute,
-    Binned,
-    Boolean,
-    Categorical,
-    Date,
-    Integer,
-    Real,
-    text_of,
-)
-from hushtable.schema.dialect import Dialect
-from hushtable.schema.schema import Impossible, Learnt, Schema
-from hushtable.schema.write import inline
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.schema.attribute import (
+        FALSE_TEXTS,
+        TRUE_TEXTS,
+        Attribute,
+        Binned,
+        Boolean,
+        Categorical,
+        Date,
+        Integer,
+        Real,
+        text_of,
+    )
+    from hushtable.schema.dialect import Dialect
+    from hushtable.schema.schema import Impossible, Learnt, Schema
+    from hushtable.schema.write import inline
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "FALSE_TEXTS",

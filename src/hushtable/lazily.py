@@ -1,0 +1,49 @@
+"""Names of a package that are loaded when they are first used, so that importing a package costs nothing.
+
+A package lists what it offers once, by imports under ``if TYPE_CHECKING:``.  Type checkers and linters take them as
+they stand; at run time the same lines say where each name lives.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package whose imports stand under ``if TYPE_CHECKING:``."""
+    module = sys.modules[package]
+
+    def load(name: str) -> Any:
+        if name not in homes(package):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home, there = homes(package)[name]
+        value = (
+            import_module(f"{package}.{there}") if home == package else getattr(import_module(home), there)
+        )
+        setattr(module, name, value)  # the next use finds it without asking here
+        return value
+
+    def listed() -> list[str]:
+        return sorted(module.__all__)
+
+    return load, listed
+
+
+@functools.cache
+def homes(package: str) -> dict[str, tuple[str, str]]:
+    """Module and name there of all that a package imports under ``if TYPE_CHECKING:``."""
+    spec = sys.modules[package].__spec__
+    source: str | None = spec.loader.get_source(package) if spec and spec.loader else None  # pyright: ignore
+    return {
+        alias.asname or alias.name: (line.module, alias.name)
+        for block in ast.parse(source or "").body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for line in block.body
+        if isinstance(line, ast.ImportFrom) and line.module
+        for alias in line.names
+    }

@@ -1,0 +1,115 @@
+"""How ``hush`` starts: quickly, with nothing loaded that it does not use, and quiet when it is stopped."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hushtable
+from hushtable.cli.app import COMMANDS
+from hushtable.lazily import homes
+
+LIBRARIES = {
+    "altair",
+    "clarabel",
+    "cryptography",
+    "highspy",
+    "jinja2",
+    "numba",
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "rich",
+    "scipy",
+    "sqlalchemy",
+    "sqlglot",
+    "vl_convert",
+    "yaml",
+}
+PACKAGES = sorted(
+    module.name for module in pkgutil.walk_packages(hushtable.__path__, "hushtable.") if module.ispkg
+)
+LAZY = [name for name in ["hushtable", *PACKAGES] if homes(importlib.import_module(name).__name__)]
+USAGE = [
+    ["--version"],
+    ["--help"],
+    [],
+    ["nonsense"],
+    *([command, "--no-such-flag"] for command in COMMANDS),
+    *([command] for command in COMMANDS if command not in ("demo", "bench", "selftest")),
+    *(["ledger", verb] for verb in ("create", "show", "grant", "raise", "end", "verify", "export")),
+    *(["choose", verb] for verb in ("start", "finish", "abandon", "show")),
+    *([command, "--help"] for command in COMMANDS if command != "check"),
+]
+
+
+CHILD = """
+import contextlib, io, json, sys
+from hushtable.cli.app import run
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        code = run(words)
+    print(json.dumps([words, code, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+def loaded(lines: list[list[str]]) -> list[tuple[list[str], int, set[str]]]:
+    """Command lines, run one after the other in a new process: exit code, and the libraries loaded until then."""
+    told = [sys.executable, "-c", CHILD, json.dumps(lines)]
+    done = subprocess.run(told, capture_output=True, text=True, check=True, timeout=60)
+    rows = map(json.loads, done.stdout.splitlines())
+    return [(words, code, LIBRARIES & set(modules)) for words, code, modules in rows]
+
+
+def seconds(arguments: list[str], runs: int = 3) -> float:
+    """Processor time of a new interpreter, the least of some runs."""
+    found: list[float] = []
+    for _ in range(runs):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *arguments], capture_output=True, check=False, timeout=60)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_a_package_offers_what_it_imports_for_type_checkers(package: str) -> None:
+    module = importlib.import_module(package)
+    offered = {name for name in module.__all__ if name != "__version__"}
+    submodules = {found.name for found in pkgutil.iter_modules(module.__path__)}
+    assert offered <= set(homes(package)) | set(vars(module))
+    assert package == "hushtable" or set(homes(package)) <= offered
+    for name, (home, there) in homes(package).items():
+        if home == package:
+            assert getattr(module, name) is importlib.import_module(f"{package}.{there}")
+        else:
+            assert name not in submodules, "loading the submodule would hide the name"
+            assert getattr(module, name) is getattr(importlib.import_module(home), there)
+    with pytest.raises(AttributeError, match=package):
+        module.no_such_name  # noqa: B018
+
+
+def test_what_needs_no_data_loads_no_library() -> None:
+    for words, code, libraries in loaded(USAGE):
+        assert libraries == set(), words
+        assert code == 2 or words in ([], ["--version"]) or "--no-such-flag" not in words, words
+
+
+def test_loading_is_seen_by_the_instrument(tmp_path: Path) -> None:
+    [(_, code, libraries)] = loaded([["ledger", "show", str(tmp_path / "missing.ledger")]])
+    assert code == 1 and "sqlalchemy" in libraries
+
+
+def test_version_help_and_usage_errors_are_quick() -> None:
+    hush = ["-c", "from hushtable.cli import main; main()"]
+    limit = max(0.25, 8 * seconds(["-c", "pass"]))
+    for words in (["--version"], ["--help"], ["nonsense"], ["release", "--no-such-flag"]):
+        assert seconds([*hush, *words]) <= limit, words
