@@ -20,12 +20,12 @@ from adaptive_figures import Clock, Figures
 from adaptive_tables import DELTA, MEMORY, Table
 from hushtable.kernel.adaptive import Confidential
 from hushtable.marginals import Layout
-from hushtable.planning import AdaptivePlan, Measure, Purse, Reply, State, plan_adaptive, plan_residuals
+from hushtable.measurement import Measure, Purse, Reply, pooled_answers
+from hushtable.planning import AdaptivePlan, State, plan_adaptive, plan_residuals
 from hushtable.privacy import rho_from
 from hushtable.reconstruct import from_answers
 from hushtable.reconstruct.fits import fit_state, fit_tables
 from hushtable.reconstruct.local import LocalTables
-from hushtable.reconstruct.transcript import pooled_answers
 
 METHODS = (
     ("auto", ("maxent",)),

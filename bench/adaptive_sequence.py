@@ -18,7 +18,8 @@ from adaptive_tables import DELTA, Rows, Table
 from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.select import Gaps
 from hushtable.marginals import Incidence, Layout, assemble
-from hushtable.planning import Measure, Reply, State
+from hushtable.measurement import Measure, Reply
+from hushtable.planning import State
 from hushtable.planning.aim import SKIP
 from hushtable.planning.problem import prices
 from hushtable.planning.round_loops import round_precisions

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from hushtable import linear
 from hushtable.linear.partitions import bucket_recreate, sum_cells
+from hushtable.measurement import CellPart, DeviationPart, ResidualPart
 from hushtable.planning.choice import plan_choice
-from hushtable.planning.parts import CellPart, DeviationPart, ResidualPart
 from hushtable.privacy import discrete_gaussian
 
 Floats = NDArray[np.float64]

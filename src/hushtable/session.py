@@ -40,13 +40,13 @@ from hushtable.kernel.spending import Account, Draw
 from hushtable.ledger import Holding, Ledger, Spend, Unit
 from hushtable.linear import Mechanism
 from hushtable.marginals import Workload
+from hushtable.measurement import Answers, Line, Purse, Transcript
 from hushtable.microdata.point_sum import counts_budget, counts_workload
 from hushtable.notebook import html_card
 from hushtable.planning import (
     AdaptivePlan,
     BatchPlan,
     PlanOptions,
-    Purse,
     State,
     check_memory,
     memory_limit,
@@ -54,9 +54,7 @@ from hushtable.planning import (
 )
 from hushtable.planning.adaptive import Keeping
 from hushtable.privacy import Budget
-from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.fits import fit_for, reconstruction_named, refit_for
-from hushtable.reconstruct.transcript import Line, Transcript
 from hushtable.release import Plan, Release, history_frame, privacy_card
 from hushtable.release.account import Account as Amounts
 from hushtable.release.account import Remaining

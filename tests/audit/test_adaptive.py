@@ -17,8 +17,7 @@ from bit_sources import SeededBits
 from hushtable.kernel import select
 from hushtable.kernel.adaptive import Confidential
 from hushtable.marginals import Layout
-from hushtable.planning import Compare, Select
-from hushtable.planning.requests import GRID
+from hushtable.measurement import GRID, Compare, Select
 from simulation import CodesInMemory
 
 EPSILON = Fraction(1)

@@ -10,12 +10,12 @@ import pytest
 
 from hushtable.kernel.adaptive import Confidential
 from hushtable.marginals import Layout, ResolvedWorkload, subsets
-from hushtable.planning import Measure, Purse, Reply, State, plan_adaptive
+from hushtable.measurement import Measure, Purse, Reply, pooled_answers
+from hushtable.planning import State, plan_adaptive
 from hushtable.reconstruct import from_answers
 from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.fits import fit_state
 from hushtable.reconstruct.local import LocalTables
-from hushtable.reconstruct.transcript import pooled_answers
 from simulation import CodesInMemory
 
 SIZES = (5, 4, 3, 6, 2)

@@ -20,8 +20,8 @@ from hushtable import linear
 from hushtable.kernel import choose
 from hushtable.kernel.choose import noisy
 from hushtable.linear import MarginalMechanism
+from hushtable.measurement import Part, ResidualPart
 from hushtable.planning.choice import ChoicePlan, missing_residuals, plan_choice
-from hushtable.planning.parts import Part, ResidualPart
 from hushtable.privacy import sampler
 
 RHO = Fraction(1, 2)

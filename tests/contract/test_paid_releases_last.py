@@ -24,11 +24,19 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import LedgerError
 from hushtable.kernel.adaptive import Confidential
+from hushtable.measurement import (
+    Claim,
+    Compare,
+    Label,
+    Line,
+    Measure,
+    Select,
+    Transcript,
+    lines_from_bytes,
+    lines_to_bytes,
+)
 from hushtable.planning import aim, auto, rounding
 from hushtable.planning.adaptive import AdaptivePlan
-from hushtable.planning.claims import Claim
-from hushtable.planning.requests import Compare, Label, Measure, Select
-from hushtable.reconstruct.transcript import Line, Transcript, lines_from_bytes, lines_to_bytes
 from hushtable.session import end
 
 WAYS: dict[str, dict[str, Any]] = {

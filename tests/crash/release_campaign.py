@@ -19,7 +19,7 @@ import numpy as np
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.ledger import failpoints
-from hushtable.reconstruct.answers import Answers
+from hushtable.measurement import Answers
 
 SCHEMA = {
     "attributes": {"age": {"type": "integer", "bounds": [0, 79], "width": 20}, "member": {"type": "boolean"}}

@@ -20,8 +20,8 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.kernel.spending import working_on
 from hushtable.ledger import Spend, Unit, failpoints
+from hushtable.measurement import Answers
 from hushtable.privacy import Cost
-from hushtable.reconstruct.answers import Answers
 
 SCHEMA = {
     "attributes": {"age": {"type": "integer", "bounds": [0, 79], "width": 20}, "member": {"type": "boolean"}}

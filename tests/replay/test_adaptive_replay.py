@@ -17,7 +17,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.kernel.adaptive import Confidential
-from hushtable.planning.requests import fingerprint
+from hushtable.measurement import fingerprint
 
 RANDOM = re.compile(r"[0-9a-f]{64}|[0-9a-f]{32}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 

@@ -17,8 +17,8 @@ import pytest
 import hushtable as ht
 from bit_sources import FixedBits
 from hushtable.kernel import measure
+from hushtable.measurement import Answers
 from hushtable.privacy import sampler
-from hushtable.reconstruct.answers import Answers
 from hushtable.report import write_report
 
 RANDOM = re.compile(rb"[0-9a-f]{64}|[0-9a-f]{32}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

@@ -16,12 +16,11 @@ from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.gap_loops import LARGEST_NORM
 from hushtable.kernel.select import Gaps
 from hushtable.marginals import Layout, ResolvedWorkload, decompose, reconstruct
-from hushtable.planning import Measure, Purse, Reply, Select, State, plan_adaptive
+from hushtable.measurement import GRID, Line, Measure, Purse, Reply, Select, Transcript, pooled_answers
+from hushtable.planning import State, plan_adaptive
 from hushtable.planning.adaptive import work_limit
 from hushtable.planning.aim import aim_policy, improvement_weights, root_below
-from hushtable.planning.requests import GRID
 from hushtable.reconstruct import from_answers
-from hushtable.reconstruct.transcript import Line, Transcript, pooled_answers
 
 SIZES = (3, 2, 4, 1, 3)
 

@@ -21,17 +21,8 @@ from hushtable.kernel.adaptive import Confidential
 from hushtable.kernel.rounds import run_rounds
 from hushtable.kernel.spending import working_on
 from hushtable.marginals import Layout, ResolvedWorkload
-from hushtable.planning import (
-    AdaptivePlan,
-    Compare,
-    Measure,
-    Policy,
-    Purse,
-    Reply,
-    Select,
-    State,
-    plan_adaptive,
-)
+from hushtable.measurement import Compare, Measure, Policy, Purse, Reply, Select
+from hushtable.planning import AdaptivePlan, State, plan_adaptive
 from hushtable.reconstruct.fits import fit_state, refit_for
 
 

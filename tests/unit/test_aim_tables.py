@@ -10,8 +10,8 @@ import numpy as np
 from bit_sources import SeededBits
 from hushtable.kernel.select import Distances
 from hushtable.marginals import Layout, centre, closure
-from hushtable.planning import Select, State
-from hushtable.planning.requests import GRID
+from hushtable.measurement import GRID, Select
+from hushtable.planning import State
 from hushtable.privacy import exponential_mechanism
 from hushtable.reconstruct.local import LocalTables
 

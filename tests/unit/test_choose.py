@@ -14,8 +14,8 @@ import hushtable as ht
 from hushtable import linear
 from hushtable.errors import BudgetError, HushtableError, LedgerError, RefusedError, WorkloadError
 from hushtable.kernel.choose import noisy
+from hushtable.measurement import DeviationPart, MatrixPart, ResidualPart
 from hushtable.planning.choice import plan_choice
-from hushtable.planning.parts import DeviationPart, MatrixPart, ResidualPart
 from hushtable.privacy import Cost
 from hushtable.release.choice import Choice
 from hushtable.release.query_release import QueryRelease

@@ -21,8 +21,8 @@ from hushtable import linear
 from hushtable.errors import RefusedError, WorkloadError
 from hushtable.kernel.tabulate import tabulate
 from hushtable.linear.dense import LinearGaussian
+from hushtable.measurement import MatrixPart, Part
 from hushtable.planning.choice import ROUNDING, ChoicePlan, plan_choice
-from hushtable.planning.parts import MatrixPart, Part
 from hushtable.privacy import Cost
 from hushtable.release import choice, choosing
 from hushtable.release.choice_payload import pack

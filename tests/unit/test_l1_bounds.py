@@ -14,7 +14,8 @@ from scipy import stats
 import hushtable as ht
 from hushtable.kernel.adaptive import Confidential
 from hushtable.marginals import Layout, ResolvedWorkload, assemble, centre, closure
-from hushtable.planning import Measure, Purse, Reply, State, claims, plan_adaptive
+from hushtable.measurement import Measure, Purse, Reply, pooled_answers
+from hushtable.planning import State, claims, plan_adaptive
 from hushtable.planning.claims import BETA, CELLS, CLAIMS, NOISE, TOTAL
 from hushtable.planning.l1_noise import l1_limits
 from hushtable.privacy.mechanism import LaplaceNoise
@@ -22,7 +23,6 @@ from hushtable.reconstruct import from_answers, from_marginals, from_residuals
 from hushtable.reconstruct.fits import fit_state
 from hushtable.reconstruct.l1_bounds import l1_bounds
 from hushtable.reconstruct.local import LocalTables
-from hushtable.reconstruct.transcript import pooled_answers
 from simulation import CodesInMemory, by_run, linear_map
 from thresholds import FALSE_ALARM
 

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import Workload
+from hushtable.measurement import MAX_ROWS, check_arithmetic, check_cell_noise
 from hushtable.planning import (
-    MAX_ROWS,
     budget_for,
-    check_arithmetic,
-    check_cell_noise,
     check_memory,
     memory_need,
     plan_identity,

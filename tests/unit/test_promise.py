@@ -13,7 +13,7 @@ import pytest
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.marginals import Layout
-from hushtable.reconstruct.answers import Answers
+from hushtable.measurement import Answers
 from hushtable.reconstruct.mle import from_answers
 from hushtable.release.promise import TRIALS, interval_promise
 from hushtable.report.public import write_report

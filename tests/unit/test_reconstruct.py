@@ -12,6 +12,7 @@ import pytest
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, closure, lift, project
+from hushtable.measurement import Answers
 from hushtable.planning import BatchPlan, marginal_error_model
 from hushtable.privacy import (
     GaussianNoise,
@@ -20,7 +21,7 @@ from hushtable.privacy import (
     discrete_gaussian_variance,
     discrete_laplace_variance,
 )
-from hushtable.reconstruct import Answers, combine, from_answers, from_marginals, from_residuals
+from hushtable.reconstruct import combine, from_answers, from_marginals, from_residuals
 from simulation import by_run, linear_map
 from thresholds import Z
 

@@ -14,8 +14,9 @@ import hushtable as ht
 from hushtable import linear
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, closure
+from hushtable.measurement import Answers
 from hushtable.privacy import Cost
-from hushtable.reconstruct import Answers, from_answers
+from hushtable.reconstruct import from_answers
 from hushtable.release.reuse import as_residuals, earlier_answers
 
 UNIT = 10**12

@@ -21,7 +21,7 @@ from hushtable.kernel.gap_loops import distances
 from hushtable.kernel.select import Distances, Gaps
 from hushtable.marginals import AttributeSet, Layout, lift_all
 from hushtable.marginals.threads import in_ranges
-from hushtable.planning.requests import GRID, Compare, Measure, Request, Select
+from hushtable.measurement import GRID, Compare, Measure, Request, Select
 from hushtable.privacy import BitSource, discrete_gaussian_segments
 
 Drawing = Callable[[], Ints]

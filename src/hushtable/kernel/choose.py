@@ -17,7 +17,7 @@ from hushtable.kernel.counter import Counter
 from hushtable.kernel.spending import Account, Draw, end_request, working_on
 from hushtable.kernel.warm import warm_gaussian
 from hushtable.ledger import Ledger, Spend
-from hushtable.planning.parts import Part, Segments
+from hushtable.measurement import Part, Segments
 from hushtable.privacy import BitSource, Cost, discrete_gaussian_segments
 
 Pack = Callable[[Ints], bytes]

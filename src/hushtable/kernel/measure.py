@@ -15,9 +15,9 @@ from hushtable.kernel.counter import Counter
 from hushtable.kernel.spending import Draw
 from hushtable.kernel.warm import warm_gaussian, warm_laplace
 from hushtable.marginals import lift_all
+from hushtable.measurement import Answers
 from hushtable.planning import BatchPlan, IdentityPlan
 from hushtable.privacy import discrete_gaussian_segments, discrete_laplace_segments
-from hushtable.reconstruct.answers import Answers
 
 Progress = Callable[[str, int, int], None]
 

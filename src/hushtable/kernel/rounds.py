@@ -20,9 +20,21 @@ from hushtable.kernel.measure import Progress
 from hushtable.kernel.spending import Account, ended_empty, undisturbed
 from hushtable.kernel.warm import warm_rounds
 from hushtable.ledger import Spend, Stored
-from hushtable.planning.requests import Measure, Policy, Purse, Reply, Request, Select
+from hushtable.measurement import (
+    LOST,
+    NOTE,
+    Line,
+    Measure,
+    Policy,
+    Purse,
+    Reply,
+    Request,
+    Select,
+    Transcript,
+    lines_from_bytes,
+    lines_to_bytes,
+)
 from hushtable.privacy import UNIT, Cost
-from hushtable.reconstruct.transcript import LOST, NOTE, Line, Transcript, lines_from_bytes, lines_to_bytes
 
 GROUP_WORK = 1_000_000_000
 """Counted work of a group, about a second: one unit is one cell of a table passed over."""

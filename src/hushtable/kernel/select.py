@@ -24,7 +24,7 @@ from hushtable.kernel.gap_loops import (
 )
 from hushtable.marginals import Incidence, Layout
 from hushtable.marginals.threads import in_ranges
-from hushtable.planning.requests import GRID, LARGEST_PENALTY, Select
+from hushtable.measurement import GRID, LARGEST_PENALTY, Select
 from hushtable.privacy import BitSource, exponential_mechanism
 
 Selecting = Callable[[BitSource | None], int]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals import Layout
+from hushtable.measurement import Answers, Line, lines_to_bytes
 from hushtable.privacy import (
     bernoulli,
     bernoulli_exp,
@@ -22,8 +23,6 @@ from hushtable.privacy import (
     exponential_mechanism,
 )
 from hushtable.privacy.sampler import key_streams
-from hushtable.reconstruct.answers import Answers
-from hushtable.reconstruct.transcript import Line, lines_to_bytes
 
 
 class _Made:

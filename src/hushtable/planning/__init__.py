@@ -19,17 +19,13 @@ if TYPE_CHECKING:
     from hushtable.planning.conditional import conditional_plan
     from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
     from hushtable.planning.limits import (
-        MAX_ROWS,
         MemoryNeed,
-        check_arithmetic,
-        check_cell_noise,
         check_memory,
         memory_limit,
         memory_need,
     )
     from hushtable.planning.minimax import MinimaxPlan, minimax_variances
     from hushtable.planning.problem import Problem
-    from hushtable.planning.requests import Compare, Measure, Policy, Purse, Reply, Request, Round, Select
     from hushtable.planning.residual import OBJECTIVES, residual_plan
     from hushtable.planning.strategies import (
         STRATEGIES,
@@ -44,34 +40,23 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "MAX_ROWS",
     "OBJECTIVES",
     "STRATEGIES",
     "AdaptivePlan",
     "BatchPlan",
     "CellNoise",
-    "Compare",
     "ErrorModel",
     "Errors",
     "IdentityPlan",
-    "Measure",
     "MemoryNeed",
     "MinimaxPlan",
     "NoisePlan",
     "PlanOptions",
-    "Policy",
     "Problem",
-    "Purse",
-    "Reply",
-    "Request",
-    "Round",
-    "Select",
     "State",
     "Strategy",
     "budget_for",
     "cell_cumulants",
-    "check_arithmetic",
-    "check_cell_noise",
     "check_memory",
     "conditional_plan",
     "marginal_error_model",

@@ -11,15 +11,15 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 
-from hushtable.errors import WorkloadError
+from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload
+from hushtable.measurement import Policy, Purse, check_arithmetic
 from hushtable.planning.aim import State, aim_policy
 from hushtable.planning.aim_tables import MOST_PER_ATTRIBUTE, Refit, aim_tables_policy
 from hushtable.planning.auto import Fit, auto_policy
-from hushtable.planning.limits import check_arithmetic, too_large
-from hushtable.planning.requests import Policy, Purse, check_round_fits
+from hushtable.planning.limits import too_large
 from hushtable.planning.rounding import grid_amount
-from hushtable.privacy import Price
+from hushtable.privacy import UNIT, Price
 
 CELLS_PER_SECOND = 250_000_000
 """Cells that one second is worth under ``--time``: a public constant, calibrated on made-up tables."""
@@ -140,3 +140,19 @@ def work_limit(time: str | float | None) -> int | None:
         )
     unit = {"": 1, "s": 1, "m": 60, "h": 3600}[match[2][:1].lower()]
     return int(float(match[1]) * unit * CELLS_PER_SECOND)
+
+
+def smallest_budget(sets: int) -> Fraction:
+    """The least rho at which a round of a loop over ``sets`` marginals costs one unit of the ledger."""
+    return Fraction(2 * sets, UNIT)
+
+
+def check_round_fits(rho: Fraction, sets: int, rows: int) -> None:
+    """Refuse a budget of which a single round would fall below the ledger's grid."""
+    least = smallest_budget(sets) * rows**2
+    if rho < least:
+        raise BudgetError(
+            "budget.no-round",
+            f"The budget is too small for a single round over {sets:,} marginals.",
+            f"Give at least rho={float(least):.1e}, or ask for fewer marginals.",
+        )

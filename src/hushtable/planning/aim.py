@@ -17,9 +17,9 @@ import numpy as np
 
 from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, centre_all
-from hushtable.planning.claims import Claim, SelectionClaims
+from hushtable.measurement import Claim, Label, Measure, Policy, Purse, Reply, Select
+from hushtable.planning.claims import SelectionClaims
 from hushtable.planning.problem import prices
-from hushtable.planning.requests import Label, Measure, Policy, Purse, Reply, Select
 from hushtable.planning.round_loops import moved_norm, pool_residuals, round_precisions
 from hushtable.planning.rounding import round_down
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from hushtable.arrays import Floats, Ints
 from hushtable.marginals import Layout, ResolvedWorkload, assemble
+from hushtable.measurement import Policy, Purse
 from hushtable.planning.aim import RoundPlanner, State, root_below
-from hushtable.planning.requests import Policy, Purse
 
 Refit = Callable[[State, Sequence[int]], tuple[Ints, Floats]]
 """From a state and the numbers of the residuals that changed: the marginals fitted again, and all tables, flat."""

@@ -20,10 +20,10 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
+from hushtable.measurement import GRID, Compare, Label, Measure, Policy, Purse, Reply
 from hushtable.planning.aim import State
 from hushtable.planning.allocation import LEVELS, Allocation
 from hushtable.planning.claims import CLAIMS, claim_of_distances
-from hushtable.planning.requests import GRID, Compare, Label, Measure, Policy, Purse, Reply
 from hushtable.planning.rounding import round_down
 
 TOTAL = 0.01

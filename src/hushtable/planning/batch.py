@@ -17,8 +17,8 @@ import numpy as np
 
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload
+from hushtable.measurement import check_arithmetic, check_cell_noise
 from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
-from hushtable.planning.limits import check_arithmetic, check_cell_noise
 from hushtable.planning.problem import Problem
 from hushtable.planning.residual import plan_variances
 from hushtable.planning.rounding import fitted, grid_amount

@@ -31,7 +31,7 @@ from hushtable.linear import (
 )
 from hushtable.linear.partitions import BucketResidual
 from hushtable.marginals import AttributeSet
-from hushtable.planning.parts import CellPart, DeviationPart, MatrixPart, Part, ResidualPart
+from hushtable.measurement import CellPart, DeviationPart, MatrixPart, Part, ResidualPart
 
 Kind = Literal["marginals", "buckets", "matrices"]
 

@@ -10,7 +10,7 @@ the kinds, and CLAIMS over all claims that a loop could come to make, however ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log, sqrt
@@ -19,10 +19,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from hushtable.arrays import Floats, Ints
-from hushtable.marginals import AttributeSet, Incidence, Layout, assemble
+from hushtable.marginals import Incidence, Layout, assemble
+from hushtable.measurement import GRID, Claim, Compare, Select
 from hushtable.planning.l1_noise import l1_limit
 from hushtable.planning.problem import prices
-from hushtable.planning.requests import GRID, Compare, Select
 
 Changes = tuple[tuple[int, Floats], ...]
 
@@ -39,25 +39,6 @@ TOTAL = 0.1 * BETA
 
 PART = 2**24
 """Cells of the tables that are looked at together."""
-
-
-@dataclass(frozen=True, eq=False)
-class Claim:
-    """``|truth - table|_1 <= limits[k]`` for every set; ``tables`` is flat (None: the final unbiased estimates)."""
-
-    sets: tuple[AttributeSet, ...]
-    tables: Floats | None
-    limits: Floats
-
-    def about(self, wanted: Collection[AttributeSet], sizes: tuple[int, ...]) -> Claim | None:
-        """What it says of some sets alone; None where it says nothing of them."""
-        kept = [k for k, s in enumerate(self.sets) if s in wanted]
-        if not kept:
-            return None
-        whole, tables = Layout(sizes, self.sets), self.tables
-        if tables is not None:
-            tables = np.concatenate([tables[whole.offsets[k] : whole.offsets[k + 1]] for k in kept])
-        return Claim(tuple(self.sets[k] for k in kept), tables, self.limits[kept])
 
 
 def claim_of_distances(request: Compare, noisy: Floats, beta: float) -> Claim:

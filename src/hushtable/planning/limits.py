@@ -1,22 +1,14 @@
-"""What is refused from public sizes alone: overflow of 64-bit integers, and more memory than allowed."""
+"""What is refused from public sizes alone because it would need more memory than allowed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 from os import sysconf
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, ResolvedWorkload, marginal_label
-
-MAX_ROWS = 2**36
-"""Tables of more rows than this are not supported; every bound below assumes it."""
-
-LARGEST = 2**62
-_DEVIATIONS = 64
+from hushtable.marginals import ResolvedWorkload
 
 MEMORY_SHARE = 0.75
 """Share of the machine's memory that a release may use when no limit is given."""
@@ -49,40 +41,6 @@ def memory_limit(memory: str | int | None) -> int:
     if match is None or float(match[1]) <= 0:
         raise WorkloadError("memory.unreadable", "The memory limit cannot be read.", 'Write it as "8GB".')
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
-
-
-def check_arithmetic(
-    sizes: Sequence[int],
-    sets: Sequence[AttributeSet],
-    precisions: Sequence[Fraction | float],
-    names: Sequence[str] = (),
-) -> None:
-    """Refuse residuals whose measured integers could leave 62 bits, whatever the data.
-
-    A lifted count is at most ``n_tau MAX_ROWS`` in size; the noise has the standard deviation
-    ``n_tau / sqrt(precision)`` and is allowed 64 of them.
-    """
-    for attributes, precision in zip(sets, precisions, strict=True):
-        cells = prod(int(sizes[i]) for i in attributes)
-        _require_room(attributes, cells, cells / float(precision) ** 0.5, names)
-
-
-def check_cell_noise(
-    sets: Sequence[AttributeSet], deviations: Sequence[float], names: Sequence[str] = ()
-) -> None:
-    """The same for marginals measured cell by cell, with the standard deviation of each one's noise."""
-    for attributes, deviation in zip(sets, deviations, strict=True):
-        _require_room(attributes, 1, deviation, names)
-
-
-def _require_room(attributes: AttributeSet, factor: int, deviation: float, names: Sequence[str]) -> None:
-    if not factor * MAX_ROWS + _DEVIATIONS * deviation < LARGEST:
-        raise WorkloadError(
-            "workload.overflow",
-            f"The marginal {marginal_label(attributes, names)} could leave exact 64-bit arithmetic: its counts are "
-            f"multiplied by {factor:,} and its noise is about {deviation:.1e}.",
-            "Use coarser bins, fewer attributes per marginal (--order) or a larger budget.",
-        )
 
 
 def memory_need(workload: ResolvedWorkload) -> MemoryNeed:

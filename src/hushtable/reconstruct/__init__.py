@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from hushtable.lazily import lazily
 
 if TYPE_CHECKING:
-    from hushtable.reconstruct.answers import Answers
     from hushtable.reconstruct.bounds import FULLY
     from hushtable.reconstruct.confidence import half_widths, intervals
     from hushtable.reconstruct.fits import reconstruction_named
@@ -21,7 +20,6 @@ else:
 
 __all__ = [
     "FULLY",
-    "Answers",
     "ResidualEstimates",
     "combine",
     "from_answers",

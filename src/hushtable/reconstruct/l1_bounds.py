@@ -22,7 +22,8 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.planning.claims import CELLS, NOISE, TOTAL, Claim
+from hushtable.measurement import Claim
+from hushtable.planning.claims import CELLS, NOISE, TOTAL
 from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.fits import Fitted
 from hushtable.reconstruct.mle import ResidualEstimates

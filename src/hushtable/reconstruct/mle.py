@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, sorted_sets
+from hushtable.measurement import Answers
 from hushtable.planning import ErrorModel, Errors, cell_cumulants, marginal_error_model, residual_error_model
 from hushtable.privacy.mechanism import GaussianNoise, LaplaceNoise
-from hushtable.reconstruct.answers import Answers
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,8 @@ import pyarrow.parquet as pq
 from hushtable.errors import BundleError
 from hushtable.ledger import failpoints
 from hushtable.marginals import AttributeSet
+from hushtable.measurement import Answers
 from hushtable.outputs import can_make, is_taken, whole_folder
-from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.fits import reconstruction_named
 from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
 from hushtable.release.promise import interval_promise

@@ -21,9 +21,9 @@ from hushtable.ledger import Ledger, Spend, Stored, Unit
 from hushtable.ledger.amounts import decimal
 from hushtable.linear import LinearGaussian, MarginalMechanism, Mechanism, Signal
 from hushtable.linear.residuals import positive
+from hushtable.measurement import Part, ResidualPart
 from hushtable.notebook import html_card
 from hushtable.planning.choice import ChoicePlan
-from hushtable.planning.parts import Part, ResidualPart
 from hushtable.privacy import Cost, charge
 from hushtable.privacy.budget import Kind, price_in
 from hushtable.release.card import privacy_card

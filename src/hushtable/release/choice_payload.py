@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from hushtable.arrays import Ints
 from hushtable.errors import BundleError
-from hushtable.planning.parts import MatrixPart, Part, ResidualPart
-from hushtable.reconstruct.answers import Answers
+from hushtable.measurement import Answers, MatrixPart, Part, ResidualPart
 
 NOTE = b"hushtable-choice"
 

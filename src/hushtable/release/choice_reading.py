@@ -32,8 +32,8 @@ from hushtable.linear import (
 )
 from hushtable.linear.partitions import bucket_recreate
 from hushtable.marginals import AttributeSet, Layout
+from hushtable.measurement import CellPart, DeviationPart, MatrixPart
 from hushtable.planning.choice import ChoicePlan
-from hushtable.planning.parts import CellPart, DeviationPart, MatrixPart
 from hushtable.reconstruct import from_answers
 from hushtable.release.choice_payload import Drawn, pooled
 from hushtable.release.query_release import QueryRelease

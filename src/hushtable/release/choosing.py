@@ -31,9 +31,9 @@ from hushtable.linear import (
     written,
 )
 from hushtable.marginals import ResolvedWorkload, Workload
+from hushtable.measurement import Part
 from hushtable.planning.choice import ChoicePlan, plan_choice
 from hushtable.planning.limits import check_memory
-from hushtable.planning.parts import Part
 from hushtable.privacy import UNIT, Budget
 from hushtable.privacy.budget import price_in
 from hushtable.release.choice import (

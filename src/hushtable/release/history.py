@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from hushtable.marginals import marginal_label
-from hushtable.planning import Round
+from hushtable.measurement import Round
 
 
 def history_frame(names: Sequence[str], rounds: Sequence[Round]) -> pl.DataFrame:

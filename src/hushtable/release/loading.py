@@ -23,7 +23,7 @@ from hushtable.arrays import Floats
 from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet
 from hushtable.marginals.layout import MAX_SETS, is_attribute_set
-from hushtable.reconstruct.answers import Answers
+from hushtable.measurement import Answers
 from hushtable.release.account import Account, charged
 from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA, Contents
 from hushtable.release.files import manifest_of, opened, read_json, refusing_damage

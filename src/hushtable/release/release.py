@@ -19,10 +19,10 @@ import pyarrow as pa
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
+from hushtable.measurement import Answers
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning.claims import BETA
 from hushtable.reconstruct import ResidualEstimates, from_answers
-from hushtable.reconstruct.answers import Answers
 from hushtable.reconstruct.bounds import FULLY, Bounder, measured_flags, published_ends
 from hushtable.reconstruct.fits import Fitted, fit_tables
 from hushtable.reconstruct.zeros import Zeros

@@ -22,13 +22,11 @@ from hushtable.ledger import Ledger
 from hushtable.ledger.amounts import decimal
 from hushtable.linear import MarginalMechanism
 from hushtable.marginals import AttributeSet, Layout, lift, subsets
+from hushtable.measurement import Answers, ResidualPart, Transcript, lines_from_bytes
 from hushtable.planning import BatchPlan, IdentityPlan
 from hushtable.planning.choice import missing_residuals
-from hushtable.planning.parts import ResidualPart
 from hushtable.privacy import charge
 from hushtable.privacy.budget import Kind
-from hushtable.reconstruct.answers import Answers
-from hushtable.reconstruct.transcript import Transcript, lines_from_bytes
 from hushtable.release.choice_payload import pool
 from hushtable.release.plan import Plan
 from hushtable.schema import Schema

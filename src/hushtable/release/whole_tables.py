@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from math import isfinite, prod
 
 from hushtable.marginals import AttributeSet
-from hushtable.planning.claims import BETA, Claim
+from hushtable.measurement import Claim
+from hushtable.planning.claims import BETA
 from hushtable.reconstruct.l1_bounds import l1_bounds
 from hushtable.release.bundle import MOST_TABLE_CELLS
 from hushtable.release.release import Release

@@ -21,7 +21,7 @@ from hushtable.errors import WorkloadError
 from hushtable.linear import BucketResidual, BucketTable, LinearGaussian
 from hushtable.linear.partitions import spread, sum_cells
 from hushtable.marginals import AttributeSet, Layout, lift_all, sorted_sets
-from hushtable.planning.limits import LARGEST, MAX_ROWS, check_arithmetic
+from hushtable.measurement.arithmetic import DEVIATIONS, LARGEST, MAX_ROWS, check_arithmetic
 from hushtable.privacy import ResidualNoise, total_price
 
 Segments = tuple[list[Fraction], list[int]]
@@ -31,7 +31,6 @@ MATRIX_BITS = 25
 """Bits of the largest entry of a rounded matrix: products with counts stay exact in 64 bits."""
 
 FINEST_SCALE = 40
-_DEVIATIONS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +263,7 @@ def _whole(numbers: list[int], like: NDArray[np.object_]) -> NDArray[np.object_]
 
 
 def _require_room(factor: int, variance: Fraction) -> None:
-    if not factor * MAX_ROWS + _DEVIATIONS * float(variance) ** 0.5 < LARGEST:
+    if not factor * MAX_ROWS + DEVIATIONS * float(variance) ** 0.5 < LARGEST:
         raise WorkloadError(
             "choose.overflow",
             "The options could leave exact 64-bit arithmetic: their noise differs too much between cells.",

@@ -19,7 +19,6 @@ from hushtable.arrays import Floats, Ints
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.privacy import DistanceNoise, ResidualNoise, Selection, total_price
-from hushtable.privacy.budget import UNIT
 
 GRID_BITS = 8
 GRID = 2**GRID_BITS
@@ -265,19 +264,3 @@ class Purse:
     def lose(self, amount: Fraction) -> None:
         """Write off what was charged and never seen."""
         self.spent = min(self.limit, self.spent + amount)
-
-
-def smallest_budget(sets: int) -> Fraction:
-    """The least rho at which a round of a loop over ``sets`` marginals costs one unit of the ledger."""
-    return Fraction(2 * sets, UNIT)
-
-
-def check_round_fits(rho: Fraction, sets: int, rows: int) -> None:
-    """Refuse a budget of which a single round would fall below the ledger's grid."""
-    least = smallest_budget(sets) * rows**2
-    if rho < least:
-        raise BudgetError(
-            "budget.no-round",
-            f"The budget is too small for a single round over {sets:,} marginals.",
-            f"Give at least rho={float(least):.1e}, or ask for fewer marginals.",
-        )

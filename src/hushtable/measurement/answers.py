@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from hushtable.errors import BundleError
 from hushtable.marginals.layout import AttributeSet, Layout, is_attribute_set
+from hushtable.measurement.arithmetic import LARGEST
 
 FORMAT = "hushtable-answers-1"
-LARGEST = 2**62
-"""Measured integers stay below it: plans that could reach it are refused."""
 _SMALLEST = Fraction(1, 2**256)
 """Noise parameters lie between this and its inverse, with room to spare for every budget and table."""
 _FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)

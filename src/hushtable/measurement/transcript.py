@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, Ints
 from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.planning.claims import Claim
-from hushtable.planning.requests import Label, Measure, Reply, Request, Round, fingerprint
-from hushtable.reconstruct.answers import Answers
+from hushtable.measurement.answers import Answers
+from hushtable.measurement.claim import Claim
+from hushtable.measurement.requests import Label, Measure, Reply, Request, Round, fingerprint
 
 LOST, NOTE = "lost", "note"
 _FORMAT = b"hushtable-lines-2"

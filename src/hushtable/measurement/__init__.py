@@ -1,0 +1,70 @@
+"""What can be measured, asked and stored: public, data-free, and all that a reader of a ledger needs."""
+
+from typing import TYPE_CHECKING
+
+from hushtable.lazily import lazily
+
+if TYPE_CHECKING:
+    from hushtable.measurement.answers import Answers
+    from hushtable.measurement.arithmetic import LARGEST, MAX_ROWS, check_arithmetic, check_cell_noise
+    from hushtable.measurement.claim import Claim
+    from hushtable.measurement.parts import CellPart, DeviationPart, MatrixPart, Part, ResidualPart, Segments
+    from hushtable.measurement.requests import (
+        GRID,
+        LARGEST_PENALTY,
+        Compare,
+        Label,
+        Measure,
+        Policy,
+        Purse,
+        Reply,
+        Request,
+        Round,
+        Select,
+        fingerprint,
+    )
+    from hushtable.measurement.transcript import (
+        LOST,
+        NOTE,
+        Line,
+        Transcript,
+        lines_from_bytes,
+        lines_to_bytes,
+        pooled_answers,
+    )
+else:
+    __getattr__, __dir__ = lazily(__name__)
+
+__all__ = [
+    "GRID",
+    "LARGEST",
+    "LARGEST_PENALTY",
+    "LOST",
+    "MAX_ROWS",
+    "NOTE",
+    "Answers",
+    "CellPart",
+    "Claim",
+    "Compare",
+    "DeviationPart",
+    "Label",
+    "Line",
+    "MatrixPart",
+    "Measure",
+    "Part",
+    "Policy",
+    "Purse",
+    "Reply",
+    "Request",
+    "ResidualPart",
+    "Round",
+    "Segments",
+    "Select",
+    "Transcript",
+    "check_arithmetic",
+    "check_cell_noise",
+    "fingerprint",
+    "lines_from_bytes",
+    "lines_to_bytes",
+    "pooled_answers",
+]
