@@ -28,6 +28,7 @@ from hushtable.kernel import (
     draft_schema,
     end_request,
     open_counter,
+    place_of,
     prepare_batch,
     read_rounds,
     run_rounds,
@@ -103,7 +104,7 @@ class Session:
         if spender is not None:
             account.remaining(spender)
         session = cls(counter, declared, account, spender)
-        session._place = str(Path(data).absolute()) if isinstance(data, str | PathLike) else None
+        session._place = place_of(data)
         return session
 
     @property

@@ -25,8 +25,8 @@ from hushtable.deciders import (
 )
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
 from hushtable.kernel import decide
-from hushtable.kernel.records import record_frames
 from hushtable.kernel.sources import open_source
+from hushtable.kernel.sources.records import record_frames
 from hushtable.ledger import failpoints
 from hushtable.privacy import Cost
 

@@ -11,10 +11,9 @@ import pytest
 
 import hushtable as ht
 from hushtable.deciders import Question, plan_check
-from hushtable.kernel import row_counter
-from hushtable.kernel.records import record_frames
-from hushtable.kernel.row_counter import RowCounter
-from hushtable.kernel.sources import Source, open_source
+from hushtable.kernel.sources import Source, open_source, row_counter
+from hushtable.kernel.sources.records import record_frames
+from hushtable.kernel.sources.row_counter import RowCounter
 from hushtable.marginals import Layout
 
 SCHEMA = ht.Schema.from_dict(

@@ -15,7 +15,7 @@ import pytest
 
 from hushtable.errors import SchemaError, SourceError
 from hushtable.kernel.sources import open_source
-from hushtable.kernel.sources.files import DataFile
+from hushtable.kernel.sources.files import find
 from hushtable.kernel.sources.parquet import ParquetFiles
 from hushtable.schema import Schema
 
@@ -31,7 +31,7 @@ def codes(data: Any, schema: Schema) -> list[tuple[int, ...]]:
 
 
 def blocks(path: Path, columns: list[str], size: int = 1 << 16) -> list[list[Any]]:
-    found = ParquetFiles([DataFile(path, "'a file'")]).blocks(columns, size)
+    found = ParquetFiles(find(path)).blocks(columns, size)
     return [[array.to_pylist() for array in block.columns()] for block in found]
 
 

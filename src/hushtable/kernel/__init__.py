@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hushtable.kernel.draft import draft_schema
     from hushtable.kernel.measure import prepare_batch
     from hushtable.kernel.rounds import read_rounds, run_rounds
-    from hushtable.kernel.row_counter import open_counter
+    from hushtable.kernel.sources import open_counter, place_of
     from hushtable.kernel.spending import end_request, working_on
 else:
     __getattr__, __dir__ = lazily(__name__)
@@ -24,6 +24,7 @@ __all__ = [
     "draft_schema",
     "end_request",
     "open_counter",
+    "place_of",
     "prepare_batch",
     "read_rounds",
     "run_rounds",

@@ -3,8 +3,8 @@
 Every kind of data is one ``Counter``: files and frames read their rows through our encoder, a database hands over a
 stream of them, a cluster counts where the rows are.  What a counter must keep, whatever it is:
 
-* all calls of one counter see the same rows, in one snapshot or not at all: where the rows changed in between, a call
-  refuses (``source.changed``);
+* all calls of one counter see the same rows: one snapshot, or a refusal where they changed in between
+  (``source.changed``).  A frame is its caller's, who leaves it alone;
 * a row counts as the schema says: dropped or encoded by its own values alone, at most k rows of a person, chosen by
   that person's rows alone;
 * a refusal depends on ``probe`` alone, and no message holds a value;
@@ -14,16 +14,38 @@ stream of them, a cluster counts where the rows are.  What a counter must keep, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from hushtable.arrays import Ints
 from hushtable.deciders import Question, Tally
 from hushtable.marginals import Layout
 
 
+@dataclass(frozen=True)
+class Header:
+    """What one file or table says of itself: how to name it in a message, and the Arrow type of each column.
+
+    ``rounded`` names the types of columns whose values the engine gives less exactly than they are stored.
+    """
+
+    shown: str
+    names: list[str]
+    types: list[Any]
+    rounded: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def type_of(self, column: str) -> Any:
+        """Arrow type of a column."""
+        return self.types[self.names.index(column)]
+
+
 class Counter(Protocol):
     """Exact counts of one confidential table under one schema."""
+
+    def probe(self) -> Sequence[Header]:
+        """Public names and types of the columns, in each of the files or tables that are one: no row is read."""
+        ...
 
     def tabulate(self, layout: Layout) -> Ints:
         """The marginals of the layout, flat, in its order."""

@@ -10,26 +10,18 @@ are named by position.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from math import ceil, floor, log10
-from pathlib import Path
 from typing import Any
 
 from hushtable.errors import SourceError
-from hushtable.kernel.profile import Profile, day
-from hushtable.kernel.sources import files, typed
-from hushtable.kernel.sources.arrow import pa
-from hushtable.kernel.sources.delimited import TextFiles
-from hushtable.kernel.sources.frames import Table
-from hushtable.kernel.sources.parquet import ParquetFiles
-from hushtable.kernel.sources.parse import VALUE
-from hushtable.kernel.sources.source import as_table, is_path_list
-from hushtable.kernel.sources.text import from_arrow, read_days, read_integers, read_reals
-from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Dialect, inline
+from hushtable.kernel.sources import look_at
+from hushtable.kernel.sources.look import Look
+from hushtable.kernel.sources.profile import Profile, day
+from hushtable.schema import Dialect, inline
 from hushtable.schema.build import RESERVED
 
-LOOK = 1_000_000  # rows that are looked at
 MOST_CATEGORIES = 100
 FEW_NUMBERS = 20  # whole numbers with so few different values are taken for categories
 RARE = 10  # values seen less often are not listed
@@ -49,22 +41,12 @@ class _Entry:
     learnt: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Look:
-    """What was seen of the data; ``named``: the names come from the first line of a text file."""
-
-    dialect: Dialect
-    profiles: list[Profile]
-    unreadable: tuple[str, ...] = ()
-    named: bool = False
-
-
 def draft_schema(data: Any, *, header: bool | None = None) -> str:
-    """YAML text of a schema for a path, glob, list of paths, Arrow table, polars or pandas frame.
+    """YAML text of a schema for data of any kind that can be looked at.
 
     ``header`` says whether the first line of a text file names its columns; None: as it looks.
     """
-    seen = _look(data, header)
+    seen = look_at(data, header)
     entries = [_entry(profile) for profile in seen.profiles]
     entries += [
         _Entry(name, "left out: this type of column cannot be an attribute") for name in seen.unreadable
@@ -76,83 +58,6 @@ def draft_schema(data: Any, *, header: bool | None = None) -> str:
             "Write the schema by hand; docs/reference/schema.md shows how.",
         )
     return "\n".join(_document(seen, entries)) + "\n"
-
-
-def _look(data: Any, header: bool | None) -> _Look:
-    guard = files.Guard("the data")
-    result = _Look(Dialect(), [])
-    with guard:
-        if isinstance(data, str | Path) or is_path_list(data):
-            kind, found = files.find(data)
-            result = _look_text(found, header) if kind == "text" else _look_table(ParquetFiles(found))
-        else:
-            result = _look_table(as_table(data))
-    guard.raise_failure()
-    return result
-
-
-def _look_text(found: Sequence[files.DataFile], header: bool | None) -> _Look:
-    dialect = _guess_dialect(found)
-    reader = TextFiles(found, dialect)
-    if header is not False and (header or all(is_header(names) for names in reader.headers)):
-        seen = _look_rows(reader, dialect)
-        if header or not any(_is_value(profile) for profile in seen.profiles):
-            return seen
-    names = tuple(f"column_{place}" for place in range(1, len(reader.headers[0]) + 1))
-    dialect = replace(dialect, header=False, columns=names)
-    return _look_rows(TextFiles(found, dialect, names), dialect)
-
-
-def _look_rows(reader: TextFiles, dialect: Dialect) -> _Look:
-    reader.check(())
-    names = [name for name in reader.headers[0] if name and all(name in header for header in reader.headers)]
-    profiles = [Profile(name) for name in names]
-    _fill(profiles, reader.blocks(names))
-    return _Look(dialect, profiles, named=dialect.header)
-
-
-def is_header(names: Sequence[str]) -> bool:
-    """Whether a line can be taken for names of columns: no name occurs twice, or is a number, a day or yes or no."""
-    given = [name for name in names if name]
-    if len(set(given)) < len(given):
-        return False
-    texts = from_arrow(pa.array(given, pa.large_string()))
-    readings = (read(texts).states for read in (read_integers, read_reals, read_days))
-    words = {*TRUE_TEXTS, *FALSE_TEXTS} - {"t", "f", "y", "n"}  # letters are names too
-    return not any((states == VALUE).any() for states in readings) and not words & {n.lower() for n in given}
-
-
-def _is_value(profile: Profile) -> bool:
-    """Whether a column's name is also one of its values, as that of a record is likely to be."""
-    return profile.counts is not None and profile.name in profile.counts
-
-
-def _look_table(table: Table) -> _Look:
-    first = table.parts[0]
-    shared = [name for name in first.names if name and all(name in part.names for part in table.parts)]
-    readable = [name for name in shared if typed.family(first.type_of(name)) is not None]
-    profiles = [Profile(name) for name in readable]
-    _fill(profiles, table.blocks(readable, 1 << 16))
-    return _Look(Dialect(), profiles, tuple(name for name in shared if name not in readable))
-
-
-def _fill(profiles: list[Profile], blocks: Iterator[Any]) -> None:
-    if not profiles:
-        return
-    for block in blocks:
-        for profile, column in zip(profiles, block.columns(), strict=True):
-            profile.add(column)
-        if profiles[0].filled + profiles[0].nulls >= LOOK:
-            return
-
-
-def _guess_dialect(found: Sequence[files.DataFile]) -> Dialect:
-    """The delimiter that cuts the first header into the most columns."""
-    if found[0].tabbed:
-        return Dialect()
-    options = [Dialect(), *(Dialect(delimiter=mark) for mark in (";", "\t", "|"))]
-    widths = [len(TextFiles(found[:1], option).headers[0]) for option in options]
-    return options[widths.index(max(widths))]
 
 
 def _entry(profile: Profile) -> _Entry:
@@ -243,7 +148,7 @@ def _date(profile: Profile) -> _Entry:
     return _Entry(profile.name, "whole years around what was seen", fields, ("type", "bounds", "width"))
 
 
-def _document(seen: _Look, entries: Sequence[_Entry]) -> Iterator[str]:
+def _document(seen: Look, entries: Sequence[_Entry]) -> Iterator[str]:
     yield "# A draft from a look at the data. What was learnt from it is marked: review each mark against what is"
     yield "# publicly known, correct it, and move its line from `unreviewed` to `reviewed` at the end of this file."
     yield "max_rows_per_person: 1  # the most rows that one person can have; the budget is per person"

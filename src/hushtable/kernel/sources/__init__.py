@@ -1,5 +1,21 @@
-"""Confidential tables as streams of integer codes."""
+"""Confidential tables of every kind: what is recognised as one, how it is opened, and its rows as integer codes."""
 
-from hushtable.kernel.sources.source import Source, open_source
+from hushtable.kernel.counter import Header
+from hushtable.kernel.sources.opener import Opener, TableOpener
+from hushtable.kernel.sources.openers import OPENERS, look_at, open_counter, open_source, place_of, register
+from hushtable.kernel.sources.source import Source
+from hushtable.kernel.sources.tables import Table
 
-__all__ = ["Source", "open_source"]
+__all__ = [
+    "OPENERS",
+    "Header",
+    "Opener",
+    "Source",
+    "Table",
+    "TableOpener",
+    "look_at",
+    "open_counter",
+    "open_source",
+    "place_of",
+    "register",
+]

@@ -17,14 +17,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import SchemaError, SourceError
+from hushtable.errors import SourceError
+from hushtable.kernel.counter import Header
 from hushtable.kernel.sources import rows
-from hushtable.kernel.sources.files import DataFile, Guard
+from hushtable.kernel.sources.arrow import pa
+from hushtable.kernel.sources.files import DataFile, Guard, shown
 from hushtable.kernel.sources.rows import MAX_ROW, Marks
 from hushtable.kernel.sources.text import Texts
 from hushtable.schema import Dialect
 
-BLOCK = 1 << 21
 _BOM = b"\xef\xbb\xbf"
 _MARKS = re.compile(b"\\A(?:" + _BOM + b")+")
 
@@ -55,6 +56,9 @@ class TextBlock:
 class TextFiles:
     """Several text files with the same wanted columns, possibly at different places."""
 
+    block = 1 << 21
+    """Bytes: enough for a few ten thousand rows, and for a few of the longest."""
+
     def __init__(
         self, files: Sequence[DataFile], dialect: Dialect, positions: Sequence[str] | None = None
     ) -> None:
@@ -62,17 +66,13 @@ class TextFiles:
         self._files = files
         self._dialect = dialect
         self._headless = positions is not None
-        self.headers = [self._header(file) if positions is None else list(positions) for file in files]
+        self.shown = shown(files)
+        self.headers = [self._header(file, positions) for file in files]
 
-    def check(self, columns: Sequence[str]) -> None:
-        """Refuses a file whose header lacks a column, or names one twice."""
-        for file, header in zip(self._files, self.headers, strict=True):
-            require_distinct(header, file.shown)
-            require_columns(columns, header, file.shown)
-
-    def blocks(self, columns: Sequence[str], size: int = BLOCK) -> Iterator[TextBlock]:
+    def blocks(self, columns: Sequence[str], size: int) -> Iterator[TextBlock]:
         """All rows, a few megabytes at a time."""
-        for file, header in zip(self._files, self.headers, strict=True):
+        for file, header in zip(self._files, (known.names for known in self.headers), strict=True):
+            file.require_unchanged()
             marks = _marks(self._dialect, file, headless=self._headless)
             slots = np.full(len(header), -1, np.int32)
             wanted = list(dict.fromkeys(columns))
@@ -81,13 +81,16 @@ class TextFiles:
             with _open(file) as stream:
                 reader = _RowReader(stream, marks)
                 if not self._headless and _names(reader.first(), marks) != header:
-                    raise SourceError(
-                        "source.changed", f"The header of {file.shown} has changed.", "Open it again."
-                    )
+                    raise file.changed()
                 for data in reader.blocks(size):
                     yield TextBlock(data, marks, slots, len(wanted))
+            file.require_unchanged()
 
-    def _header(self, file: DataFile) -> list[str]:
+    def _header(self, file: DataFile, positions: Sequence[str] | None) -> Header:
+        names = self._names(file) if positions is None else list(positions)
+        return Header(file.shown, names, [pa.string()] * len(names))
+
+    def _names(self, file: DataFile) -> list[str]:
         marks = _marks(self._dialect, file)
         guard, first = Guard(file.shown), None
         with guard, _open(file) as stream:
@@ -117,7 +120,7 @@ class _RowReader:
         """The first row, without its line break; None when there is none of a reasonable length."""
         data, ended = self._rest, False
         while len(data) <= 2 * MAX_ROW and not ended:
-            chunk = self._stream.read(BLOCK)
+            chunk = self._stream.read(TextFiles.block)
             ended = not chunk
             data += chunk
             end = data.find(b"\n")
@@ -151,37 +154,6 @@ class _RowReader:
             if self._rest[MAX_ROW:].strip(b"\r"):
                 self._rest, skipping = b"", True
             self._rest = self._rest[: MAX_ROW + 1]  # what was beyond can only be part of a line break
-
-
-def require_columns(columns: Sequence[str], header: Sequence[str], shown: str) -> None:
-    """Refuses a table that lacks a column.
-
-    Repeats no name of the table: the first line of a file without a header is somebody's record.
-    """
-    known = set(header)
-    for column in columns:
-        if column not in known:
-            raise SchemaError(
-                "source.unknown-column",
-                f"{shown} has no column {column!r}.",
-                "Give the name that it has there, letter for letter, in the attribute's `column`; declare "
-                "`csv: {header: false}` if the first line of a text file is a row.",
-            )
-
-
-def require_distinct(header: Sequence[str], shown: str) -> None:
-    """Refuses a header that names a column twice; columns without a name are ignored.
-
-    Says where and not which, for the same reason as above.
-    """
-    first: dict[str, int] = {}
-    for place, name in enumerate(header, start=1):
-        if name and first.setdefault(name, place) != place:
-            raise SourceError(
-                "source.duplicate-column",
-                f"Columns {first[name]} and {place} of {shown} have the same name.",
-                "Rename or remove one of them, and check that the first line names the columns.",
-            )
 
 
 def _marks(dialect: Dialect, file: DataFile, *, headless: bool = False) -> Marks:

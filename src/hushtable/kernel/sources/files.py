@@ -1,4 +1,4 @@
-"""Which files a path, a glob or a list of them stands for, and of what kind they are.
+"""Which files a path, a glob or a list of them stands for, and whether they stay as they were.
 
 Looks at names and existence only.  Messages repeat what the user typed and no other path.
 """
@@ -8,21 +8,10 @@ from __future__ import annotations
 import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import Literal
 
 from hushtable.errors import HushtableError, SourceError
-
-Kind = Literal["text", "parquet"]
-
-_SUFFIXES: tuple[tuple[str, Kind], ...] = (
-    (".csv", "text"),
-    (".csv.gz", "text"),
-    (".tsv", "text"),
-    (".tsv.gz", "text"),
-    (".parquet", "parquet"),
-    (".pq", "parquet"),
-)
 
 
 @dataclass(frozen=True)
@@ -31,6 +20,19 @@ class DataFile:
 
     path: Path
     shown: str
+    stamp: tuple[int, ...]
+    """Size, time of the last change and identity when the file was found: all passes must read one and the same."""
+
+    def require_unchanged(self) -> None:
+        """Refuse a file that is not the one that was found."""
+        if _stamp(self.path) != self.stamp:
+            raise self.changed()
+
+    def changed(self) -> SourceError:
+        """The refusal."""
+        return SourceError(
+            "source.changed", f"{self.shown} has changed since it was opened.", "Open it again."
+        )
 
     @property
     def tabbed(self) -> bool:
@@ -43,32 +45,38 @@ class DataFile:
         return self.path.name.lower().endswith(".gz")
 
 
-def find(data: str | Path | Sequence[str | Path]) -> tuple[Kind, list[DataFile]]:
-    """All files, sorted within each glob, and their common kind."""
-    typed = [data] if isinstance(data, str | Path) else list(data)
+def find(data: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[DataFile]:
+    """All files, sorted within each glob."""
+    typed = [data] if isinstance(data, str | PathLike) else list(data)
     if not typed:
         raise SourceError("source.missing-file", "The list of files is empty.", "Name at least one file.")
-    files = [file for item in typed for file in _matches(str(item))]
-    kinds: set[Kind] = {_kind(file) for file in files}
-    if len(kinds) > 1:
-        raise SourceError(
-            "source.mixed-kinds",
-            "Text and Parquet files cannot be read as one table.",
-            "Convert them to one kind.",
-        )
-    return kinds.pop(), files
+    return [file for item in typed for file in _matches(str(item))]
+
+
+def shown(files: Sequence[DataFile]) -> str:
+    """All of them, in a message."""
+    return files[0].shown if len(files) == 1 else "the files"
 
 
 def _matches(typed: str) -> list[DataFile]:
     path = Path(typed)
     if _is_file(path):
-        return [DataFile(path, repr(typed))]
+        return [DataFile(path, repr(typed), _stamp(path))]
     found = sorted(glob.glob(typed, recursive=True)) if glob.has_magic(typed) else []  # noqa: PTH207
     files = [Path(name) for name in found if _is_file(Path(name))]
     if not files:
         fix = "Check the path, or use a glob such as 'people/*.parquet' for a folder."
         raise SourceError("source.missing-file", f"There is no file {typed!r}.", fix)
-    return [DataFile(file, f"{typed!r} (file {i + 1} of {len(files)})") for i, file in enumerate(files)]
+    shown = (f"{typed!r} (file {i + 1} of {len(files)})" for i in range(len(files)))
+    return [DataFile(file, name, _stamp(file)) for file, name in zip(files, shown, strict=True)]
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_size, found.st_mtime_ns, found.st_dev, found.st_ino
 
 
 def _is_file(path: Path) -> bool:
@@ -76,17 +84,6 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
-
-
-def _kind(file: DataFile) -> Kind:
-    name = file.path.name.lower()
-    for suffix, kind in _SUFFIXES:
-        if name.endswith(suffix):
-            return kind
-    known = ", ".join(suffix for suffix, _ in _SUFFIXES)
-    raise SourceError(
-        "source.unknown-kind", f"The kind of the file {file.shown} is not known.", f"Known are: {known}."
-    )
 
 
 class Guard:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hushtable.errors import SourceError
+from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.arrow import pa, pq
-from hushtable.kernel.sources.files import DataFile
-from hushtable.kernel.sources.frames import ArrowBlock, part_of
+from hushtable.kernel.sources.files import DataFile, shown
+from hushtable.kernel.sources.opener import TableOpener
+from hushtable.kernel.sources.tables import TYPED_ROWS, ArrowBlock, described
+from hushtable.schema import Schema
 
 _BUFFER = 1 << 20
 _SMALL_DICTIONARY = 1 << 16
@@ -24,32 +26,44 @@ gigabyte more for 5 million rows."""
 class ParquetFiles:
     """Several Parquet files with the same wanted columns, possibly at different places."""
 
+    block = TYPED_ROWS
+
     def __init__(self, files: Sequence[DataFile]) -> None:
         self._files = files
-        self.parts = [part_of(file.shown, lambda file=file: _Footer(_open(file))) for file in files]
+        self.shown = shown(files)
+        self.headers = [described(file.shown, lambda file=file: _footer(file)) for file in files]
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         """All rows of the named columns, at most ``size`` at a time, in file order."""
-        for file, part in zip(self._files, self.parts, strict=True):
+        for file, header in zip(self._files, self.headers, strict=True):
+            file.require_unchanged()
             found = _open(file)
-            if found.schema_arrow.names != part.names or found.schema_arrow.types != part.types:
-                raise SourceError(
-                    "source.changed", f"The columns of {file.shown} have changed.", "Open it again."
-                )
+            if found.schema_arrow.names != header.names or found.schema_arrow.types != header.types:
+                raise file.changed()
             places = _leaves(found, columns)
             coded = [name for name, place in places.items() if _has_small_dictionaries(found, place)]
             for batch in _batches(_open(file, coded), sorted(places.values()), size):
                 yield ArrowBlock([batch.column(name) for name in columns])
+            file.require_unchanged()
 
 
-class _Footer:
+class ParquetOpener(TableOpener):
+    """Parquet files."""
+
+    name = "parquet"
+    what = "a path, a glob or a list of paths"
+    suffixes = (".parquet", ".pq")
+
+    def table(self, data: Sequence[DataFile], schema: Schema | None) -> ParquetFiles:
+        return ParquetFiles(data)
+
+
+def _footer(file: DataFile) -> Header:
     """Names and types of a file's columns; INT96 has nanoseconds, and is read in microseconds."""
-
-    def __init__(self, found: Any) -> None:
-        self.names: list[str] = list(found.schema_arrow.names)
-        self.types: list[Any] = list(found.schema_arrow.types)
-        leaves = [found.metadata.schema.column(k) for k in range(found.metadata.num_columns)]
-        self.rounded = {leaf.path: "INT96" for leaf in leaves if leaf.physical_type == "INT96"}
+    found = _open(file)
+    leaves = [found.metadata.schema.column(k) for k in range(found.metadata.num_columns)]
+    rounded = {leaf.path: "INT96" for leaf in leaves if leaf.physical_type == "INT96"}
+    return Header(file.shown, list(found.schema_arrow.names), list(found.schema_arrow.types), rounded)
 
 
 def _open(file: DataFile, coded: Sequence[str] = ()) -> Any:

@@ -22,8 +22,8 @@ import polars as pl
 
 from hushtable.deciders import Query, columns_of, grid_values
 from hushtable.errors import HushtableError
-from hushtable.kernel.records import record_frames
 from hushtable.kernel.sources import Source, open_source
+from hushtable.kernel.sources.records import record_frames
 from hushtable.schema import Binned, Schema
 from hushtable.selftest.neighbours.kinds import Kind
 from hushtable.selftest.neighbours.layouts import Layout, Person, Row

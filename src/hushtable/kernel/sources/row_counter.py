@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
 from hushtable.deciders import Columns, Question, Tally, columns_of, grid_values, matching, rows_only, tally
-from hushtable.kernel.counter import Counter
-from hushtable.kernel.records import record_frames
-from hushtable.kernel.sources import Source, open_source
+from hushtable.kernel.counter import Header
+from hushtable.kernel.sources.records import record_frames
+from hushtable.kernel.sources.source import Source
 from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout
-from hushtable.schema import Schema
 
 KEPT_BYTES = 2**28
 """Bytes of codes, and of values, that stay in memory: a tenth of what a small machine has.  With less, more releases
@@ -35,6 +34,10 @@ class RowCounter:
         self._source = source
         self._codes = _Kept(source.batches, _bytes_of_codes, KEPT_BYTES if keeps_codes else 0)
         self._frames = _Kept(lambda: record_frames(source), pl.DataFrame.estimated_size, KEPT_BYTES)
+
+    def probe(self) -> Sequence[Header]:
+        """What was seen when the source was opened."""
+        return self._source.headers
 
     def tabulate(self, layout: Layout) -> Ints:
         """One pass over the codes."""
@@ -52,11 +55,6 @@ class RowCounter:
     def staged(self) -> RowCounter:
         """A counter that reads its codes once, if they are few."""
         return RowCounter(self._source, keeps_codes=True)
-
-
-def open_counter(data: Any, schema: Schema) -> Counter:
-    """The counter of a path, a glob, a list of paths, an Arrow table, or a polars or pandas frame."""
-    return RowCounter(open_source(data, schema))
 
 
 def exact_tally(question: Question, frame: object, columns: Columns) -> Tally:

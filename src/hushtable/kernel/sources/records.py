@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hushtable.kernel.sources import Source
 from hushtable.kernel.sources.plain import PlainArray, PlainReader
+from hushtable.kernel.sources.source import Source
 from hushtable.schema import Attribute, Categorical
 
 ROWS = 2**20
