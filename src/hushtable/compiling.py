@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numba
 from numba.core import caching
@@ -85,7 +85,7 @@ class _Stamped(caching.CompileResultCacheImpl):
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
-        self._locator.get_source_stamp = lambda: sources_digest(function.__module__)
+        cast("Any", self)._locator.get_source_stamp = lambda: sources_digest(function.__module__)
 
 
 class _LoopCache(caching.FunctionCache):

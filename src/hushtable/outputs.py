@@ -12,7 +12,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -58,7 +58,7 @@ def can_write(file: str | PathLike[str], *, parents: bool = False) -> bool:
 
 
 @contextmanager
-def whole_file(place: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
+def whole_file(place: Path, *, mode: int = 0o666) -> Generator[IO[bytes]]:
     """A file to write to; it takes its place when the block ends without an error."""
     _remove_leftovers(place)
     descriptor, fresh = _open_beside(place, mode)
@@ -74,7 +74,7 @@ def whole_file(place: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def whole_folder(place: Path) -> Iterator[Path]:
+def whole_folder(place: Path) -> Generator[Path]:
     """A folder to fill; it takes its place, which may hold an empty folder, when the block ends without an error."""
     _remove_leftovers(place)
     lock, fresh = _make_beside(place)

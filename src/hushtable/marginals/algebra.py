@@ -100,7 +100,8 @@ def _less_first(array: NDArray[Any]) -> NDArray[Any]:
             subtract_first(array.ravel(), np.array(array.shape), less.ravel())
         return less
     for k in range(array.ndim):
-        array = np.take(array, np.arange(1, array.shape[k]), axis=k) - np.take(array, [0], axis=k)
+        first, rest = np.split(array, [1], axis=k)
+        array = rest - first
     return np.array(array)
 
 
@@ -135,7 +136,7 @@ def _numeric(values: ArrayLike) -> NDArray[Any]:
 
 def _axes(name: str, axes: Sequence[int]) -> tuple[int, ...]:
     for axis in axes:
-        if not isinstance(axis, int | np.integer) or isinstance(axis, bool) or axis < 0:
+        if not _whole(axis) or axis < 0:
             raise _axes_error(f"{name} must hold axis numbers.")
     if len(set(axes)) != len(axes):
         raise _axes_error(f"{name} names an axis twice.")
@@ -143,9 +144,13 @@ def _axes(name: str, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _length(size: int) -> int:
-    if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
+    if not _whole(size) or size < 1:
         raise _axes_error("Every size must be a whole number of at least 1.")
     return int(size)
+
+
+def _whole(number: object) -> bool:
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 def _require_subset(tau: tuple[int, ...], gamma: tuple[int, ...]) -> None:

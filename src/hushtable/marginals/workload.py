@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import combinations
 from math import comb, prod
 from os import PathLike
-from typing import Protocol
+from typing import Protocol, cast
 
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals.layout import MAX_SETS, AttributeSet, Layout, closure
@@ -92,7 +92,8 @@ class Workload:
     def all_marginals(cls, schema: Domain, order: int = 3) -> Workload:
         """All marginals of exactly ``order`` attributes, equal weights; order 0 is the total alone."""
         names = tuple(schema.names)
-        if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= len(names):
+        given = cast("object", order)
+        if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= len(names):
             raise _error(
                 "workload.order",
                 f"The order must be a whole number from 0 to {len(names)}, the number of attributes.",
@@ -171,7 +172,8 @@ def _weights(weights: Sequence[Weight] | None, count: int) -> tuple[Fraction, ..
 
 
 def _marginal(position: int, marginal: Sequence[str | int]) -> tuple[str | int, ...]:
-    if isinstance(marginal, str | bytes) or not isinstance(marginal, Iterable):
+    given = cast("object", marginal)
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise _error(
             "workload.marginal",
             f"Marginal {position + 1} of the workload is not a list of attributes.",
@@ -179,7 +181,8 @@ def _marginal(position: int, marginal: Sequence[str | int]) -> tuple[str | int, 
         )
     attributes = tuple(marginal)
     for attribute in attributes:
-        if isinstance(attribute, bool) or not isinstance(attribute, str | int):
+        name = cast("object", attribute)
+        if isinstance(name, bool) or not isinstance(name, str | int):
             raise _error(
                 "workload.marginal",
                 f"Marginal {position + 1} of the workload holds something that is not an attribute name.",

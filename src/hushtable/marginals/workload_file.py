@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -127,7 +127,8 @@ class _Reader:
 
     def _parse(self, text: str) -> Iterator[Any]:
         try:
-            for event in yaml.parse(text, Loader=_LOADER):
+            parse = cast("Any", yaml).parse
+            for event in parse(text, Loader=_LOADER):
                 self._line = event.start_mark.line + 1
                 if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                     raise self._wrong("anchors and aliases are not allowed")

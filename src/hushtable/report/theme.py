@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import altair as alt
 import polars as pl
@@ -50,7 +50,11 @@ def chart(data: pl.DataFrame) -> alt.Chart:
 
 def finished(drawing: alt.TopLevelMixin, **size: Any) -> Any:
     """The drawing with the report's look; as wide as its place in the page unless told otherwise."""
-    return drawing.properties(**{"width": "container", "autosize": _fit(), **size}).configure(**_CONFIG)
+    return (
+        cast("Any", drawing)
+        .properties(**{"width": "container", "autosize": _fit(), **size})
+        .configure(**_CONFIG)
+    )
 
 
 def labelled(field: str, title: str, **options: Any) -> Mapping[str, Any]:

@@ -140,7 +140,7 @@ class Categorical(Attribute):
     kind: ClassVar[str] = "categorical"
 
     values: tuple[Value, ...] = ()
-    value_labels: dict[str, str] = field(default_factory=dict)
+    value_labels: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def regular(self) -> int:
@@ -175,7 +175,7 @@ class Boolean(Attribute):
 
     kind: ClassVar[str] = "boolean"
 
-    value_labels: dict[str, str] = field(default_factory=dict)
+    value_labels: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def regular(self) -> int:
@@ -235,13 +235,15 @@ class Binned(Attribute):
         if low is None or high is None or (self.outside != "clip" and not low <= number <= high):
             return None
         inside = min(max(number, low), high)
-        return min(int(np.searchsorted(self.edges, inside, side="right")) - 1, self.regular - 1)
+        after: np.intp = np.searchsorted(self.edges, inside, side="right")
+        return min(int(after) - 1, self.regular - 1)
 
     def _whole_bins(self, low: Any, end: Any) -> tuple[int, ...]:
         """Codes of the bins that make up [low, end) exactly; () when an end is not an edge."""
         if not (self.edges[0] <= low < end <= self.edges[-1]):
             return ()
-        first, last = (int(np.searchsorted(self.edges, x)) for x in (low, end))
+        ends: NDArray[np.intp] = np.searchsorted(self.edges, [low, end])
+        first, last = map(int, ends)
         if self.edges[first] == low and self.edges[last] == end:
             return tuple(range(first, last))
         return ()

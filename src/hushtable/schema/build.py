@@ -27,7 +27,7 @@ from hushtable.schema.attribute import (
 )
 from hushtable.schema.bins import BinError
 from hushtable.schema.document import Document
-from hushtable.schema.fields import Fields, is_integer, is_number, key_text, suggestion
+from hushtable.schema.fields import Fields, is_integer, is_mapping, is_number, key_text, suggestion
 
 MAX_ATTRIBUTES = 10_000
 MAX_VALUES = 1_000_000
@@ -50,7 +50,7 @@ EVERY_FIELD = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in
 
 def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
     """All attributes, in the order written."""
-    if not isinstance(mapping, dict) or not mapping:
+    if not is_mapping(mapping) or not mapping:
         line = document.line(("attributes",))
         raise SchemaError(
             "schema.no-attributes",
@@ -185,14 +185,14 @@ def _labels(fields: Fields, texts: list[str]) -> dict[str, str]:
     if "labels" not in fields:
         return {}
     value = fields["labels"]
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         raise fields.error(
             "schema.wrong-type",
             "labels",
             "must map values to labels",
             "Write `labels: {1: Male, 2: Female}`.",
         )
-    labels = {key_text(key): label for key, label in value.items()}
+    labels: dict[str, Any] = {key_text(key): label for key, label in value.items()}
     known = set(texts)
     for key, label in labels.items():
         if key not in known:

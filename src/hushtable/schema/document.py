@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -45,7 +45,7 @@ class Document:
     """Plain values (dict, list, str, int, float, bool, None) and where they were written."""
 
     value: Any
-    lines: dict[Address, int] = field(default_factory=dict)
+    lines: dict[Address, int] = field(default_factory=dict[Address, int])
 
     def line(self, address: Address) -> int | None:
         """Line of a field, or of the nearest field around it; None for a schema that is not a text."""
@@ -111,7 +111,8 @@ def require_plain(value: Any) -> None:
         item = left.pop()
         seen += 1
         if isinstance(item, dict):
-            left += [*item.keys(), *item.values()]  # pyright: ignore[reportUnknownArgumentType]
+            inside = cast("dict[Any, Any]", item)
+            left += [*inside.keys(), *inside.values()]
         elif isinstance(item, list | tuple):
             left += item
         elif isinstance(item, str) and not item.isascii() and any("\ud800" <= c <= "\udfff" for c in item):
@@ -149,7 +150,8 @@ class _Composer:
     """Builds values from parser events, without recursion into the library."""
 
     def __init__(self, text: str) -> None:
-        self._events: Iterator[Any] = yaml.parse(text, Loader=_loader)
+        parse = cast("Any", yaml).parse
+        self._events: Iterator[Any] = parse(text, Loader=_loader)
         self._lines: dict[Address, int] = {}
         self._nodes = 0
 

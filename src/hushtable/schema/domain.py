@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hushtable.errors import SchemaError
 from hushtable.schema import document
@@ -16,9 +16,10 @@ from hushtable.schema import document
 
 def schema_fields(domain: Mapping[str, Any] | str | Path) -> dict[str, Any]:
     """The fields of a schema, from a mapping of attribute to size or from a JSON file with one."""
-    sizes = domain if isinstance(domain, Mapping) else document.parse(document.read(domain)).value
-    if not isinstance(sizes, Mapping) or not sizes:
+    given = domain if isinstance(domain, Mapping) else document.parse(document.read(domain)).value
+    if not isinstance(given, Mapping) or not given:
         raise _refused("The domain does not map attributes to sizes.")
+    sizes = cast("Mapping[object, Any]", given)
     return {"attributes": {str(name): _attribute(str(name), size) for name, size in sizes.items()}}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from math import isfinite
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from hushtable.errors import SchemaError
 from hushtable.schema.document import Address, Document
@@ -21,11 +21,11 @@ class Fields:
     def __init__(self, document: Document, address: Address, value: Any, known: Iterable[str]) -> None:
         self._document = document
         self._address = address
-        if not isinstance(value, dict):
+        if not is_mapping(value):
             raise self.error(
                 "schema.wrong-type", None, "must be a mapping of fields", "Write `field: value` pairs."
             )
-        self._items = {key_text(key): item for key, item in value.items()}
+        self._items: dict[str, Any] = {key_text(key): item for key, item in value.items()}
         known = list(known)
         for key in self._items:
             if key not in known:
@@ -105,8 +105,8 @@ class Fields:
             return None
         value = self._items[field]
         if isinstance(value, tuple):
-            value = list(value)
-        if not isinstance(value, list):
+            value = [*cast("tuple[Any, ...]", value)]
+        if not is_list(value):
             raise self.error("schema.wrong-type", field, "must be a list", f"Write `{field}: [..., ...]`.")
         return value
 
@@ -128,6 +128,16 @@ def suggestion(word: str, known: Iterable[str]) -> str:
         return f"Did you mean {' or '.join(f'`{name}`' for name in near)}?"
     shown = ", ".join(f"`{name}`" for name in known[:20])
     return f"Known here: {shown}{', ...' if len(known) > 20 else ''}."
+
+
+def is_mapping(value: Any) -> TypeGuard[dict[Any, Any]]:
+    """A mapping as YAML and callers write it."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """A list as YAML and callers write it."""
+    return isinstance(value, list)
 
 
 def is_integer(value: Any) -> TypeGuard[int]:

@@ -16,7 +16,7 @@ from math import prod
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from hushtable.errors import SchemaError
 from hushtable.notebook import html_card
@@ -92,7 +92,8 @@ class Schema:
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Schema:
         """The same fields as in a file, as plain Python values."""
-        return _from_document(Document(dict(value) if isinstance(value, Mapping) else value))
+        given = cast("object", value)
+        return _from_document(Document(dict(value) if isinstance(given, Mapping) else value))
 
     @classmethod
     def of(cls, value: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
@@ -101,7 +102,8 @@ class Schema:
             return value
         if isinstance(value, Mapping):
             return cls.from_dict(value)
-        if isinstance(value, str | PathLike):
+        given = cast("object", value)
+        if isinstance(given, str | PathLike):
             return cls.load(Path(value))
         raise SchemaError(
             "schema.wrong-type", "The schema is neither a file, a dict nor a Schema.", "Pass one of these."
@@ -311,7 +313,7 @@ def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: An
     codes: dict[int, tuple[int, ...]] = {}
     for name in map(key_text, entry):
         given = fields[name]
-        options = given if isinstance(given, list | tuple) and given else [given]
+        options: list[Any] = [*given] if isinstance(given, list | tuple) and given else [given]
         try:
             matched = {code for option in options for code in schema.attributes[name].codes_matching(option)}
         except LabelError as error:
@@ -326,7 +328,7 @@ def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: An
 def _written(given: Any) -> Any:
     """A value, or a list of them, as a file would hold it."""
     if isinstance(given, list | tuple):
-        items: Any = given
+        items: list[Any] = [*given]
         return [_written(item) for item in items]
     return (
         _plain(given.date() if isinstance(given, datetime) else given) if isinstance(given, date) else given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -44,7 +44,7 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> Any:
         style = None
     else:
         style = "'"
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    return cast("Any", dumper).represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _represent_text)

@@ -173,7 +173,7 @@ def _others() -> int:
         meant = [reference_below(words, bound) for _ in range(DRAWS)]
         _require(uniform_below(bound, DRAWS, bits=KnownWords(label)).tolist() == meant, "a uniform integer")
     third, inverse_e = Decimal(1) / 3, exp_minus(Fraction(1))
-    coins = (
+    coins: tuple[tuple[Decimal, Callable[[KnownWords], bool]], ...] = (
         (third, lambda bits: bernoulli(Fraction(1, 3), bits=bits)),
         (inverse_e, lambda bits: bernoulli_exp(1, bits=bits)),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 import polars as pl
 
@@ -67,7 +69,7 @@ def _draw(data: pl.DataFrame, view: View) -> alt.TopLevelMixin:
         alt.Tooltip("std:Q", title="standard error", format=",.1f"),
         alt.Tooltip("half_width:Q", title="half-width at 95%", format=",.1f"),
     ]
-    place = {
+    place: dict[str, Any] = {
         "x": alt.X("first:N", sort=names, title=None, axis=alt.Axis(labelAngle=-60, labelOverlap=True)),
         "y": alt.Y("second:N", sort=names, title=None, axis=alt.Axis(labelOverlap=True)),
         "tooltip": tips,

@@ -137,7 +137,7 @@ def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
         title=None,
         scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
     )
-    axes = {
+    axes: dict[str, Any] = {
         "x": alt.X("error of the sum:Q", scale=alt.Scale(type="log")),
         "y": alt.Y("error of a count:Q", scale=alt.Scale(type="log")),
         "color": colour,

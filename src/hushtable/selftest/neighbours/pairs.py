@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
@@ -88,7 +88,7 @@ def read(data: Any, schema: Schema, *, opening: Callable[..., Source] = open_sou
 
 
 @contextmanager
-def _listening() -> Iterator[list[str]]:
+def _listening() -> Generator[list[str]]:
     """Everything that is said meanwhile: warnings, log records, prints."""
     words: list[str] = []
     printed, handler = StringIO(), logging.Handler()

@@ -72,7 +72,9 @@ def code_of(attribute: Attribute, value: Any) -> int | None:
 
 def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
     """A schema with one to five attributes and the columns of a table that it can read."""
-    attributes = {"tag": {"type": "integer", "bounds": [0, 63]}} if chance.random() < 0.5 else {}
+    attributes: dict[str, Fields] = (
+        {"tag": {"type": "integer", "bounds": [0, 63]}} if chance.random() < 0.5 else {}
+    )
     for k in range(chance.randint(0 if attributes else 1, 3)):
         attributes[f"a{k}"] = _draw_field(chance)
     if chance.random() < 0.2:
