@@ -21,9 +21,9 @@ from hushtable.marginals import Incidence, Layout, assemble
 from hushtable.measurement import Measure, Reply
 from hushtable.planning import State
 from hushtable.planning.aim import SKIP
+from hushtable.planning.exact_plans import round_down
 from hushtable.planning.problem import prices
 from hushtable.planning.round_loops import round_precisions
-from hushtable.planning.rounding import round_down
 from hushtable.privacy import rho_from
 
 PASS = 100_000_000

@@ -10,7 +10,7 @@ from bit_sources import SeededBits
 from hushtable import linear
 from hushtable.errors import WorkloadError
 from hushtable.linear import LinearGaussian
-from hushtable.linear.bounds import least_upper_bound, shared_blocks
+from hushtable.linear.loewner import least_upper_bound, shared_blocks
 from hushtable.linear.spaces import canonical, intersection
 from thresholds import Z
 

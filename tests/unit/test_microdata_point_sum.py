@@ -12,9 +12,9 @@ import pytest
 import hushtable as ht
 from hushtable.errors import HushtableError
 from hushtable.kernel import measure
-from hushtable.microdata import Measurement, Noise, bounds, fit, upper_bound
-from hushtable.microdata.bounds import promise
+from hushtable.microdata import Measurement, Noise, fit, uncertainty, upper_bound
 from hushtable.microdata.point_sum import counts_budget, counts_workload
+from hushtable.microdata.uncertainty import promise
 from hushtable.privacy import Cost, shared_bound
 from hushtable.privacy.amounts import text
 from hushtable.privacy.truncation import least_bound
@@ -163,7 +163,7 @@ def test_the_largest_of_discrete_draws_is_within_the_continuous_bounds(d, scale)
         below = np.clip(law.at_most(size) - law.below(-size), 0.0, 1.0)  # P(|z| <= size)
         beyond = -np.expm1(d * np.log(np.maximum(below, 1e-300)))  # P(max > size)
         first, second = beyond.sum(), ((2 * size + 1) * beyond).sum()
-        absolute, square = bounds._largest(d, law)
+        absolute, square = uncertainty._largest(d, law)
         assert first <= absolute * (1 + 1e-9) and second <= square * (1 + 1e-9)
 
 

@@ -23,8 +23,8 @@ from hushtable.planning import (
     plan_residuals,
     residual_plan,
 )
+from hushtable.planning.exact_plans import round_down
 from hushtable.planning.quantiles import normal_spread
-from hushtable.planning.rounding import round_down
 from hushtable.privacy import UNIT, ZCDP, PureDP, charge
 
 

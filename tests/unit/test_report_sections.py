@@ -16,7 +16,7 @@ from hushtable.errors import UsageError
 from hushtable.privacy import Cost
 from hushtable.release import add_explanation, make_microdata
 from hushtable.report import public_report
-from hushtable.report.records import label_records
+from hushtable.report.labelled import label_records
 from hushtable.report.sections.verdicts import verdicts_section
 
 

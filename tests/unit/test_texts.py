@@ -17,9 +17,9 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.cli.output import emit, grid, note, say
 from hushtable.deciders.synthetic import read
+from hushtable.report.labelled import read_records
 from hushtable.report.page import Page
 from hushtable.report.parts import Grid, Section
-from hushtable.report.records import read_records
 from hushtable.spreadsheets import neutralised, read_csv, restored, write_csv
 from hushtable.texts import visible, visible_json
 

@@ -6,7 +6,6 @@ from hushtable.lazily import lazily
 
 if TYPE_CHECKING:
     from hushtable.ledger import failpoints
-    from hushtable.ledger.amounts import decimal, text, texts
     from hushtable.ledger.audit import verify_file
     from hushtable.ledger.entries import Entry
     from hushtable.ledger.ledger import Ledger
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         StoredCharge,
         Unit,
     )
+    from hushtable.ledger.wording import decimal, text, texts
 else:
     __getattr__, __dir__ = lazily(__name__)
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hushtable.errors import LedgerError
-from hushtable.ledger import amounts, audit, names, places, rules, store
+from hushtable.ledger import audit, names, places, rules, store, wording
 from hushtable.ledger.book import Book, Folder
 from hushtable.ledger.entries import (
     FORMAT,
@@ -121,7 +121,7 @@ class Ledger:
         return ledger
 
     def __repr__(self) -> str:
-        return f"<Ledger {self.name!r}: budget {self.budget}, {amounts.text(self.remaining())} left>"
+        return f"<Ledger {self.name!r}: budget {self.budget}, {wording.text(self.remaining())} left>"
 
     @property
     def path(self) -> str:

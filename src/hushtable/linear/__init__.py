@@ -7,6 +7,7 @@ from hushtable.lazily import lazily
 if TYPE_CHECKING:
     from hushtable.linear.decompose import estimates, query_variances
     from hushtable.linear.dense import LinearGaussian
+    from hushtable.linear.lattice import MarginalMechanism, marginals
     from hushtable.linear.mechanisms import (
         Mechanism,
         Part,
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
         stack,
     )
     from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_table, buckets
-    from hushtable.linear.residuals import MarginalMechanism, marginals
+    from hushtable.linear.reading import combine, marginal_from
     from hushtable.linear.sampling import consistent_datasets
     from hushtable.linear.signal import Signal, posterior, signal_to_noise, variance_reduction
-    from hushtable.linear.tables import combine, marginal_from
     from hushtable.linear.writing import read_written, written
 else:
     __getattr__, __dir__ = lazily(__name__)

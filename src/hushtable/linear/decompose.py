@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
-from hushtable.linear.bounds import least_upper_bound
 from hushtable.linear.dense import LinearGaussian
-from hushtable.linear.draws import normals
+from hushtable.linear.loewner import least_upper_bound
 from hushtable.linear.spaces import ANGLE, Standard, intersection
+from hushtable.linear.uniform import normals
 from hushtable.privacy.bits import BitSource
 
 DROPPED = 1e-9

@@ -20,6 +20,13 @@ from hushtable.linear.decompose import (
     require_cells,
 )
 from hushtable.linear.dense import LinearGaussian, stack_dense
+from hushtable.linear.lattice import (
+    MarginalMechanism,
+    residual_answerable,
+    residual_common,
+    residual_residual,
+    residual_stack,
+)
 from hushtable.linear.partitions import (
     BucketResidual,
     BucketTable,
@@ -28,14 +35,7 @@ from hushtable.linear.partitions import (
     bucket_recreate,
     bucket_residual,
 )
-from hushtable.linear.residuals import (
-    MarginalMechanism,
-    residual_answerable,
-    residual_common,
-    residual_residual,
-    residual_stack,
-)
-from hushtable.linear.tables import residual_recreate
+from hushtable.linear.reading import residual_recreate
 from hushtable.privacy.bits import BitSource
 
 Mechanism = LinearGaussian | MarginalMechanism | BucketTable

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.dense import LinearGaussian
-from hushtable.linear.residuals import DENSE_CELLS, Amount, checked_sizes, positive
+from hushtable.linear.lattice import DENSE_CELLS, Amount, checked_sizes, positive
 
 Buckets = tuple[int, ...]
 """The bucket number of every value of an attribute; buckets are numbered 0, 1, ... by first appearance."""

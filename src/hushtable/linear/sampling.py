@@ -17,7 +17,7 @@ from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.linear.cone import Cone, minimise
 from hushtable.linear.dense import LinearGaussian
-from hushtable.linear.draws import normals, uniforms
+from hushtable.linear.uniform import normals, uniforms
 from hushtable.privacy.bits import BitSource
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from hushtable.linear.dense import LinearGaussian
+from hushtable.linear.lattice import MarginalMechanism
 from hushtable.linear.mechanisms import Mechanism
 from hushtable.linear.partitions import BucketTable
-from hushtable.linear.residuals import MarginalMechanism
 
 
 def written(mechanism: Mechanism) -> dict[str, Any]:
     """A mechanism as JSON values; ``read_written`` gives it back.
 
-    >>> from hushtable.linear.residuals import marginals
+    >>> from hushtable.linear.lattice import marginals
     >>> written(marginals((2, 3), order=1, rho=1))
     {'kind': 'marginals', 'sizes': [2, 3], 'tables': {'1': [[0], [1]]}}
     """

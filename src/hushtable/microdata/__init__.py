@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from hushtable.lazily import lazily
 
 if TYPE_CHECKING:
-    from hushtable.microdata.bounds import TradeOff, hard_table, lower_bound, trade_off, upper_bound
-    from hushtable.microdata.fits import METHODS, Fit, fit
+    from hushtable.microdata.fitting import METHODS, Fit, fit
     from hushtable.microdata.measurement import Measurement
     from hushtable.microdata.noise import Noise
     from hushtable.microdata.point_sum import counts_workload
     from hushtable.microdata.rounding import Rounded, round_table
+    from hushtable.microdata.uncertainty import TradeOff, hard_table, lower_bound, trade_off, upper_bound
 else:
     __getattr__, __dir__ = lazily(__name__)
 

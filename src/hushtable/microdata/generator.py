@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Codes, Floats
 from hushtable.errors import RefusedError
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.microdata import draws, generator_loops
+from hushtable.microdata import generator_loops, seeded
 from hushtable.schema import Schema
 
 Rules = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]
@@ -74,7 +74,7 @@ def generate(
     progress: Progress | None = None,
 ) -> Generated:
     """``rows`` records whose marginals are near the targets and that no ``impossible`` rule forbids."""
-    state = draws.seeded("generate", seed)
+    state = seeded.seeded("generate", seed)
     rules = _rules(schema)
     records = _start(targets, rows, state)
     if len(rules[0]) > 1:
@@ -97,7 +97,7 @@ def generate(
 
 
 def _move(
-    records: Codes, targets: Targets, rules: Rules, state: draws.STATE, sweeps: int, progress: Progress
+    records: Codes, targets: Targets, rules: Rules, state: seeded.STATE, sweeps: int, progress: Progress
 ) -> int:
     """Sweeps over all values of all records, in place; returns how many there were."""
     layout = targets.layout
@@ -160,7 +160,7 @@ def _members(layout: Layout) -> generator_loops.Members:
     return generator_loops.Members(tables, start, strides)
 
 
-def _start(targets: Targets, rows: int, state: draws.STATE) -> Codes:
+def _start(targets: Targets, rows: int, state: seeded.STATE) -> Codes:
     """A draw along the tree of most mutual information."""
     layout = targets.layout
     sizes = np.array(layout.sizes, np.int64)

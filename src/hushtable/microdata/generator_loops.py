@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.compiled import njit
-from hushtable.microdata.draws import uniform
+from hushtable.microdata.seeded import uniform
 
 MOST_REDRAWS = 1000
 

@@ -14,8 +14,8 @@ from typing import Literal
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Workload
-from hushtable.microdata.bounds import promise
 from hushtable.microdata.noise import Noise
+from hushtable.microdata.uncertainty import promise
 from hushtable.privacy import UNIT, Budget, PureDP, shared_bound
 from hushtable.schema import Schema
 

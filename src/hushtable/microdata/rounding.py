@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix, hstack, identity
 
 from hushtable.arrays import Floats, Ints
 from hushtable.errors import WorkloadError
-from hushtable.microdata import draws, rounding_loops
+from hushtable.microdata import rounding_loops, seeded
 from hushtable.microdata.program import cell_labels, stack_labels
 
 MOST_ROWS = 100_000_000
@@ -61,7 +61,7 @@ def round_table(
     sets = _maximal(marginals, table.ndim)
     base = np.floor(table + rounding_loops.EDGE)
     fractions = np.maximum(table - base, 0.0).ravel()
-    state = draws.seeded("round", seed)
+    state = seeded.seeded("round", seed)
     if not sets:
         rounding_loops.round_in_order(fractions, state)
         unbiased = True
@@ -114,7 +114,7 @@ def _maximal(marginals: Sequence[Sequence[int]], axes: int) -> list[tuple[int, .
     return kept if nested else [s for s in kept if not any(set(s) < set(other) for other in kept)]
 
 
-def _flow(fractions: Floats, table: Floats, sets: list[tuple[int, ...]], state: draws.STATE) -> None:
+def _flow(fractions: Floats, table: Floats, sets: list[tuple[int, ...]], state: seeded.STATE) -> None:
     """Two marginals: cells are edges between their rows and columns, one more of each takes up the fractions."""
     if len(sets) == 2 and set(sets[0]) < set(sets[1]):
         sets = [sets[1], sets[0]]
@@ -137,7 +137,7 @@ def _gap(labels: Ints, fractions: Floats, count: int) -> Floats:
     return np.clip(missing, 0.0, 1.0)
 
 
-def _walk(fractions: Floats, table: Floats, sets: list[tuple[int, ...]], state: draws.STATE) -> bool:
+def _walk(fractions: Floats, table: Floats, sets: list[tuple[int, ...]], state: seeded.STATE) -> bool:
     counts = [prod(table.shape[axis] for axis in s) for s in sets]
     if not walkable(table.size, sum(counts)):
         rounding_loops.round_in_order(fractions, state)
@@ -161,14 +161,14 @@ def walkable(cells: int, sums: int) -> bool:
     return sums <= MOST_SUMS and cells * float(sums) ** 2 <= MOST_WALK
 
 
-def _settle_rest(fractions: Floats, sums: Any, target: Any, open_cells: Ints, state: draws.STATE) -> None:
+def _settle_rest(fractions: Floats, sums: Any, target: Any, open_cells: Ints, state: seeded.STATE) -> None:
     """Whole values for the last open cells: total exact, other sums off by less than one, or by as little as can be."""
     before = fractions[open_cells].copy()
     fractions[open_cells] = 0.0
     part = sums[:, open_cells]
     base = sums @ fractions
     n, m = len(open_cells), len(target)
-    chance = draws.uniforms(state, n)
+    chance = seeded.uniforms(state, n)
     cost = np.concatenate(
         [np.where(chance < before, -1.0, 1.0) * np.abs(chance - before), np.full(2 * m, 100.0 * n)]
     )

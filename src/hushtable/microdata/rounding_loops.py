@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hushtable.compiled import njit
-from hushtable.microdata.draws import uniform
+from hushtable.microdata.seeded import uniform
 
 EDGE = 1e-9
 """Fractions this near to 0 or 1 count as reached."""

@@ -17,8 +17,8 @@ from hushtable.measurement import Policy, Purse, check_arithmetic
 from hushtable.planning.aim import State, aim_policy
 from hushtable.planning.aim_tables import MOST_PER_ATTRIBUTE, Refit, aim_tables_policy
 from hushtable.planning.auto import Fit, auto_policy
+from hushtable.planning.exact_plans import grid_amount
 from hushtable.planning.limits import too_large
-from hushtable.planning.rounding import grid_amount
 from hushtable.privacy import UNIT, Price
 
 CELLS_PER_SECOND = 250_000_000

@@ -19,9 +19,9 @@ from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, centre_all
 from hushtable.measurement import Claim, Label, Measure, Policy, Purse, Reply, Select
 from hushtable.planning.claims import SelectionClaims
+from hushtable.planning.exact_plans import round_down
 from hushtable.planning.problem import prices
 from hushtable.planning.round_loops import moved_norm, pool_residuals, round_precisions
-from hushtable.planning.rounding import round_down
 
 SKIP = 1e-3
 """A residual whose share of a round is smaller is not measured."""

@@ -24,7 +24,7 @@ from hushtable.measurement import GRID, Compare, Label, Measure, Policy, Purse, 
 from hushtable.planning.aim import State
 from hushtable.planning.allocation import LEVELS, Allocation
 from hushtable.planning.claims import CLAIMS, claim_of_distances
-from hushtable.planning.rounding import round_down
+from hushtable.planning.exact_plans import round_down
 
 TOTAL = 0.01
 """Share of the budget for the total."""

@@ -19,9 +19,9 @@ from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload
 from hushtable.measurement import check_arithmetic, check_cell_noise
 from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
+from hushtable.planning.exact_plans import fitted, grid_amount
 from hushtable.planning.problem import Problem
 from hushtable.planning.residual import plan_variances
-from hushtable.planning.rounding import fitted, grid_amount
 from hushtable.privacy import (
     GaussianNoise,
     LaplaceNoise,

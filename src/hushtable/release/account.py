@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushtable.ledger import Ledger
-from hushtable.ledger.amounts import texts
+from hushtable.ledger.wording import texts
 from hushtable.privacy import UNIT, Cost
 from hushtable.privacy.amounts import exact
 

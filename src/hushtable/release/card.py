@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from hushtable.ledger import Unit
-from hushtable.ledger.amounts import texts
+from hushtable.ledger.wording import texts
 from hushtable.privacy import UNIT, Cost, epsilon_from
 from hushtable.privacy.amounts import text
 from hushtable.schema import Schema

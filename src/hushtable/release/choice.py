@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from hushtable.errors import LedgerError, RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Spend, Stored, Unit
-from hushtable.ledger.amounts import decimal
+from hushtable.ledger.wording import decimal
 from hushtable.linear import LinearGaussian, MarginalMechanism, Mechanism, Signal
-from hushtable.linear.residuals import positive
+from hushtable.linear.lattice import positive
 from hushtable.measurement import Part, ResidualPart
 from hushtable.notebook import html_card
 from hushtable.planning.choice import ChoicePlan

@@ -18,7 +18,7 @@ from typing import Any
 
 from hushtable.errors import BundleError, SchemaError, WorkloadError
 from hushtable.ledger import Ledger, Spend, Unit
-from hushtable.ledger.amounts import decimal
+from hushtable.ledger.wording import decimal
 from hushtable.linear import (
     LinearGaussian,
     MarginalMechanism,

@@ -20,12 +20,12 @@ from hushtable.errors import HushtableError, WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.measurement import Answers
 from hushtable.microdata import METHODS, Measurement, Noise, fit, round_table
-from hushtable.microdata.bounds import Promise, promise
+from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
 from hushtable.microdata.generator import Targets, affordable, count_records, generate
 from hushtable.microdata.honesty import compare, explain
 from hushtable.microdata.likelihood import likeliest
-from hushtable.microdata.records import codes_from_counts, frame_from_codes
 from hushtable.microdata.rounding import walkable, whole_rows
+from hushtable.microdata.uncertainty import Promise, promise
 from hushtable.reconstruct.fits import fit_tables
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.schema import Schema

@@ -12,7 +12,7 @@ import polars as pl
 
 from hushtable.errors import WorkloadError
 from hushtable.ledger import Unit
-from hushtable.ledger.amounts import text
+from hushtable.ledger.wording import text
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import (

@@ -19,7 +19,7 @@ import numpy as np
 
 from hushtable.errors import BundleError, WorkloadError
 from hushtable.ledger import Ledger
-from hushtable.ledger.amounts import decimal
+from hushtable.ledger.wording import decimal
 from hushtable.linear import MarginalMechanism
 from hushtable.marginals import AttributeSet, Layout, lift, subsets
 from hushtable.measurement import Answers, ResidualPart, Transcript, lines_from_bytes

@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 from hushtable.report.books import Books
+from hushtable.report.labelled import read_records
 from hushtable.report.page import Page, check_place
-from hushtable.report.records import read_records
 from hushtable.report.sections.budget import budget_section
 from hushtable.report.sections.card import card_section
 from hushtable.report.sections.choices import choices_section

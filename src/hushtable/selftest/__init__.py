@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable
 
 from hushtable.selftest.accounts import check_kills, check_race
-from hushtable.selftest.noise import check_noise
 from hushtable.selftest.outcomes import Outcome, Progress, Report, Unsound
 from hushtable.selftest.readers import check_neighbours
 from hushtable.selftest.replays import check_replays
+from hushtable.selftest.sampler import check_noise
 
 __all__ = ["PARTS", "Outcome", "Report", "Unsound", "run"]
 

@@ -8,8 +8,8 @@ from math import prod
 import altair as alt
 import polars as pl
 
+from hushtable.report.labelled import NULL
 from hushtable.report.parts import Figure, Section
-from hushtable.report.records import NULL
 from hushtable.report.theme import BLUE, INK, PALE, RED, chart, finished
 from hushtable.report.view import ALPHA, View
 

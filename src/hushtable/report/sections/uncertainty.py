@@ -15,7 +15,7 @@ import polars as pl
 
 from hushtable.marginals import AttributeSet
 from hushtable.microdata import lower_bound
-from hushtable.microdata.bounds import Promise
+from hushtable.microdata.uncertainty import Promise
 from hushtable.privacy import UNIT, Cost
 from hushtable.release.account import charged
 from hushtable.release.microdata import counts_promise

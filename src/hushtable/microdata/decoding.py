@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.arrays import Codes
-from hushtable.microdata import draws
+from hushtable.microdata import seeded
 from hushtable.schema import Attribute, Schema
 from hushtable.schema.attribute import Binned, Boolean, Categorical, Real
 
@@ -28,13 +28,13 @@ def codes_from_counts(counts: NDArray[np.int64]) -> Codes:
 def frame_from_codes(schema: Schema, codes: Codes, *, seed: object = 0) -> pl.DataFrame:
     """A frame with one column per attribute."""
     columns = [
-        _column(attribute, codes[:, k], draws.seeded("value", name, seed)).alias(name)
+        _column(attribute, codes[:, k], seeded.seeded("value", name, seed)).alias(name)
         for k, (name, attribute) in enumerate(schema.attributes.items())
     ]
     return pl.DataFrame(columns)
 
 
-def _column(attribute: Attribute, codes: Codes, state: draws.STATE) -> pl.Series:
+def _column(attribute: Attribute, codes: Codes, state: seeded.STATE) -> pl.Series:
     if isinstance(attribute, Binned):
         return _numbers(attribute, codes, state)
     return _categories(attribute).gather(codes.astype(np.int64))
@@ -59,11 +59,11 @@ def _categories(attribute: Attribute) -> pl.Series:
     return pl.Series(texts, dtype=pl.String)
 
 
-def _numbers(attribute: Binned, codes: Codes, state: draws.STATE) -> pl.Series:
+def _numbers(attribute: Binned, codes: Codes, state: seeded.STATE) -> pl.Series:
     inside = codes < attribute.regular
     bins = np.where(inside, codes, 0)
     low, end = attribute.edges[bins], attribute.edges[bins + 1]
-    share = draws.uniforms(state, len(codes))
+    share = seeded.uniforms(state, len(codes))
     if isinstance(attribute, Real):
         values = _reals(attribute, low, end, share)
         return pl.Series(values).set(pl.Series(~inside), None)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
-from hushtable.linear.draws import normals
-from hushtable.linear.residuals import MarginalMechanism, residual_stack
+from hushtable.linear.lattice import MarginalMechanism, residual_stack
+from hushtable.linear.uniform import normals
 from hushtable.marginals import AttributeSet, centre, subsets
 from hushtable.privacy.bits import BitSource
 
