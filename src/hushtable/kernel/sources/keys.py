@@ -30,7 +30,7 @@ from hushtable.kernel.sources import text
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.objects import CodedObjects, Objects
 from hushtable.kernel.sources.text import Texts
-from hushtable.kernel.sources.typed import UNTYPED, day_numbers, family, filled, places, storage, type_name
+from hushtable.kernel.sources.typed import UNTYPED, day_numbers, family, filled, places, type_name, value_type
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _WIDE = 32
@@ -38,21 +38,16 @@ _WIDE = 32
 
 def key_kind(arrow_type: Any) -> str | None:
     """Columns of one kind can be compared; None for a type that cannot tell people apart."""
-    types = pa.types
-    if arrow_type is UNTYPED:
-        return "objects"
-    if arrow_type is None:
-        return None
-    inner = storage(arrow_type)
-    if types.is_dictionary(inner):
-        return key_kind(inner.value_type)
-    if types.is_decimal(inner):
-        return f"decimal of scale {inner.scale}"
-    if types.is_timestamp(inner):
-        return "timestamp" if inner.tz is None else "timestamp with a time zone"
-    if _is_bytes(inner):
+    types, held = pa.types, value_type(arrow_type)
+    if held is UNTYPED or held is None:
+        return None if held is None else "objects"
+    if types.is_decimal(held):
+        return f"decimal of scale {held.scale}"
+    if types.is_timestamp(held):
+        return "timestamp" if held.tz is None else "timestamp with a time zone"
+    if _is_bytes(held):
         return "bytes"
-    found = family(inner)
+    found = family(held)
     return None if found == "real" else found
 
 

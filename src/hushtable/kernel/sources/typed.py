@@ -50,14 +50,9 @@ _DAYS_PER = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_0
 
 def family(arrow_type: Any) -> str | None:
     """Which row of the table a column type belongs to; None for types that hold no single value."""
-    types = pa.types
-    if arrow_type is UNTYPED:
-        return "text"
-    if arrow_type is None:
-        return None
-    arrow_type = storage(arrow_type)
-    if types.is_dictionary(arrow_type):
-        return family(arrow_type.value_type)
+    types, held = pa.types, value_type(arrow_type)
+    if held is UNTYPED or held is None:
+        return None if held is None else "text"
     tests: list[tuple[Callable[[Any], bool], str]] = [
         (types.is_string, "text"),
         (types.is_large_string, "text"),
@@ -70,7 +65,15 @@ def family(arrow_type: Any) -> str | None:
         (types.is_timestamp, "timestamp"),
         (types.is_null, "null"),
     ]
-    return next((name for test, name in tests if test(arrow_type)), None)
+    return next((name for test, name in tests if test(held)), None)
+
+
+def value_type(arrow_type: Any) -> Any:
+    """The type of the values: what extensions store and dictionaries list; UNTYPED and None as they are."""
+    if arrow_type is UNTYPED or arrow_type is None:
+        return arrow_type
+    inner = storage(arrow_type)
+    return value_type(inner.value_type) if pa.types.is_dictionary(inner) else inner
 
 
 def storage(arrow_type: Any) -> Any:

@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Context, Decimal
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import polars
 import pyarrow
@@ -62,20 +62,24 @@ class Store(ABC):
     def odd(self, chance: Random) -> Any:
         """A hostile cell."""
 
-    def key(self, number: int) -> Any:
-        """A person's key; only stores of keys have one."""
-        raise NotImplementedError
-
-    def odd_key(self, number: int, chance: Random) -> Any:
-        """A hostile key that nobody else has."""
-        return self.key(number)
-
     def array(self, cells: Sequence[Any]) -> Any:
         """Cells as an array."""
         return pa.array(cells, self.type)
 
 
-class Texts(Store):
+class KeyStore(Store):
+    """A column type that can tell many people apart."""
+
+    @abstractmethod
+    def key(self, number: int) -> Any:
+        """A person's key."""
+
+    def odd_key(self, number: int, chance: Random) -> Any:
+        """A hostile key that nobody else has."""
+        return self.key(number)
+
+
+class Texts(KeyStore):
     """Text of any width, plain or as a dictionary; ``valid`` keeps it UTF-8."""
 
     def __init__(self, type_: Any, *, valid: bool) -> None:
@@ -110,7 +114,7 @@ class Texts(Store):
         return _unchecked(cells, self.type)
 
 
-class Bytes(Store):
+class Bytes(KeyStore):
     """Keys of bytes, all of one length or not."""
 
     def cell(self, value: Any) -> None:
@@ -146,7 +150,7 @@ class Nested(Store):
         return [None, *chance.choices(FLOATS, k=chance.randint(0, 3))]
 
 
-class Whole(Store):
+class Whole(KeyStore):
     """Whole numbers of a machine type."""
 
     def __init__(self, type_: Any) -> None:
@@ -190,7 +194,7 @@ class Reals(Store):
         return chance.choice(FLOATS)
 
 
-class Decimals(Store):
+class Decimals(KeyStore):
     """Decimal numbers of up to 76 digits."""
 
     def cell(self, value: Any) -> Decimal | None:
@@ -223,7 +227,7 @@ class Flags(Store):
         return chance.random() < 0.5
 
 
-class Days(Store):
+class Days(KeyStore):
     """Days and instants, as counts since 1970."""
 
     def cell(self, value: Any) -> int | None:
@@ -281,12 +285,12 @@ class TypedLayout(Layout):
         return None if value is None else self.stores[column.name].cell(value)
 
     def key(self, number: int) -> Any:
-        return self.stores[self.world.schema.person or ""].key(number)
+        return self._keys.key(number)
 
     def odd_keys(self, number: int) -> Sequence[Any]:
         if self.chance.random() < 0.1:
             return [None]
-        return [self.stores[self.world.schema.person or ""].odd_key(number, self.chance)]
+        return [self._keys.odd_key(number, self.chance)]
 
     def odd_cell(self, column: Column) -> Any:
         return None if self.chance.random() < 0.1 else self.stores[column.name].odd(self.chance)
@@ -309,7 +313,11 @@ class TypedLayout(Layout):
             }
         )
 
-    def _stores(self, column: Column, valid: bool) -> list[Store]:
+    @property
+    def _keys(self) -> KeyStore:
+        return cast("KeyStore", self.stores[self.world.schema.person or ""])
+
+    def _stores(self, column: Column, valid: bool) -> Sequence[Store]:
         return key_stores(valid) if column.name == self.world.schema.person else stores(column, valid)
 
 
@@ -336,7 +344,7 @@ class LazyLayout(PolarsLayout):
         return super().data(rows, folder).lazy().filter(pl.lit(True))
 
 
-def key_stores(valid: bool) -> list[Store]:
+def key_stores(valid: bool) -> list[KeyStore]:
     """Every type that may identify more than two people."""
     binary = [pa.binary(), pa.large_binary(), pa.binary(16)]
     decimals = [pa.decimal128(38, 0), pa.decimal128(20, 2), pa.decimal256(76, 0)]
@@ -380,7 +388,7 @@ def stores(column: Column, valid: bool) -> list[Store]:
     return [*texts, *fits, *decimals]
 
 
-def _texts(valid: bool) -> list[Store]:
+def _texts(valid: bool) -> list[Texts]:
     plain = [pa.string(), pa.large_string(), pa.string_view()]
     encoded = [pa.dictionary(pa.int32(), pa.string()), NULL_ENTRY]
     return [Texts(type_, valid=valid) for type_ in (*plain, *encoded)]
