@@ -11,6 +11,7 @@ This is the only module outside the kernel that calls it.  Whatever it returns w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import prod
@@ -38,7 +39,7 @@ from hushtable.kernel.choose import PartDrawer
 from hushtable.kernel.decide import prepare_check
 from hushtable.kernel.evaluate import Names, evaluate
 from hushtable.kernel.spending import Account, Draw
-from hushtable.ledger import Holding, Ledger, Spend, Unit
+from hushtable.ledger import Holding, Ledger, Remaining, Spend, Unit
 from hushtable.linear import Mechanism
 from hushtable.marginals import Workload
 from hushtable.measurement import Answers, Line, Purse, Transcript
@@ -56,16 +57,14 @@ from hushtable.planning import (
 from hushtable.planning.adaptive import Keeping
 from hushtable.privacy import Budget
 from hushtable.reconstruct.fits import fit_for, reconstruction_named, refit_for
-from hushtable.release import Plan, Release, history_frame, privacy_card
-from hushtable.release.account import Account as Amounts
-from hushtable.release.account import Remaining
+from hushtable.release import Card, CheckDetail, LedgerStamp, Plan, Release, history_frame
+from hushtable.release.card import Reused
 from hushtable.release.choice import KIND as CHOICE
 from hushtable.release.choice import Choice, find_choice, first_note, require_open
 from hushtable.release.choosing import Desk, resume_choice, start_choice
 from hushtable.release.plan import plan_release
-from hushtable.release.repeats import workload_digest
 from hushtable.release.reuse import earlier_answers, nothing_new
-from hushtable.release.verdicts import KIND, asking, check_detail, request_id, stored_verdicts
+from hushtable.release.verdicts import KIND, asking, request_id, stored_verdicts
 from hushtable.release.whole_tables import bounded, with_l1_bounds
 from hushtable.schema import Schema
 
@@ -110,7 +109,7 @@ class Session:
     @property
     def remaining(self) -> Remaining:
         """What the ledger still allows this session to spend."""
-        return Remaining(self.ledger.kind, self.ledger.remaining(self.spender))
+        return Remaining(self.ledger.remaining(self.spender))
 
     def __repr__(self) -> str:
         return (
@@ -176,7 +175,7 @@ class Session:
             check_memory(plan.workload, memory=memory_limit(memory))
             if reuse:
                 return self._release_difference(account, plan, method, show)
-            spend = Spend(plan.cost, "release", _detail(self.schema, plan), self.spender)
+            spend = Spend(plan.cost, "release", plan.detail(self.schema).to_dict(), self.spender)
             noise = plan.noise
             payload = account.once(spend, lambda: prepare_batch(self._counter, noise, show))
         return self._released(plan, account.request, Answers.from_bytes(payload), method)
@@ -188,9 +187,8 @@ class Session:
         earlier = earlier_answers(self.ledger, self.schema, plan.workload.closure, before=before)
         less = earlier.lessen(plan, self.ledger.kind)
         noise = cast("BatchPlan", less.noise)
-        spend = Spend(
-            less.cost, "release", {**_detail(self.schema, plan), "reuse": earlier.digest}, self.spender
-        )
+        detail = replace(plan.detail(self.schema), reuse=earlier.digest)
+        spend = Spend(less.cost, "release", detail.to_dict(), self.spender)
 
         def prepare() -> Draw:
             if noise.layout.sets:
@@ -216,8 +214,9 @@ class Session:
         if not account.settled:
             keeping = rounds.keeping(memory_limit(memory), method, tables=tables)
             tables = keeping.tables
-        scored = {"scored": "tables"} if tables and rounds.may_score_tables(method) else {}
-        spend = Spend(plan.cost, "release", {**_detail(self.schema, plan), **scored}, self.spender)
+        scored = "tables" if tables and rounds.may_score_tables(method) else None
+        detail = replace(plan.detail(self.schema), scored=scored)
+        spend = Spend(plan.cost, "release", detail.to_dict(), self.spender)
         if keeping is None:
             transcript = read_rounds(account, spend)
         else:
@@ -397,7 +396,8 @@ class Session:
     def _decide(self, plan: CheckPlan, budget: str, progress: Any) -> dict[str, Verdict]:
         """Verdicts of questions that the ledger has no verdict of."""
         name = request_id(self.ledger, plan.keys, self.spender)
-        spend = Spend(plan.cost, KIND, check_detail(self.schema.version, budget, plan.keys), self.spender)
+        detail = CheckDetail(self.schema.version, budget, plan.keys)
+        spend = Spend(plan.cost, KIND, detail.to_dict(), self.spender)
         with working_on(self.ledger, name) as account:
             payload = account.once(spend, lambda: prepare_check(self._counter, plan, progress))
         return read_verdicts(payload)
@@ -413,29 +413,16 @@ class Session:
         answers: Answers,
         method: str,
         history: DataFrame | None = None,
-        reused: dict[str, Any] | None = None,
+        reused: Reused | None = None,
     ) -> Release:
         found = self.ledger.holding(request)
         if found is None:
             raise LedgerError(
                 "ledger.replaced", "The ledger no longer knows this release.", "Restore its latest copy."
             )
-        spend = {
-            "budget": str(plan.budget),
-            "plan": plan.description,
-            "reconstruct": method,
-            **({} if reused is None else {"reuse": reused}),
-            "ledger": {
-                "name": self.ledger.name,
-                "entry": found.reservation.number,
-                "request": request,
-                "spender": found.reservation.spender,
-                "time": found.reservation.time,
-                "head": self.ledger.head,
-                "account": Amounts.of(self.ledger).as_dict(),
-            },
-        }
-        card = privacy_card(self.schema, Unit.of(self.schema), found.drawn, spend)
+        stamp = LedgerStamp.of(self.ledger, found)
+        more = {"budget": str(plan.budget), "reconstruct": method, "reuse": reused}
+        card = Card.of(self.schema, found.drawn, plan.facts, stamp, **more)
         return Release(self.schema, plan.workload.sets, answers, card, history)
 
 
@@ -503,16 +490,6 @@ def _open_ledger(
     if budget is not None and not Path(path).exists():
         return Ledger.create(path, budget, Unit.of(schema))
     return Ledger.open(path, head=head)
-
-
-def _detail(schema: Schema, plan: Plan) -> dict[str, Any]:
-    """What tells this spend apart from any other, in public terms."""
-    return {
-        "budget": str(plan.budget),
-        "schema": schema.version,
-        **plan.description,
-        "workload": workload_digest(schema, plan.workload),
-    }
 
 
 def _silent(step: str, done: int, total: int) -> None:

@@ -73,7 +73,7 @@ def test_a_registered_strategy_is_planned_charged_and_read_by_its_own_reconstruc
     assert session.plan(workload, budget=ht.ZCDP("0.2"), strategy="thrifty").cost.rho == 10**11
     release = session.release(workload, budget=ht.ZCDP("0.2"), strategy="thrifty")
     assert session.remaining.rho == 0.9
-    assert release.card["reconstruct"] == "cut" and release.card["plan"]["strategy"] == "thrifty"
+    assert release.card.reconstruct == "cut" and release.card.plan.strategy == "thrifty"
     table = release.table("age", "sex")
     assert table["estimate"].to_list() == np.maximum(table["unbiased"], 0).to_list()
     release.save(files / "out")

@@ -84,8 +84,8 @@ def described(release: ht.Release) -> dict[str, Any]:
         "noise": [str(p) for p in release.answers.parameters],
         "sets": release.answers.layout.sets,
         "history": release.history.to_dicts(),
-        "bounds": release.card.get("l1_bounds"),
-        "charged": release.card["charged"],
+        "bounds": release.card.to_dict().get("l1_bounds"),
+        "charged": release.card.charged.to_dict(),
         "table": release.table("age", "sex").to_dicts(),
     }
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushtable.errors import BundleError
-from hushtable.release.account import Account
 from hushtable.report.public import public_report
 from hushtable.report.sections.budget import budget_data
 from hushtable.report.sections.card import card_section
@@ -94,7 +93,7 @@ def read_everything(folder: Path, *, drawn: bool) -> str:
             view.release.table(*names)
         assert view.release.table().height == 1
         marginals_data(view), rounds_data(view), reading_data(view), card_section(view)
-        budget_data(view, Account.kept(view.card))
+        budget_data(view, view.card.ledger.account)
         if view.explanation is not None:
             tables_data(view.explanation)
         if drawn:

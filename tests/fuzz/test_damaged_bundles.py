@@ -298,9 +298,10 @@ def test_a_folder_of_answers_is_read_or_refused_with_a_code(tmp_path: Path) -> N
     """Answers that are not marginals: with a hash since it is written, by their shape before."""
     import polars as pl
 
+    from hushtable.release import Card
     from hushtable.release.query_release import QueryRelease
 
-    card = json.loads((OLD / "auto" / "release.json").read_text())["card"]
+    card = Card.from_dict(json.loads((OLD / "auto" / "release.json").read_text())["card"])
     labels = pl.DataFrame({"age": ["young", "old"], "n": [1, 2]})
     place = tmp_path / "out"
     QueryRelease(labels, np.array([1.0, 2.0]), np.array([4.0, 9.0]), card).save(place)

@@ -68,7 +68,7 @@ def test_the_ledger_is_charged_the_exact_sum_of_the_rounds(
     units = sum(costs, Fraction(0)) * 10**12
     assert session.ledger.spent().rho == -(-units.numerator // units.denominator) <= 3 * 10**11
     assert session.ledger.held().rho == 0
-    assert release.card["charged"]["rho"] == "0.3"
+    assert str(release.card.charged) == "rho=0.3"
     assert release.history is not None and abs(release.history["share"].sum() - 1.0) < 1e-9
 
 

@@ -92,7 +92,9 @@ def test_costs_compare_part_by_part() -> None:
     small, wide, tall = Cost(1, 1), Cost(5, 1), Cost(1, 5)
     assert small <= wide and small <= tall and wide >= small
     assert not wide <= tall and not tall <= wide
-    assert wide - small == Cost(4, 0) and Cost.ZERO + tall == tall and tall.as_dict() == {"xi": 1, "rho": 5}
+    assert wide - small == Cost(4, 0) and Cost.ZERO + tall == tall
+    assert tall.to_dict() == {"xi": "0.000000000001", "rho": "0.000000000005"}
+    assert Cost.from_dict(tall.to_dict()) == Cost.from_dict({"xi": 1, "rho": 5}) == tall
     with pytest.raises(BudgetError, match="negative"):
         small - wide
     with pytest.raises(BudgetError):

@@ -156,7 +156,7 @@ def test_frozen_data_pay_the_price_of_the_option(tmp_path: Path, lopsided: Any) 
         choice = session.choose(options, budget=ht.ZCDP("0.5"), frozen=word)
         assert "no row changed" in choice.notes[0]
         card = open_choice(ledger, choice.id, data=frame).finish(1).card
-        assert card["choice"]["frozen"] is True and "curator's word" in card["choice"]["note"]
+        assert card.choice.frozen is True and "curator's word" in card.choice.note
         assert session.ledger.spent() == Cost(0, UNIT // 2)
 
 
@@ -198,7 +198,7 @@ def test_an_open_choice_of_0_1_needs_the_curators_word_or_ends(name: str, tmp_pa
         assert caught.value.code == "choose.not-frozen"
         assert open_choice(ledger, name, data=data).charged == spent
     told = open_choice(ledger, name, data=data, frozen=True)
-    assert told.finish(1).card["choice"]["frozen"] is True
+    assert told.finish(1).card.choice.frozen is True
     assert told.charged.rho <= told.frozen_cost(1).rho
 
 
@@ -223,11 +223,11 @@ def test_the_card_of_an_older_choice_says_what_its_price_rests_on(
     if version == "this":
         open_choice(tmp_path / "l", old.id, frozen=True).finish(1)
     again = open_choice(tmp_path / "l", old.id)
-    card = again.result().card["choice"]
+    card = again.result().card.choice
     assert again.charged == Cost(0, UNIT // 2)
-    assert card["frozen"] is (version == "this")
-    assert ("curator's word" if version == "this" else "if no row changed") in card["note"]
-    assert again.notes == [card["note"]]
+    assert card.frozen is (version == "this")
+    assert ("curator's word" if version == "this" else "if no row changed") in card.note
+    assert again.notes == [card.note]
 
 
 @pytest.mark.parametrize("rows", [8191, 8192, 20_000])

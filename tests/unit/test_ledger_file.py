@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from hushtable.errors import HushtableError, LedgerError
-from hushtable.ledger import Ledger, Unit, failpoints, verify_file, wording
-from hushtable.privacy.budget import ZCDP, Cost
+from hushtable.ledger import Ledger, Unit, failpoints, verify_file
+from hushtable.privacy.budget import ZCDP, Cost, decimal
 
 TENTH = Cost(0, 10**11)
 
@@ -545,7 +545,7 @@ def test_amounts_are_written_exactly() -> None:
         10**18: "1000000",
         10**13: "10",
     }
-    assert {n: wording.decimal(n) for n in cases} == cases
+    assert {n: decimal(n) for n in cases} == cases
 
 
 def test_an_error_never_quotes_the_file(path: Path) -> None:

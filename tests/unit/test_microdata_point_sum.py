@@ -91,8 +91,8 @@ def test_a_truncation_buys_noise_that_is_cut_off_and_is_charged_for_its_delta(se
     assert bound == least_bound(Fraction(2), Fraction(1, 10))
     assert (spent.xi, spent.rho) == (10**12, 0) and 0 < spent.delta <= Fraction(1, 5)
     assert float(spent.delta) == pytest.approx(2 * exp(-bound / 2) / (1 + exp(-0.5)) * 1, rel=1e-9)
-    assert release.card["charged"]["delta"] == text(Fraction(spent.delta))
-    assert list(release.card["epsilon_by_delta"]) == [text(Fraction(spent.delta))]
+    assert release.card.to_dict()["charged"]["delta"] == text(Fraction(spent.delta))
+    assert list(release.card.epsilon_by_delta) == [text(Fraction(spent.delta))]
     counts = np.bincount([k % 7 for k in range(500)], minlength=40)
     noise = np.append(release.answers.of((0,)) - counts, release.answers.of(()) - 500)
     assert np.abs(noise).max() <= bound
@@ -101,7 +101,7 @@ def test_a_truncation_buys_noise_that_is_cut_off_and_is_charged_for_its_delta(se
     np.testing.assert_array_equal(again.answers.values, release.answers.values)
     release.save(tmp_path / "out")
     loaded = ht.Release.load(tmp_path / "out")
-    assert loaded.answers.bound == bound and loaded.card["charged"] == release.card["charged"]
+    assert loaded.answers.bound == bound and loaded.card.charged == release.card.charged
     assert opened.ledger.verify().ok
 
 

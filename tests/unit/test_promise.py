@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -15,14 +16,21 @@ from hushtable.cli.app import run
 from hushtable.marginals import Layout
 from hushtable.measurement import Answers
 from hushtable.reconstruct.mle import from_answers
+from hushtable.release import Card
 from hushtable.release.promise import TRIALS, interval_promise
 from hushtable.report.public import write_report
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks-intervals.md"
 
 
-def card(strategy: str, **more: object) -> dict[str, object]:
-    return {"plan": {"strategy": strategy}, **more}
+WRITTEN = Path(__file__).resolve().parents[1] / "fixtures" / "v0_1" / "identity" / "release.json"
+REUSED = {"charges": [3], "full_price_rho": "0.1", "saved_rho": "0.05"}
+
+
+def card(strategy: str, **more: object) -> Card:
+    """A card that was written once, of another strategy."""
+    written = json.loads(WRITTEN.read_text())["card"]
+    return Card.from_dict({**written, "reconstruct": "mle", "plan": {"strategy": strategy}, **more})
 
 
 def test_a_batch_promises_what_others_only_mean() -> None:
@@ -31,7 +39,12 @@ def test_a_batch_promises_what_others_only_mean() -> None:
             "Each interval holds the true count with probability 95%, or less where std is small, because noise comes "
             "in whole numbers."
         )
-    for made in (card("auto", reconstruct="maxent"), card("aim"), card("choose"), card("identity", reuse={})):
+    for made in (
+        card("auto", reconstruct="maxent"),
+        card("aim"),
+        card("choose"),
+        card("identity", reuse=REUSED),
+    ):
         assert "is meant to hold" in interval_promise(made) and "approximate" in interval_promise(made)
 
 

@@ -88,11 +88,11 @@ def test_what_was_stored_is_written_with_its_date(desk: Path, capsys: pytest.Cap
     capsys.readouterr()
     assert release("--stored", out="second") == 0
     shown = capsys.readouterr().err
-    time = ht.Release.load("first").card["ledger"]["time"]
+    time = ht.Release.load("first").card.ledger.time
     assert time in shown and "later rows are not in it" in shown
     assert spent() == paid and table("first").equals(table("second"))
     assert release("--stored", "--json", out="third") == 0
-    assert json.loads(capsys.readouterr().out)["stored"] == time
+    assert json.loads(capsys.readouterr().out)["card"]["ledger"]["time"] == time
 
 
 def test_a_new_one_is_paid_for_when_asked_and_is_then_the_one_that_is_stored(desk: Path) -> None:

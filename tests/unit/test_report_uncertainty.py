@@ -11,7 +11,6 @@ import pytest
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.microdata import lower_bound
-from hushtable.report.sections.card import price_text
 from hushtable.report.sections.uncertainty import LINE, RECORDS, TABLES, standing, uncertainty_section
 from hushtable.report.view import View
 
@@ -54,8 +53,8 @@ def test_noise_that_is_cut_off_is_measured_against_its_epsilon_and_delta(view) -
     assert answers.bound is not None
     bound = answers.bound
     assert found.promise.point_error == pytest.approx(8 + 8 * bound + 4 * bound**2)
-    spent = float(opened.card["charged"]["delta"])
-    assert price_text(opened.card) == f"epsilon 1 and delta {opened.card['charged']['delta']}"
+    spent = float(opened.card.charged.delta)
+    assert str(opened.card.charged) == f"epsilon=1 and delta={opened.card.to_dict()['charged']['delta']}"
     assert found.least_point_error == pytest.approx(
         lower_bound(d=SIZE, epsilon=1.0, delta=spent, sum_error=8.0, whole=True)
     )

@@ -45,7 +45,7 @@ def test_the_same_release_again_costs_nothing_and_gives_the_same_tables(session:
     again = batch(session, "0.1", reuse=True)
     assert spent(session) == before and session.ledger.verify().ok
     assert again.table("age", "sex").equals(first.table("age", "sex"))
-    assert again.card["charged"]["rho"] == "0" and again.card["reuse"]["saved_rho"] != "0"
+    assert again.card.charged == Cost.ZERO and again.card.reuse.saved_rho != "0"
 
 
 def test_a_larger_budget_pays_the_difference_and_has_the_errors_of_one_release(session: ht.Session) -> None:

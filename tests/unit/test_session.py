@@ -155,7 +155,7 @@ def test_a_pure_ledger_buys_laplace_noise_and_refuses_gaussian(
     release = session.release(ht.Workload([("age",), ("sex",)]), budget=ht.PureDP(0.5), strategy="identity")
     assert release.answers.noise == "laplace"
     assert isclose(session.remaining.epsilon, 0.5, abs_tol=1e-9)
-    assert release.card["epsilon_by_delta"] == {"0": pytest.approx(0.5, abs=1e-9)}
+    assert release.card.epsilon_by_delta == {"0": pytest.approx(0.5, abs=1e-9)}
     with pytest.raises(BudgetError):
         session.release(ht.Workload([("age",)]), budget=ht.ZCDP(0.01))
 
@@ -204,7 +204,7 @@ def test_a_schema_learnt_from_data_must_be_reviewed_and_stays_on_the_card(
     declared["learnt_from_data"] = {"reviewed": ["attributes.age.bounds"]}
     session = ht.Session.open(small_frame, schema=declared, ledger=tmp_path / "l.ledger", budget=ht.ZCDP(1))
     release = session.release(ht.Workload([("age",)]), budget=ht.ZCDP(0.1))
-    assert release.card["learnt_from_data"] == ["attributes.age.bounds"]
+    assert release.card.learnt_from_data == ("attributes.age.bounds",)
 
 
 def test_the_public_names_are_those_listed() -> None:

@@ -140,7 +140,7 @@ def _as_numbers(one: ht.deciders.Verdict) -> dict[str, Any]:
         "synthetic": float(one.synthetic),
         "tau": float(one.tau),
         "epsilon": float(one.epsilon),
-        "price": ht.ledger.texts(one.price),
+        "price": one.price.to_dict(),
         "repeated": one.repeated,
         "sentence": str(one),
     }
@@ -150,13 +150,13 @@ def _show_plan(made: ht.deciders.CheckPlan, beta: float, distances: list[float],
     if as_json:
         emit(
             {
-                "charged": ht.ledger.texts(made.cost),
+                "charged": made.cost.to_dict(),
                 "questions": [_planned(one, beta, distances) for one in made.planned],
                 "beta": beta,
             }
         )
         return
-    say(f"Nothing is spent.  The check would cost {ht.deciders.cost_text(made.cost)} per person.")
+    say(f"Nothing is spent.  The check would cost {made.cost} per person.")
     for one in made.planned:
         _explain(one, beta, distances)
 
@@ -171,7 +171,7 @@ def _planned(one: ht.deciders.PlannedQuestion, beta: float, distances: list[floa
         "decider": question.decider.name,
         "reason": question.reason,
         "epsilon": float(one.epsilon),
-        "price": ht.ledger.texts(one.cost),
+        "price": one.cost.to_dict(),
         "error_bound": one.error_bound,
         "assumes": one.assumes,
         "threshold": one.threshold(beta),
@@ -200,7 +200,7 @@ def _explain(one: ht.deciders.PlannedQuestion, beta: float, distances: list[floa
         str(question.query),
         f"  synthetic answer   {number(question.synthetic)}, close enough within {number(question.tau)}",
         f"  decider            {question.decider.name}: {question.reason}",
-        f"  price              {ht.deciders.cost_text(one.cost)} per person (epsilon {float(one.epsilon):.4g})",
+        f"  price              {one.cost} per person (epsilon {float(one.epsilon):.4g})",
         f"  wrong at most      {ht.deciders.chance_text(one.error_bound)} of the time, at distance 0 and from 2 tau on",
         *provided,
         f"  smallest tau       {known} for an error of {beta:g}",

@@ -138,7 +138,7 @@ def start(
     session = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender)
     holds = frozen or declared.frozen
     asking = ht.release.Asking.for_choice(session, offered, budget=price, data=Path(data).name, frozen=holds)
-    name, _ = repeated.request(asking, session.ledger, request, pending)
+    name = repeated.request(asking, session.ledger, request, pending)
     with nullcontext() if pending is None else pending.under_way(name, session.ledger, again=again):
         with progress(quiet=json) as steps:
             steps("measuring what the options share", 0, 2)
@@ -194,7 +194,7 @@ def abandon(ledger: LedgerFile, choice: ChoiceId, wait: Wait = False, json: Json
     """Take no option: what was measured stays spent, the rest is free again."""
     account = ht.Ledger.open(ledger)
     settled = ht.session.abandon_choice(account, choice, wait=wait)
-    spent, left = ht.ledger.text(settled.drawn), ht.ledger.text(account.remaining())
+    spent, left = str(settled.drawn), str(account.remaining())
     if json:
         emit(
             {"choice": choice, "state": "abandoned", "spent": spent, "remaining": left, "head": account.head}
@@ -211,7 +211,7 @@ def show(
     opened = ht.session.open_choice(ledger, choice, data=data)
     if out is not None:
         (opened.result() if opened.state == "finished" else opened.common).save(out)
-    _report(opened, ledger, None, None, ht.ledger.text(ht.Ledger.open(ledger).remaining()), as_json=json)
+    _report(opened, ledger, None, None, str(ht.Ledger.open(ledger).remaining()), as_json=json)
 
 
 def _options(
@@ -258,9 +258,9 @@ def _shares(choice: ht.release.Choice, ratios: tuple[float, ...]) -> list[dict[s
             {
                 "option": k,
                 "what": ht.release.option_text(choice.options[k], choice.schema.names),
-                "rho": ht.ledger.decimal(choice.cost(k).rho),
-                "frozen_rho": ht.ledger.decimal(choice.frozen_cost(k).rho),
-                "usual_way_rho": ht.ledger.decimal(choice.usual_way(k).rho),
+                "rho": ht.privacy.decimal(choice.cost(k).rho),
+                "frozen_rho": ht.privacy.decimal(choice.frozen_cost(k).rho),
+                "usual_way_rho": ht.privacy.decimal(choice.usual_way(k).rho),
                 "share_reaching": {f"{r:g}": signal.share(r) for r in ratios},
                 "share_reaching_surely": {f"{r:g}": signal.share(r, bound="lower") for r in ratios},
             }
@@ -288,20 +288,20 @@ def _report(
                 "decision": decision,
                 "taken": choice.taken,
                 "frozen": choice.plan.frozen,
-                "charged_rho": ht.ledger.decimal(choice.charged.rho),
-                "held_rho": ht.ledger.decimal(choice.held.rho),
+                "charged_rho": ht.privacy.decimal(choice.charged.rho),
+                "held_rho": ht.privacy.decimal(choice.held.rho),
                 "remaining": remaining,
                 "options": rows,
                 "notes": choice.notes,
-                "card": choice.common.card if choice.taken is None else choice.result().card,
+                "card": (choice.common if choice.taken is None else choice.result()).card.to_dict(),
             }
         )
         return
     say(
         f"Choice {choice.id} between {len(choice.options)} options, {choice.state}",
-        f"  charged    rho={ht.ledger.decimal(choice.charged.rho)} per person, "
-        f"held rho={ht.ledger.decimal(choice.held.rho)}",
-        f"  unit       {choice.common.card['unit']['person']}",
+        f"  charged    rho={ht.privacy.decimal(choice.charged.rho)} per person, "
+        f"held rho={ht.privacy.decimal(choice.held.rho)}",
+        f"  unit       {choice.common.card.unit}",
         f"  remaining  {remaining}",
         *(f"  note       {n}" for n in choice.notes),
         "",
@@ -344,7 +344,7 @@ def _next(choice: ht.release.Choice, ledger: Path, decision: int | None, ruled: 
 
 def _report_taken(choice: ht.release.Choice, ledger: Path, out: Path, *, as_json: bool) -> None:
     card = choice.result().card
-    remaining = ht.ledger.text(ht.Ledger.open(ledger).remaining())
+    remaining = str(ht.Ledger.open(ledger).remaining())
     if as_json:
         emit(
             {
@@ -352,16 +352,18 @@ def _report_taken(choice: ht.release.Choice, ledger: Path, out: Path, *, as_json
                 "choice": choice.id,
                 "option": choice.taken,
                 "remaining": remaining,
-                "card": card,
+                "card": card.to_dict(),
             }
         )
         return
-    made = card["choice"]
+    made = card.choice
+    saved = "" if made is None else made.saved_rho
+    usual = "" if made is None else made.usual_way_rho
     say(
         f"Took option {choice.taken} of {choice.id}, written to {out}",
-        f"  charged    rho={card['charged']['rho']} per person",
-        f"  unit       {card['unit']['person']}",
-        f"  saved      rho={made['saved_rho']}: measuring first would have needed rho={made['usual_way_rho']}",
+        f"  charged    {card.charged} per person",
+        f"  unit       {card.unit}",
+        f"  saved      rho={saved}: measuring first would have needed rho={usual}",
         f"  remaining  {remaining}",
-        f"  head       {card['ledger']['head']}",
+        f"  head       {card.ledger.head}",
     )

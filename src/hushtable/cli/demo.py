@@ -127,7 +127,7 @@ class _Story:
         return {
             "out": str(self._out),
             "card": manifest["card"],
-            "remaining": ht.ledger.text(ht.Ledger.open(ledger).remaining()),
+            "remaining": str(ht.Ledger.open(ledger).remaining()),
             "ledger_ok": ht.ledger.verify_file(ledger).ok,
             "next": [f"hush {words}" for words in self.next_commands()],
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -36,7 +36,7 @@ def create(
     """Open an account with a budget for everything that will ever be released of a dataset."""
     made = ht.Ledger.create(ledger, ht.privacy.Budget.parse(budget), name=name)
     if json:
-        emit({"ledger": str(ledger), "name": made.name, "budget": str(made.budget), "head": made.head})
+        emit(made.to_dict())
     else:
         say(f"Created {ledger} for {made.name!r} with {made.budget} per person.", f"head {made.head}")
 
@@ -46,7 +46,7 @@ def show(ledger: File, json: Json = False) -> None:
     """What was spent, by whom and on what, and what is left."""
     account = ht.Ledger.open(ledger)
     if json:
-        emit(_summary(account))
+        emit(account.to_dict())
     else:
         _print_summary(account)
 
@@ -61,19 +61,11 @@ def grant(
     """Let somebody spend up to a total, under the dataset's budget."""
     account = ht.Ledger.open(ledger)
     account.grant(spender, ht.privacy.Budget.parse(budget))
-    left = amounts(account.remaining(spender), account.kind)
     if json:
-        emit(
-            {
-                "spender": spender,
-                "budget": str(account.grants[spender]),
-                "remaining": left,
-                "head": account.head,
-            }
-        )
+        emit(account.to_dict())
     else:
         say(
-            f"{spender} may spend {account.grants[spender]} in total; {written(left)} is left.",
+            f"{spender} may spend {account.grants[spender]} in total; {account.remaining(spender)} is left.",
             f"head {account.head}",
         )
 
@@ -84,13 +76,7 @@ def raise_budget(ledger: File, budget: BudgetText, json: Json = False) -> None:
     account = ht.Ledger.open(ledger)
     account.raise_budget(ht.privacy.Budget.parse(budget))
     if json:
-        emit(
-            {
-                "budget": str(account.budget),
-                "remaining": amounts(account.remaining(), account.kind),
-                "head": account.head,
-            }
-        )
+        emit(account.to_dict())
     else:
         say(f"The budget of {account.name!r} is now {account.budget} per person.", f"head {account.head}")
 
@@ -105,20 +91,13 @@ def end(
     """End a request that nobody will finish: what was charged stays spent, what was only set aside is free again."""
     account = ht.Ledger.open(ledger)
     ended = ht.session.end(account, request, wait=wait)
-    spent = written(amounts(ended.drawn, account.kind))
-    left = written(amounts(account.remaining(), account.kind))
     if json:
-        emit(
-            {
-                "request": request,
-                "state": ended.state,
-                "spent": spent,
-                "remaining": left,
-                "head": account.head,
-            }
-        )
+        emit(ended.to_dict())
     else:
-        say(f"Ended {request}: {spent} stays spent, {left} remains.", f"head {account.head}")
+        say(
+            f"Ended {request}: {ended.drawn} stays spent, {account.remaining()} remains.",
+            f"head {account.head}",
+        )
 
 
 @app.command(epilog="Example: hush ledger verify people.ledger --head 3f0c...")
@@ -126,14 +105,7 @@ def verify(ledger: File, head: Head = None, json: Json = False) -> None:
     """Recompute the chain, the balances and the payloads' hashes; with --head, also find older copies."""
     report = ht.ledger.verify_file(ledger, head=head)
     if json:
-        emit(
-            {
-                "ok": report.ok,
-                "findings": list(report.findings),
-                "head": report.head,
-                "entries": report.entries,
-            }
-        )
+        emit(report.to_dict())
     elif report.ok:
         say(f"{ledger}: {report.entries} entries, all in order.", f"head {report.head}")
     else:
@@ -149,104 +121,46 @@ def export(ledger: File, json: Json = True) -> None:
     emit({"ledger": account.name, "head": account.head, "entries": account.export()})
 
 
-def amounts(cost: ht.privacy.Cost, kind: str) -> dict[str, str]:
-    """The parts of a cost that a ledger of this kind uses, as exact decimal texts."""
-    written = ht.ledger.texts(cost)
-    parts = {"epsilon": written["xi"], "rho": written["rho"]}
-    if kind == "pure":
-        return {"epsilon": parts["epsilon"]}
-    shown = {"rho": parts["rho"]} if kind == "zcdp" or cost.xi == 0 else parts
-    return shown | {"delta": written["delta"]} if cost.delta else shown
-
-
-def written(parts: dict[str, str]) -> str:
-    """``rho=0.1`` or ``epsilon=0.2, rho=0.1``."""
-    return ", ".join(f"{name}={value}" for name, value in parts.items())
-
-
-def _summary(account: ht.Ledger) -> dict[str, Any]:
-    kind = account.kind
-    return {
-        "name": account.name,
-        "unit": None if account.unit is None else str(account.unit),
-        "budget": str(account.budget),
-        "spent": amounts(account.spent(), kind),
-        "held": amounts(account.held(), kind),
-        "remaining": amounts(account.remaining(), kind),
-        "spenders": {
-            name: {"budget": str(budget), "remaining": amounts(account.remaining(name), kind)}
-            for name, budget in account.grants.items()
-        },
-        "spends": [_spend(holding, kind) for holding in account.reservations()],
-        "head": account.head,
-    }
-
-
-def _spend(holding: ht.ledger.Holding, kind: str) -> dict[str, Any]:
-    reservation = holding.reservation
-    lost = sum(1 for charge in holding.charges if not charge.stored)
-    return {
-        "number": reservation.number,
-        "time": reservation.time,
-        "kind": reservation.kind,
-        "spender": reservation.spender,
-        "request": reservation.request,
-        "state": holding.state,
-        "spent": amounts(holding.drawn, kind),
-        "held": amounts(holding.held, kind),
-        "lost_draws": lost,
-    }
-
-
 def _print_summary(account: ht.Ledger) -> None:
-    kind = account.kind
     unit = "not bound yet (the first release binds it)" if account.unit is None else str(account.unit)
     share = _share(account.spent() + account.held(), account.limit())
     say(
         f"{account.name}: budget {account.budget} per person",
         f"  unit       {unit}",
-        f"  spent      {written(amounts(account.spent(), kind))}",
-        f"  held       {written(amounts(account.held(), kind))}",
-        f"  remaining  {written(amounts(account.remaining(), kind))}  {_bar(share)}",
+        f"  spent      {account.spent()}",
+        f"  held       {account.held()}",
+        f"  remaining  {account.remaining()}  {_bar(share)}",
     )
     if account.grants:
         say("")
         rows = [
-            [
-                name,
-                str(budget),
-                written(amounts(account.spent(name), kind)),
-                written(amounts(account.remaining(name), kind)),
-            ]
+            [name, str(budget), str(account.spent(name)), str(account.remaining(name))]
             for name, budget in account.grants.items()
         ]
         grid(["spender", "may spend", "spent", "remaining"], rows)
-    spends = [_spend(holding, kind) for holding in account.reservations()]
+    spends = account.reservations()
     if spends:
         say("")
-        rows = [
-            [
-                str(s["number"]),
-                s["time"],
-                s["kind"],
-                s["spender"] or "-",
-                written(s["spent"]),
-                _state(s),
-                s["request"] or "-",
-            ]
-            for s in spends
-        ]
-        grid(["entry", "time", "kind", "spender", "spent", "state", "request"], rows, right=["entry"])
-    waiting = [s["request"] for s in spends if s["kind"] == "choose" and s["state"] == "open"]
+        columns = ["entry", "time", "kind", "spender", "spent", "state", "request"]
+        grid(columns, [_row(holding) for holding in spends], right=["entry"])
+    waiting = [
+        str(h.reservation.request) for h in account.open_reservations() if h.reservation.kind == "choose"
+    ]
     if waiting:
         say("", "Choices that are neither finished nor abandoned (they count as spent):")
         say(*(f"  {name}" for name in waiting))
     say("", f"head {account.head}")
 
 
-def _state(spend: dict[str, Any]) -> str:
-    state = spend["state"] if spend["state"] == "settled" else f"open, holds {written(spend['held'])}"
-    return f"{state}, {spend['lost_draws']} draw lost" if spend["lost_draws"] else str(state)
+def _row(spend: ht.ledger.Holding) -> list[str]:
+    entry = spend.reservation
+    words = (entry.spender or "-", str(spend.drawn), _state(spend), entry.request or "-")
+    return [str(entry.number), entry.time, entry.kind, *words]
+
+
+def _state(spend: ht.ledger.Holding) -> str:
+    state = spend.state if spend.state == "settled" else f"open, holds {spend.held}"
+    return f"{state}, {spend.lost} draw lost" if spend.lost else state
 
 
 def _share(used: ht.privacy.Cost, limit: ht.privacy.Cost) -> Fraction:

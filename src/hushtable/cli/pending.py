@@ -36,19 +36,16 @@ class Again:
 
     def request(
         self, asking: ht.release.Asking, ledger: ht.Ledger, typed: str | None, pending: Pending | None
-    ) -> tuple[str, str | None]:
-        """The id of the spend: as typed, of the interrupted command, of the same one earlier, or a new one.
-
-        With it, when that was made, if it is only written again.
-        """
+    ) -> str:
+        """The id of the spend: as typed, of the interrupted command, of the same one earlier, or a new one."""
         if typed is not None:
             self._may_spend(ledger.holding(typed))
-            return typed, None
+            return typed
         begun = None if pending is None or (self.again and not pending.again) else pending.request
         held = None if begun is None else ledger.holding(begun)
         if begun is not None and held is not None and not (self.again and _is_lost(held)):
             self._may_spend(held)
-            return begun, None
+            return begun
         return self._found_or_new(asking, ledger)
 
     def _may_spend(self, held: ht.ledger.Holding | None) -> None:
@@ -60,18 +57,18 @@ class Again:
                 "Leave --stored out; the command then goes on, or is paid for.",
             )
 
-    def _found_or_new(self, asking: ht.release.Asking, ledger: ht.Ledger) -> tuple[str, str | None]:
+    def _found_or_new(self, asking: ht.release.Asking, ledger: ht.Ledger) -> str:
         found = None if self.again else asking.earlier(ledger)
         self._may_spend(found)
         if found is None or found.reservation.request is None:
-            return asking.new_request(ledger), None
+            return asking.new_request(ledger)
         request, time = found.reservation.request, found.reservation.time
         if found.state == "open":
-            return request, None
+            return request
         if self.stored or self._asks_for_stored(time):
             note(f"Written from what was stored on {time}: later rows are not in it, and nothing is spent.")
-            return request, time
-        return asking.new_request(ledger), None
+            return request
+        return asking.new_request(ledger)
 
     def _asks_for_stored(self, time: str) -> bool:
         """Ask a person; a program is told how to say what it wants."""

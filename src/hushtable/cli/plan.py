@@ -54,17 +54,7 @@ def plan(
         options=ht.planning.PlanOptions(objective),
     )
     if json:
-        emit(
-            {
-                "budget": str(made.budget),
-                "charged": ht.ledger.texts(made.cost),
-                "epsilon_by_delta": ht.release.epsilon_by_delta(made.cost),
-                "unit": str(made.unit),
-                **made.description,
-                "alpha": alpha,
-                "tables": made.tables(alpha).to_dicts(),
-            }
-        )
+        emit(made.to_dict(alpha))
     else:
         _print(made, alpha, backwards=bool(want))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -127,7 +127,7 @@ def release(
         time=time,
         accurate=accurate if asked is not None else accurate or "sum",
     )
-    name, made_before = choice.request(asking, opened.ledger, request, pending)
+    name = choice.request(asking, opened.ledger, request, pending)
     with pending.under_way(name, opened.ledger, again=again):
         with progress(quiet=json) as steps:
             if asked is None:
@@ -157,7 +157,7 @@ def release(
             if not pending.complete:
                 steps("writing tables and report", 3, 4)
                 made.save(folder, also=None if no_report else draw_report)
-        _report(made, folder, str(opened.remaining), made_before, as_json=json)
+        _report(made, folder, str(opened.remaining), as_json=json)
 
 
 def _counted(counts: str | None, accurate: str | None, *, plain: bool) -> list[str]:
@@ -181,23 +181,19 @@ def _folder(out: Path | None, resume: Path | None) -> Path:
     return folder
 
 
-def _report(made: ht.Release, out: Path, remaining: str, stored: str | None, *, as_json: bool) -> None:
-    card: dict[str, Any] = made.card
+def _report(made: ht.Release, out: Path, remaining: str, *, as_json: bool) -> None:
     if as_json:
-        again = {} if stored is None else {"stored": stored}
-        shown = {"out": str(out), "remaining": remaining, **again, "card": card}
-        emit({**shown, "accuracy": made.accuracy().to_dicts()})
+        emit(made.to_dict())
         return
-    plan, entry = card["plan"], card["ledger"]
+    plan, entry = made.card.plan, made.card.ledger
     known = made.accuracy().drop_nulls("half_width").sort("half_width")
     partly = sum(measured != "fully" for measured in made.accuracy()["measured"])
     widest = known.tail(1).to_dicts()
     _print_rounds(made)
-    guarantees = ", ".join(f"epsilon {e:.4g} at delta {d}" for d, e in card["epsilon_by_delta"].items())
     say(
-        f"Released {counted(plan['marginals'], 'table')}, {counted(plan['cells'], 'cell')}, to {out}",
-        f"  charged    {_amount(card)} per person ({guarantees})",
-        f"  unit       {card['unit']['person']}",
+        f"Released {counted(plan.marginals or 0, 'table')}, {counted(plan.cells or 0, 'cell')}, to {out}",
+        f"  charged    {made.card}",
+        f"  unit       {made.card.unit}",
         *(f"  widest     {w['marginal']}: 95% of cells within ± {w['half_width']:,.1f}" for w in widest),
         *_promised(made),
         *(
@@ -206,8 +202,8 @@ def _report(made: ht.Release, out: Path, remaining: str, stored: str | None, *, 
             else []
         ),
         f"  remaining  {remaining}",
-        f"  request    {entry['request']}",
-        f"  head       {entry['head']}",
+        f"  request    {entry.request}",
+        f"  head       {entry.head}",
     )
 
 
@@ -235,8 +231,3 @@ def _print_rounds(made: ht.Release) -> None:
     )
     if made.history.height > MOST_ROUNDS:
         say(f"  and {made.history.height - MOST_ROUNDS:,} more rounds in history.parquet")
-
-
-def _amount(card: dict[str, Any]) -> str:
-    words = {"xi": "epsilon"}
-    return ",".join(f"{words.get(part, part)}={v}" for part, v in card["charged"].items() if v != "0")

@@ -33,7 +33,7 @@ from hushtable.deciders.supposed import (
 )
 from hushtable.deciders.tally import Tally, rows_only, tally
 from hushtable.deciders.thresholds import effectiveness_threshold, epsilon_needed
-from hushtable.deciders.verdict import Verdict, chance_text, cost_text, read_verdicts, write_verdicts
+from hushtable.deciders.verdict import Verdict, chance_text, read_verdicts, write_verdicts
 
 if TYPE_CHECKING:
     from hushtable.deciders.canonical import resolve
@@ -86,7 +86,6 @@ __all__ = [
     "choose_decider",
     "claim",
     "columns_of",
-    "cost_text",
     "effectiveness_threshold",
     "epsilon_needed",
     "error_probability",

@@ -11,8 +11,7 @@ from typing import Any
 from hushtable.deciders.interval import number_text
 from hushtable.errors import LedgerError
 from hushtable.notebook import html_card
-from hushtable.privacy import UNIT, Cost
-from hushtable.privacy.amounts import text
+from hushtable.privacy import Cost
 
 FORMAT = "hushtable-verdicts-1"
 ALIKE = "the true rows are spread like the synthetic ones"
@@ -45,7 +44,7 @@ class Verdict:
         claim = "is" if self.satisfied else "is not"
         wrong = chance_text(self.error_bound)
         provided = f", provided that {self.assumes}" if self.assumes else ""
-        cost = "nothing, it was asked before" if self.repeated else f"{cost_text(self.price)} per person"
+        cost = "nothing, it was asked before" if self.repeated else f"{self.price} per person"
         return (
             f"{verdict}: the true {self.query} {claim} within {distance} of the synthetic {answer}. "
             f"The chance that this verdict is wrong is at most {wrong} if the truth is equal to the synthetic answer "
@@ -68,7 +67,7 @@ class Verdict:
             "epsilon": str(self.epsilon),
             "error_bound": self.error_bound,
             "assumes": self.assumes,
-            "price": self.price.as_dict(),
+            "price": self.price.to_dict(),
         }
 
     @classmethod
@@ -83,7 +82,7 @@ class Verdict:
             str(given["decider"]),
             Fraction(given["epsilon"]),
             float(given["error_bound"]),
-            Cost(int(given["price"]["xi"]), int(given["price"]["rho"])),
+            Cost.from_dict(given["price"]),
             repeated,
             str(given.get("assumes", silent)),
         )
@@ -117,9 +116,3 @@ def chance_text(probability: float) -> str:
     percent = 100 * probability
     digits = 1 if percent >= 1 else 4
     return f"{max(1.0, -(-percent * 10**digits // 1)) / 10**digits:.{digits}f}%"
-
-
-def cost_text(cost: Cost) -> str:
-    """A cost for people."""
-    parts = [("epsilon", cost.xi), ("rho", cost.rho)]
-    return " and ".join(f"{name}={text(Fraction(part, UNIT))}" for name, part in parts if part) or "nothing"

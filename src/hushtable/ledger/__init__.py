@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from hushtable.ledger.audit import verify_file
     from hushtable.ledger.entries import Entry
     from hushtable.ledger.ledger import Ledger
+    from hushtable.ledger.statement import Remaining, Statement
     from hushtable.ledger.values import (
         Charge,
         Holding,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         StoredCharge,
         Unit,
     )
-    from hushtable.ledger.wording import decimal, text, texts
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -28,15 +28,14 @@ __all__ = [
     "Entry",
     "Holding",
     "Ledger",
+    "Remaining",
     "Report",
     "Reservation",
     "Spend",
+    "Statement",
     "Stored",
     "StoredCharge",
     "Unit",
-    "decimal",
     "failpoints",
-    "text",
-    "texts",
     "verify_file",
 ]

@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from hushtable.errors import BudgetError, LedgerError
+from hushtable.notebook import html_card
 from hushtable.privacy.amounts import exact, text
 from hushtable.privacy.budget import Cost
 
@@ -165,7 +166,7 @@ class Line(Part):
     entry: Annotated[Body, Field(discriminator="type")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entry:
     """One link of the chain."""
 
@@ -179,9 +180,15 @@ class Entry:
     def type(self) -> str:
         return self.body.type
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The entry as ``export`` prints it."""
         return {**json.loads(self.text), "hash": self.hash}
+
+    def __repr__(self) -> str:
+        return f"<Entry {self.number}: {self.type}, hash {self.hash[:12]}>"
+
+    def _repr_html_(self) -> str:
+        return html_card(f"Entry {self.number}: {self.type}", self.to_dict()["entry"] | {"hash": self.hash})
 
 
 def canonical(value: object) -> str:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hushtable.errors import LedgerError
-from hushtable.ledger import audit, names, places, rules, store, wording
+from hushtable.ledger import audit, names, places, rules, store
 from hushtable.ledger.book import Book, Folder
 from hushtable.ledger.entries import (
     FORMAT,
@@ -41,6 +41,7 @@ from hushtable.ledger.failpoints import reach
 from hushtable.ledger.locks import Turn, turn_of
 from hushtable.ledger.payloads import Payloads
 from hushtable.ledger.values import Charge, Holding, Report, Reservation, Stored, Unit
+from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy.budget import Budget, Cost, Kind
 
 WAIT = 60.0
@@ -120,8 +121,37 @@ class Ledger:
                 )
         return ledger
 
+    def to_dict(self) -> dict[str, Any]:
+        """How the account stands, as plain JSON values: budget, amounts, spenders and every spend."""
+        spenders = {
+            name: {
+                "budget": str(budget),
+                "spent": self.spent(name).to_dict(),
+                "remaining": self.remaining(name).to_dict(),
+            }
+            for name, budget in self.grants.items()
+        }
+        return {
+            "name": self.name,
+            "unit": None if self.unit is None else self.unit.to_dict(),
+            "budget": str(self.budget),
+            "spent": self.spent().to_dict(),
+            "held": self.held().to_dict(),
+            "remaining": self.remaining().to_dict(),
+            "spenders": spenders,
+            "spends": [holding.to_dict() for holding in self.reservations()],
+            "head": self.head,
+        }
+
+    def _repr_html_(self) -> str:
+        facts = {"budget": self.budget, "spent": self.spent(), "held": self.held(), "left": self.remaining()}
+        rows = [(h.reservation.number, h.reservation.kind, h.drawn, h.state) for h in self.reservations()]
+        shown = rows[-MOST_ROWS:]
+        columns = ("entry", "kind", "spent", "state")
+        return html_card(f"Ledger {self.name}", facts, columns, shown, len(rows) - len(shown))
+
     def __repr__(self) -> str:
-        return f"<Ledger {self.name!r}: budget {self.budget}, {wording.text(self.remaining())} left>"
+        return f"<Ledger {self.name!r}: budget {self.budget}, {self.remaining()} left>"
 
     @property
     def path(self) -> str:
@@ -380,7 +410,7 @@ class Ledger:
 
     def export(self) -> list[dict[str, Any]]:
         """The history as plain JSON values; every one of them is covered by the chain."""
-        return [entry.as_dict() for entry in self.history()]
+        return [entry.to_dict() for entry in self.history()]
 
     def verify(self, head: str | None = None) -> Report:
         """Recompute the file's chain, rules, balances and payloads, and look for a published head."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import assert_never
 
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
-from hushtable.ledger import names, wording
+from hushtable.ledger import names
 from hushtable.ledger.book import Account, Book, Folder
 from hushtable.ledger.entries import (
     Amount,
@@ -31,7 +31,13 @@ from hushtable.ledger.entries import (
     read,
 )
 from hushtable.ledger.values import Reservation
-from hushtable.privacy.budget import ApproxDP, Budget, Cost
+from hushtable.privacy.budget import ApproxDP, Budget, Cost, Kind
+
+_COUNTS: dict[Kind, str] = {
+    "pure": "pure epsilon",
+    "zcdp": "zCDP rho",
+    "approx": "pure epsilon and zCDP rho",
+}
 
 
 def check(book: Book, body: Body) -> None:
@@ -168,7 +174,7 @@ def _check_currency(book: Book, limit: Amount) -> None:
     if (kind == "pure" and limit.rho) or (kind == "zcdp" and limit.xi) or (kind != "approx" and limit.delta):
         raise LedgerError(
             "ledger.other-currency",
-            f"The ledger counts {wording.currency(kind)}, and this amount is in another currency.",
+            f"The ledger counts {_COUNTS[kind]}, and this amount is in another currency.",
             f"Give it as --budget {'epsilon' if kind == 'pure' else 'rho'}=..., or use a mechanism priced in that.",
         )
 
@@ -193,8 +199,8 @@ def _check_grant(book: Book, body: Grant) -> None:
     if used is not None and not used <= body.limit.cost:
         raise LedgerError(
             "ledger.below-spent",
-            f"{body.spender!r} has already spent or reserved {wording.text(used)}, more than the new grant.",
-            f"Grant at least {wording.text(used)}; a grant is a total, not an addition.",
+            f"{body.spender!r} has already spent or reserved {used}, more than the new grant.",
+            f"Grant at least {used}; a grant is a total, not an addition.",
         )
 
 
@@ -204,7 +210,7 @@ def _check_raise(account: Account, body: Raise) -> None:
     if budget.kind != account.budget.kind:
         raise LedgerError(
             "ledger.other-currency",
-            f"The ledger counts {wording.currency(account.budget.kind)}, and the new budget does not.",
+            f"The ledger counts {_COUNTS[account.budget.kind]}, and the new budget does not.",
             f"Give a budget of the same kind as {account.budget}.",
         )
     same_delta = not isinstance(budget, ApproxDP) or budget.delta == getattr(account.budget, "delta", None)
@@ -273,16 +279,16 @@ def _check_account(book: Book, spender: str | None, cost: Cost) -> None:
     whose = "the ledger" if spender is None else f"the grant of {spender!r}"
     open_count = len(book.open_folders(spender))
     part = next(name for name in ("rho", "xi", "delta") if getattr(cost, name) > getattr(remaining, name))
-    left = wording.texts(remaining).get(part, "0")
+    left = remaining.to_dict().get(part, "0")
     word = {"xi": "epsilon", "delta": "truncation"}.get(part, part)
-    waiting = f"; open reservations ({open_count}) hold {wording.text(account.held)}" if open_count else ""
+    waiting = f"; open reservations ({open_count}) hold {account.held}" if open_count else ""
     if left == "0":
         fix = "Ask the curator to raise it (`hush ledger raise` or `hush ledger grant`)."
     else:
         fix = f"Ask for at most --budget {word}={left}."
     raise BudgetExhausted(
         "ledger.exhausted" if spender is None else "ledger.grant-exhausted",
-        f"The request costs {wording.text(cost)} and the remaining {word} of {whose} is {left}{waiting}.",
+        f"The request costs {cost} and the remaining {word} of {whose} is {left}{waiting}.",
         fix,
     )
 
@@ -300,8 +306,7 @@ def _check_draw(book: Book, body: Draw) -> None:
     if not body.cost.cost <= folder.held:
         raise BudgetExhausted(
             "ledger.over-reservation",
-            f"The charge of {wording.text(body.cost.cost)} is more than the reservation still holds, "
-            f"{wording.text(folder.held)}.",
+            f"The charge of {body.cost.cost} is more than the reservation still holds, {folder.held}.",
             "Charge no more than was reserved, or reserve the rest under its own request.",
         )
 

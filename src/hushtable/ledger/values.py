@@ -5,11 +5,13 @@ All are frozen records of what the chain says at one moment; asking again may gi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hushtable.errors import LedgerError
 from hushtable.ledger.names import check_person
+from hushtable.notebook import html_card
 from hushtable.privacy.budget import Cost
 from hushtable.schema import Schema
 
@@ -41,6 +43,27 @@ class Unit:
             )
         if self.person is not None:
             check_person(self.person)
+
+    @property
+    def note(self) -> str:
+        """Who sees to it that nobody has more rows."""
+        if self.person is not None:
+            return f"At most {self.rows} row(s) of each value of column {self.person!r} were counted."
+        return f"That a person has at most {self.rows} row(s) is the curator's claim; no column enforces it."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, with the sentences that a reader needs."""
+        return {
+            "person": str(self),
+            "rows_per_person": self.rows,
+            "enforced_by_column": self.person,
+            "note": self.note,
+        }
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Unit:
+        """What ``to_dict`` wrote."""
+        return cls(given["rows_per_person"], given["enforced_by_column"])
 
     def __str__(self) -> str:
         rows = "1 row" if self.rows == 1 else f"{self.rows} rows"
@@ -97,7 +120,7 @@ class StoredCharge:
         return self.sha256 is not None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Holding:
     """A reservation with what became of it."""
 
@@ -115,12 +138,39 @@ class Holding:
         """What is still set aside; zero once settled."""
         return self.reservation.cost - self.drawn if self.state == "open" else Cost.ZERO
 
+    @property
+    def lost(self) -> int:
+        """Charges whose draw is lost."""
+        return sum(1 for charge in self.charges if not charge.stored)
 
-@dataclass(frozen=True)
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values: who spent what, when, on what, and how it stands."""
+        entry = self.reservation
+        return {
+            "number": entry.number,
+            "time": entry.time,
+            "kind": entry.kind,
+            "spender": entry.spender,
+            "request": entry.request,
+            "state": self.state,
+            "spent": self.drawn.to_dict(),
+            "held": self.held.to_dict(),
+            "lost_draws": self.lost,
+        }
+
+    def __repr__(self) -> str:
+        entry = self.reservation
+        return f"<{type(self).__name__} {entry.number}: {entry.kind}, {self.state}, {self.drawn} spent>"
+
+    def _repr_html_(self) -> str:
+        return html_card(repr(self).strip("<>"), self.to_dict() | {"spent": self.drawn, "held": self.held})
+
+
+@dataclass(frozen=True, repr=False)
 class Stored(Holding):
     """A reservation with the bytes that its charges paid for; None where the draw was lost."""
 
-    payloads: tuple[bytes | None, ...] = field(repr=False)
+    payloads: tuple[bytes | None, ...]
 
 
 @dataclass(frozen=True)
@@ -131,3 +181,10 @@ class Report:
     findings: tuple[str, ...]
     head: str
     entries: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"ok": self.ok, "findings": list(self.findings), "head": self.head, "entries": self.entries}
+
+    def _repr_html_(self) -> str:
+        return html_card("In order" if self.ok else "NOT in order", self.to_dict())

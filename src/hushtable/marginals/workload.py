@@ -5,6 +5,8 @@ A workload knows nothing of the data.  It meets a schema only in ``resolve``, wh
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -58,6 +60,12 @@ class ResolvedWorkload:
     def cells(self) -> int:
         """Numbers in all answers together."""
         return sum(prod(self.sizes[i] for i in s) for s in self.sets)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the marginals, by the names of their attributes, and of their weights."""
+        listed = [[[self.names[i] for i in s] for s in self.sets], [str(w) for w in self.weights]]
+        return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
     def label(self, attributes: AttributeSet) -> str:
         """A marginal by its attributes' names, for messages."""

@@ -22,6 +22,8 @@ from hushtable.privacy.conversion import epsilon_from, rho_from
 UNIT = 10**12
 """Ledger amounts are integers of 1/UNIT."""
 
+_DIGITS = len(str(UNIT)) - 1
+
 LARGEST = 10**6
 """Budgets above this promise nothing, and would not fit the 64-bit integers of a ledger."""
 
@@ -41,6 +43,7 @@ __all__ = [
     "Kind",
     "PureDP",
     "charge",
+    "decimal",
     "epsilon_from",
     "price_in",
     "rho_from",
@@ -86,13 +89,53 @@ class Cost:
     def __ge__(self, other: Cost) -> bool:
         return other <= self
 
-    def as_dict(self) -> dict[str, int | str]:
-        """Plain values for ledgers and JSON; a delta of 0 is left out."""
-        parts: dict[str, int | str] = {"xi": self.xi, "rho": self.rho}
+    def __str__(self) -> str:
+        """How every price is written for people: its parts that are not 0.
+
+        >>> print(Cost(2 * 10**11, 10**11)), print(Cost(0, 0))
+        epsilon=0.2 and rho=0.1
+        nothing
+        (None, None)
+        """
+        words = {"xi": "epsilon"}
+        parts = [f"{words.get(name, name)}={part}" for name, part in self.to_dict().items() if part != "0"]
+        return " and ".join(parts) or "nothing"
+
+    def to_dict(self) -> dict[str, str]:
+        """Exact decimals; a delta of 0 is left out.
+
+        >>> Cost(0, 10**11).to_dict(), Cost(10**12, 0, Fraction(1, 10**7)).to_dict()
+        ({'xi': '0', 'rho': '0.1'}, {'xi': '1', 'rho': '0', 'delta': '1e-7'})
+        """
+        parts = {"xi": decimal(self.xi), "rho": decimal(self.rho)}
         return parts | {"delta": text(Fraction(self.delta))} if self.delta else parts
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, str | int]) -> Cost:
+        """The cost that `to_dict` wrote; whole numbers are units of 1e-12, as verdicts of version 0.1 have them."""
+        delta = exact(parts.get("delta", "0"), "delta")
+        return cls(_units(parts["xi"]), _units(parts["rho"]), delta or 0)
 
 
 Cost.ZERO = Cost(0, 0)
+
+
+def decimal(amount: int) -> str:
+    """An amount in units of 1e-12 as an exact decimal.
+
+    >>> decimal(120_000_000_000), decimal(3), decimal(5 * 10**12)
+    ('0.12', '0.000000000003', '5')
+    """
+    whole, part = divmod(amount, UNIT)
+    return f"{whole}.{part:0{_DIGITS}d}".rstrip("0").rstrip(".")
+
+
+def _units(amount: str | int) -> int:
+    """What `decimal` was given; an amount off the grid is refused."""
+    units = amount if isinstance(amount, int) else exact(amount, "amount") * UNIT
+    if units.denominator != 1:
+        raise BudgetError("budget.unreadable", "An amount is finer than the ledger's grid of 1e-12.", _WRITE)
+    return int(units)
 
 
 class Budget(ABC):

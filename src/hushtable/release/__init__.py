@@ -6,10 +6,20 @@ from hushtable.lazily import lazily
 
 if TYPE_CHECKING:
     from hushtable.release.bundle import add_explanation, check_free
-    from hushtable.release.card import epsilon_by_delta, privacy_card
+    from hushtable.release.card import (
+        Card,
+        Chosen,
+        L1Bounds,
+        LedgerStamp,
+        PlanFacts,
+        Reused,
+        epsilon_by_delta,
+        guarantees,
+    )
     from hushtable.release.choice import KIND as CHOOSE
     from hushtable.release.choice import Choice
     from hushtable.release.choosing import option_from_file, option_text
+    from hushtable.release.details import CheckDetail, ReleaseDetail
     from hushtable.release.files import request_in
     from hushtable.release.history import history_frame
     from hushtable.release.loading import Bundle
@@ -26,21 +36,29 @@ __all__ = [
     "MODELLED",
     "Asking",
     "Bundle",
+    "Card",
+    "CheckDetail",
     "Choice",
+    "Chosen",
+    "L1Bounds",
+    "LedgerStamp",
     "Microdata",
     "Plan",
+    "PlanFacts",
     "Release",
+    "ReleaseDetail",
+    "Reused",
     "add_explanation",
     "budget_to_reach",
     "check_free",
     "complete_priorities",
     "counts_promise",
     "epsilon_by_delta",
+    "guarantees",
     "history_frame",
     "make_microdata",
     "option_from_file",
     "option_text",
     "plan_release",
-    "privacy_card",
     "request_in",
 ]

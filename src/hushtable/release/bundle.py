@@ -30,6 +30,7 @@ from hushtable.marginals import AttributeSet
 from hushtable.measurement import Answers
 from hushtable.outputs import can_make, is_taken, whole_folder
 from hushtable.reconstruct.fits import reconstruction_named
+from hushtable.release.card import Card
 from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
 from hushtable.release.promise import interval_promise
 from hushtable.release.tables import Columns, LongFile, chunks
@@ -69,7 +70,7 @@ class Contents:
     schema: Schema
     workload: tuple[AttributeSet, ...]
     answers: Answers
-    card: dict[str, Any]
+    card: Card
     history: pl.DataFrame | None = None
 
 
@@ -148,15 +149,15 @@ def _write_files(contents: Contents, folder: Path, read_columns: Read) -> None:
     pq.write_table(contents.answers.to_table(), folder / MEASUREMENTS, compression="zstd")
     if contents.history is not None:
         contents.history.write_parquet(folder / HISTORY)
-    estimate = reconstruction_named(contents.card.get("reconstruct", "mle")).estimate
+    estimate = reconstruction_named(contents.card.reconstruct).estimate
     words = {"estimate": estimate, "promise": interval_promise(contents.card, ALPHA)}
-    text = _README.format(version=contents.card["versions"]["hushtable"], **words)
+    text = _README.format(version=contents.card.versions["hushtable"], **words)
     (folder / README).write_text(text, encoding="utf-8")
     _write_tables(contents, folder / TABLES, read_columns)
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     manifest = {
         "format": FORMAT,
-        "card": contents.card,
+        "card": contents.card.to_dict(),
         "alpha": ALPHA,
         "attributes": list(contents.schema.names),
         "workload": [list(s) for s in contents.workload],

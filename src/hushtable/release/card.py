@@ -1,4 +1,9 @@
-"""The privacy card: what a release promises, in words and numbers that a reader can check against the ledger."""
+"""The privacy card: what a release promises, in words and numbers that a reader can check against the ledger.
+
+One frozen type with one spelling in JSON, that of every bundle.  Reading checks each field before anything believes it,
+because a bundle may come from a stranger; a card may say more than is read here.  A field that has a default is left
+out where it is None, all others are always written.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +12,218 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from hushtable.ledger import Unit
-from hushtable.ledger.wording import texts
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+
+from hushtable import reconstruct
+from hushtable.ledger import Statement, Unit
+from hushtable.notebook import html_card
 from hushtable.privacy import UNIT, Cost, epsilon_from
 from hushtable.privacy.amounts import text
 from hushtable.schema import Schema
 
+if TYPE_CHECKING:
+    from hushtable.ledger import Holding, Ledger
+
 DELTAS = ("1e-6", "1e-9", "1e-12")
 PACKAGES = ("hushtable", "numpy", "numba", "polars", "pyarrow", "cryptography")
+NEIGHBOURS = "tables that differ by all records of one person, added or removed"
+MOST_ROWS = 10**6
+"""Rows per person that a card may claim; squares of more would not mean anything."""
+
+Text = Annotated[str, Field(max_length=100_000)]
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0, lt=2**62)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Amount = Annotated[str, Field(pattern=r"^\d{1,40}(\.\d{1,12})?$")]
 
 
-def privacy_card(schema: Schema, unit: Unit, charged: Cost, spend: Mapping[str, Any]) -> dict[str, Any]:
-    """The card as plain JSON values; ``spend`` says what was asked for and where the ledger recorded it."""
-    return {
-        "unit": {
-            "person": str(unit),
-            "rows_per_person": unit.rows,
-            "enforced_by_column": unit.person,
-            "note": _unit_note(unit),
-        },
-        "neighbours": "tables that differ by all records of one person, added or removed",
-        "charged": texts(charged),
-        "epsilon_by_delta": epsilon_by_delta(charged),
-        "learnt_from_data": [mark.path for mark in schema.learnt],
-        "schema_sha256": schema.version,
-        **spend,
-        "versions": dict(_versions()),
-    }
+class Part(BaseModel):
+    """A piece of a bundle's JSON: exact types, unknown keys ignored, no change after reading."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return self.model_dump()
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+        """What ``to_dict`` wrote, here or in version 0.1; a ValidationError for anything else."""
+        return cls.model_validate(given)
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        return {k: v for k, v in write(self).items() if v is not None or fields[k].is_required()}
+
+
+class _Amounts(Part):
+    xi: Amount
+    rho: Amount
+    delta: Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,60}|/[0-9]{1,60}|e-[0-9]{1,4})?$")] = "0"
+
+
+def _cost(given: Any) -> Cost:
+    return given if isinstance(given, Cost) else Cost.from_dict(_Amounts.from_dict(given).to_dict())
+
+
+def _unit(given: Any) -> Unit:
+    found = given if isinstance(given, Unit) else Unit.from_dict(given)
+    if found.rows > MOST_ROWS:
+        raise ValueError("rows per person")
+    return found
+
+
+def _registered(name: str) -> str:
+    return reconstruct.reconstruction_named(name).name
+
+
+def _with_ours(found: Mapping[str, str]) -> Mapping[str, str]:
+    if "hushtable" not in found:
+        raise ValueError("versions")
+    return found
+
+
+Costs = Annotated[Cost, PlainValidator(_cost), PlainSerializer(Cost.to_dict)]
+
+
+class _Statement(Part):
+    limit: Costs
+    spent: dict[Text, Costs]
+    held: Costs
+
+
+def _statement(given: Any) -> Statement | None:
+    if given is None or isinstance(given, Statement):
+        return given
+    read = _Statement.from_dict(given)
+    return Statement(read.limit, read.spent, read.held)
+
+
+class LedgerStamp(Part):
+    """Where the ledger recorded a release, and how its account stood then."""
+
+    name: Text
+    entry: Count
+    request: Text | None
+    time: Text
+    head: Text
+    spender: Text | None = None
+    account: Annotated[
+        Statement | None,
+        PlainValidator(_statement),
+        PlainSerializer(Statement.to_dict, when_used="unless-none"),
+    ] = None
+
+    @classmethod
+    def of(cls, ledger: Ledger, holding: Holding, *, account: bool = True) -> LedgerStamp:
+        """The entry of a spend, with the ledger's account unless it is left out."""
+        entry = holding.reservation
+        return cls(
+            name=ledger.name,
+            entry=entry.number,
+            request=entry.request,
+            time=entry.time,
+            head=ledger.head,
+            spender=entry.spender,
+            account=Statement.of(ledger) if account else None,
+        )
+
+
+class PlanFacts(Part):
+    """A plan in public words, for the ledger and the card."""
+
+    strategy: Text
+    objective: Text | None = None
+    noise: Text = ""
+    marginals: Count | None = None
+    cells: Count | None = None
+    measurements: Count | None = None
+    work: Count | None = None
+    options: Count | None = None
+
+
+class Reused(Part):
+    """What earlier answers were worth to a release: the charges that had paid for them, and what they saved."""
+
+    charges: Annotated[tuple[Count, ...], Field(strict=False)]
+    full_price_rho: Amount
+    saved_rho: Amount
+
+
+class Chosen(Part):
+    """How a choice between analyses stood: what was taken, what the price rests on, what starting again would cost."""
+
+    id: Text
+    state: Text
+    stage: Count
+    option: Count | None
+    usual_way_rho: Amount
+    saved_rho: Amount
+    frozen: bool = False
+    note: Text | None = None
+
+
+class L1Bounds(Part):
+    """Bounds on the L1 error of each table of a release, each with this confidence; None where nothing is proved."""
+
+    confidence: Annotated[float, Field(allow_inf_nan=False)]
+    records: Annotated[tuple[NotNegative | None, ...], Field(strict=False)]
+
+
+class Card(Part):
+    """The privacy card of a release."""
+
+    unit: Annotated[Unit, PlainValidator(_unit), PlainSerializer(Unit.to_dict)]
+    neighbours: Text = NEIGHBOURS
+    charged: Costs
+    epsilon_by_delta: dict[Text, NotNegative]
+    learnt_from_data: Annotated[tuple[Text, ...], Field(strict=False)]
+    schema_sha256: Hash
+    budget: Text | None = None
+    plan: PlanFacts
+    reconstruct: Annotated[Text, AfterValidator(_registered)] = "mle"
+    reuse: Reused | None = None
+    choice: Chosen | None = None
+    ledger: LedgerStamp
+    versions: Annotated[dict[Text, Text], AfterValidator(_with_ours)]
+    l1_bounds: L1Bounds | None = None
+
+    @classmethod
+    def of(cls, schema: Schema, charged: Cost, plan: PlanFacts, ledger: LedgerStamp, **more: Any) -> Card:
+        """The card of what was just released; ``more`` are the fields that not every release has."""
+        return cls(
+            unit=Unit.of(schema),
+            charged=charged,
+            epsilon_by_delta=epsilon_by_delta(charged),
+            learnt_from_data=tuple(mark.path for mark in schema.learnt),
+            schema_sha256=schema.version,
+            plan=plan,
+            ledger=ledger,
+            versions=dict(_versions()),
+            **more,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.charged} per person ({guarantees(self.epsilon_by_delta)})"
+
+    def __repr__(self) -> str:
+        return f"<Card of {self.ledger.name!r}, entry {self.ledger.entry}: {self.charged} per person>"
+
+    def _repr_html_(self) -> str:
+        facts = {"price": str(self), "unit": self.unit, "plan": self.plan.strategy, "head": self.ledger.head}
+        return html_card(f"Privacy card of {self.ledger.name}", facts)
 
 
 def epsilon_by_delta(charged: Cost) -> dict[str, float]:
@@ -51,13 +239,12 @@ def epsilon_by_delta(charged: Cost) -> dict[str, float]:
     return {delta: xi + epsilon_from(rho=rho, delta=Fraction(delta) - own) for delta in deltas}
 
 
+def guarantees(found: Mapping[str, float]) -> str:
+    """``epsilon 2.6 at delta 1e-9, ...``."""
+    return ", ".join(f"epsilon {epsilon:.4g} at delta {delta}" for delta, epsilon in found.items())
+
+
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
     """Name and version of everything that made the numbers; looked up once, because each takes a millisecond."""
     return (*((name, version(name)) for name in PACKAGES), ("python", platform.python_version()))
-
-
-def _unit_note(unit: Unit) -> str:
-    if unit.person is not None:
-        return f"At most {unit.rows} row(s) of each value of column {unit.person!r} were counted."
-    return f"That a person has at most {unit.rows} row(s) is the curator's claim; no column enforces it."

@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 
 from hushtable.errors import LedgerError, RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Spend, Stored, Unit
-from hushtable.ledger.wording import decimal
 from hushtable.linear import LinearGaussian, MarginalMechanism, Mechanism, Signal
 from hushtable.linear.lattice import positive
 from hushtable.measurement import Part, ResidualPart
 from hushtable.notebook import html_card
 from hushtable.planning.choice import ChoicePlan
-from hushtable.privacy import Cost, charge
+from hushtable.privacy import Cost, charge, decimal
 from hushtable.privacy.budget import Kind, price_in
-from hushtable.release.card import privacy_card
+from hushtable.release.card import Card, Chosen, LedgerStamp, PlanFacts
 from hushtable.release.choice_payload import Drawn, pack, unpack
 from hushtable.release.choice_reading import Reading, Released
 from hushtable.schema import Schema
@@ -383,35 +382,25 @@ class Choice:
         """Price per person in the ledger's currency, rounded up once."""
         return person_price(rho, self._unit, self._ledger)
 
-    def _card(self) -> dict[str, Any]:
+    def _card(self) -> Card:
         reservation = self._stored.reservation
         option = self.taken
         chosen = self.stage if option is None else option
         saved = self.usual_way(chosen).rho - self.cost(chosen).rho
-        spend = {
-            "budget": str(reservation.detail.get("budget", "")),
-            "plan": {"strategy": "choose", "noise": "discrete Gaussian", "options": len(self.options)},
-            "reconstruct": "mle",
-            "choice": {
-                "id": self.id,
-                "state": self.state,
-                "stage": self.stage,
-                "option": option,
-                "frozen": self.plan.frozen,
-                "note": self._assumed,
-                "usual_way_rho": decimal(self.usual_way(chosen).rho),
-                "saved_rho": decimal(max(0, saved)),
-            },
-            "ledger": {
-                "name": self._ledger.name,
-                "entry": reservation.number,
-                "request": self.id,
-                "spender": reservation.spender,
-                "time": reservation.time,
-                "head": self._ledger.head,
-            },
-        }
-        return privacy_card(self.schema, self._unit, self.charged, spend)
+        chosen_so = Chosen(
+            id=self.id,
+            state=self.state,
+            stage=self.stage,
+            option=option,
+            frozen=self.plan.frozen,
+            note=self._assumed,
+            usual_way_rho=decimal(self.usual_way(chosen).rho),
+            saved_rho=decimal(max(0, saved)),
+        )
+        plan = PlanFacts(strategy="choose", noise="discrete Gaussian", options=len(self.options))
+        stamp = LedgerStamp.of(self._ledger, self._stored, account=False)
+        budget = str(reservation.detail.get("budget", ""))
+        return Card.of(self.schema, self.charged, plan, stamp, budget=budget, choice=chosen_so)
 
 
 def person_price(rho: Fraction, unit: Unit, ledger: Ledger) -> Cost:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,6 +34,7 @@ from hushtable.marginals import AttributeSet, Layout
 from hushtable.measurement import CellPart, DeviationPart, MatrixPart
 from hushtable.planning.choice import ChoicePlan
 from hushtable.reconstruct import from_answers
+from hushtable.release.card import Card
 from hushtable.release.choice_payload import Drawn, pooled
 from hushtable.release.query_release import QueryRelease
 from hushtable.release.release import Release
@@ -59,7 +59,7 @@ class Reading:
             self.plan.kind
         ](option)
 
-    def released(self, option: int | None, card: dict[str, Any]) -> Released:
+    def released(self, option: int | None, card: Card) -> Released:
         """The answers of an option that was finished, or of the common part (None)."""
         target = self.plan.steps[self.stage] if option is None else self.plan.options[option]
         if isinstance(target, MarginalMechanism) and self.plan.kind == "marginals":

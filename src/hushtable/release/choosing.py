@@ -18,7 +18,6 @@ from typing import Any
 
 from hushtable.errors import BundleError, SchemaError, WorkloadError
 from hushtable.ledger import Ledger, Spend, Unit
-from hushtable.ledger.wording import decimal
 from hushtable.linear import (
     LinearGaussian,
     MarginalMechanism,
@@ -34,7 +33,7 @@ from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.measurement import Part
 from hushtable.planning.choice import ChoicePlan, plan_choice
 from hushtable.planning.limits import check_memory
-from hushtable.privacy import UNIT, Budget
+from hushtable.privacy import UNIT, Budget, decimal
 from hushtable.privacy.budget import price_in
 from hushtable.release.choice import (
     KIND,

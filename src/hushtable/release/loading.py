@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from os import PathLike, sysconf
@@ -24,8 +23,8 @@ from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet
 from hushtable.marginals.layout import MAX_SETS, is_attribute_set
 from hushtable.measurement import Answers
-from hushtable.release.account import Account, charged
 from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA, Contents
+from hushtable.release.card import Card
 from hushtable.release.files import manifest_of, opened, read_json, refusing_damage
 from hushtable.release.manifest import Manifest, check_explanation, check_manifest
 from hushtable.release.parquet import Column, Damaged, ParquetPart, finite_column, float_column, text_column
@@ -85,7 +84,7 @@ class Bundle:
                 pass
             answers = _read_answers(place, manifest, schema)
             history = _read_history(place, manifest, schema, len(answers.layout.sets))
-            found = cls(place, manifest, Contents(schema, manifest.sets, answers, dict(raw["card"]), history))
+            found = cls(place, manifest, Contents(schema, manifest.sets, answers, manifest.card, history))
             found._check_hashes()
         return found
 
@@ -158,17 +157,15 @@ def _check_names(manifest: Manifest, schema: Schema) -> None:
     bounds = manifest.card.l1_bounds
     if bounds is not None and len(bounds.records) != len(manifest.sets):
         raise Damaged("bounds")
-    _check_account(manifest.card.model_dump())
+    _check_account(manifest.card)
 
 
-def _check_account(card: Mapping[str, Any]) -> None:
+def _check_account(card: Card) -> None:
     """The account that a card kept is within its limit, and holds what this release was charged."""
-    own, account = charged(card), None
-    if card["ledger"]["account"] is not None:
-        account = Account.kept(card)
+    account = card.ledger.account
     if account is not None:
         account.left  # noqa: B018
-        if not own <= account.spent.get("release", own):
+        if not card.charged <= account.spent.get("release", card.charged):
             raise Damaged("account")
 
 

@@ -12,7 +12,6 @@ import polars as pl
 
 from hushtable.errors import WorkloadError
 from hushtable.ledger import Unit
-from hushtable.ledger.wording import text
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import (
@@ -26,7 +25,8 @@ from hushtable.planning import (
 )
 from hushtable.privacy import Budget, Cost, charge
 from hushtable.privacy.budget import Kind
-from hushtable.release.card import epsilon_by_delta
+from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
+from hushtable.release.details import ReleaseDetail
 from hushtable.schema import Schema
 
 
@@ -62,21 +62,35 @@ class Plan:
         )
 
     @property
-    def description(self) -> dict[str, Any]:
+    def facts(self) -> PlanFacts:
         """The plan in public words, for the ledger and the bundle."""
         kind = "gaussian" if isinstance(self.noise, BatchPlan) else self.noise.noise
         bound = self.noise.bound if isinstance(self.noise, IdentityPlan) else None
-        limit: dict[str, Any] = {}
-        if isinstance(self.noise, AdaptivePlan) and self.noise.work is not None:
-            limit = {"work": self.noise.work}
+        return PlanFacts(
+            strategy=self.strategy,
+            objective=self.objective,
+            noise=f"discrete {kind.capitalize()}" + ("" if bound is None else f", cut off at {bound}"),
+            marginals=len(self.workload.sets),
+            cells=self.workload.cells,
+            measurements=len(self.noise.layout.sets),
+            work=self.noise.work if isinstance(self.noise, AdaptivePlan) else None,
+        )
+
+    def detail(self, schema: Schema) -> ReleaseDetail:
+        """What a ledger's entry says of a release by this plan."""
+        return ReleaseDetail(str(self.budget), schema.version, self.facts, self.workload.digest)
+
+    def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
+        """Price, unit, facts, and where they are known beforehand the errors of every table at ``1 - alpha``."""
+        known = not isinstance(self.noise, AdaptivePlan)
         return {
-            "strategy": self.strategy,
-            "objective": self.objective,
-            "noise": f"discrete {kind.capitalize()}" + ("" if bound is None else f", cut off at {bound}"),
-            "marginals": len(self.workload.sets),
-            "cells": self.workload.cells,
-            "measurements": len(self.noise.layout.sets),
-            **limit,
+            "budget": str(self.budget),
+            "charged": self.cost.to_dict(),
+            "epsilon_by_delta": epsilon_by_delta(self.cost),
+            "unit": self.unit.to_dict(),
+            **self.facts.to_dict(),
+            "alpha": alpha,
+            "tables": self.tables(alpha).to_dicts() if known else None,
         }
 
     def _repr_html_(self) -> str:
@@ -89,12 +103,9 @@ class Plan:
         return html_card(title, facts, tables.columns, tables.rows(), more)
 
     def __str__(self) -> str:
-        guarantees = ", ".join(
-            f"epsilon {e:.4g} at delta {d}" for d, e in epsilon_by_delta(self.cost).items()
-        )
         return (
             f"{self.strategy}: {len(self.workload.sets):,} marginals, {self.workload.cells:,} cells\n"
-            f"price {text(self.cost)} per person ({guarantees})\n"
+            f"price {self.cost} per person ({guarantees(epsilon_by_delta(self.cost))})\n"
             f"unit  {self.unit}"
         )
 

@@ -8,7 +8,8 @@ held in trials is part of the sentence (``bench/intervals.py``, docs/benchmarks-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+from hushtable.release.card import Card
 
 TRIALS: Mapping[tuple[str, str], float] = {
     ("auto", "maxent"): 95.0,
@@ -27,13 +28,12 @@ WHOLE_TABLE = (
 )
 
 
-def interval_promise(card: Mapping[str, Any], alpha: float = 0.05) -> str:
+def interval_promise(card: Card, alpha: float = 0.05) -> str:
     """The sentence for intervals at ``1 - alpha`` of the release with this privacy card."""
-    plan, level = card.get("plan"), f"{100 * (1 - alpha):.10g}%"
-    strategy = str(plan.get("strategy")) if isinstance(plan, Mapping) else ""
+    strategy, level = card.plan.strategy, f"{100 * (1 - alpha):.10g}%"
     meant = f"Each interval is meant to hold the true count with probability {level}"
     if strategy in ADAPTIVE:
-        held = _least(strategy, str(card.get("reconstruct", "mle")))
+        held = _least(strategy, card.reconstruct)
         return (
             f"{meant}; it is approximate, because later noise depended on earlier answers: in trials at 95%, "
             f"{held:.1f}% or more of each kind of cell held."
@@ -42,7 +42,7 @@ def interval_promise(card: Mapping[str, Any], alpha: float = 0.05) -> str:
         return (
             f"{meant}; it is approximate, because the option was taken after seeing a part of these answers."
         )
-    if "reuse" in card:
+    if card.reuse is not None:
         return f"{meant}; it is approximate where earlier answers came from auto or aim."
     return (
         f"Each interval holds the true count with probability {level}, or less where std is small, because noise "

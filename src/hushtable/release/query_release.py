@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,8 +21,9 @@ from hushtable.ledger import failpoints
 from hushtable.outputs import whole_folder
 from hushtable.reconstruct.bounds import FULLY, published_ends
 from hushtable.release.bundle import check_free
+from hushtable.release.card import Card
 from hushtable.release.files import MANIFEST, manifest_of, opened, refusing_damage, sha256
-from hushtable.release.manifest import check_card, check_labels
+from hushtable.release.manifest import check_labels
 from hushtable.release.parquet import Column, Damaged, ParquetPart, finite_column, text_column
 from hushtable.release.tables import UNBIASED
 
@@ -43,7 +43,7 @@ class QueryRelease:
     labels: pl.DataFrame
     estimates: Floats
     variances: Floats
-    card: dict[str, Any]
+    card: Card
     counts: bool = False
 
     def table(self, *, alpha: float = 0.05) -> pl.DataFrame:
@@ -75,7 +75,7 @@ class QueryRelease:
                 self.table().write_parquet(building / ANSWERS)
                 manifest = {
                     "format": FORMAT,
-                    "card": self.card,
+                    "card": self.card.to_dict(),
                     "labels": self.labels.columns,
                     "counts": self.counts,
                     "files": {ANSWERS: sha256(building / ANSWERS)},
@@ -97,7 +97,7 @@ class QueryRelease:
         place = Path(folder)
         manifest = manifest_of(place, FORMAT)
         with refusing_damage(place):
-            card, labels = check_card(manifest["card"]), check_labels(manifest["labels"])
+            card, labels = Card.from_dict(manifest["card"]), check_labels(manifest["labels"])
             digest = manifest.get("files", {}).get(ANSWERS)
             with opened(place, ANSWERS, most=MOST_BYTES, digest=digest) as file:
                 part = ParquetPart(file, {**dict.fromkeys(labels), **_NUMBERS, "measured": _WORDS}, _UNBIASED)

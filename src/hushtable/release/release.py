@@ -6,7 +6,7 @@ Everything here is post-processing of answers that were charged and stored; noth
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite, prod
 from os import PathLike
@@ -27,6 +27,7 @@ from hushtable.reconstruct.bounds import FULLY, Bounder, measured_flags, publish
 from hushtable.reconstruct.fits import Fitted, fit_tables
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.release import bundle
+from hushtable.release.card import Card, L1Bounds
 from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
 from hushtable.release.microdata import Priorities, make_microdata
@@ -40,13 +41,13 @@ class Release:
     """Released marginals of a table.
 
     ``workload`` lists the marginals that were asked for; any marginal inside one of them can be read as well.  ``card``
-    is the privacy card as plain JSON values.  ``history`` lists the rounds of an adaptive release.
+    is the privacy card.  ``history`` lists the rounds of an adaptive release.
     """
 
     schema: Schema
     workload: tuple[AttributeSet, ...]
     answers: Answers
-    card: dict[str, Any]
+    card: Card
     history: pl.DataFrame | None = None
 
     @cached_property
@@ -57,7 +58,7 @@ class Release:
     @property
     def reconstruction(self) -> str:
         """How the tables are read from the measurements: mle, maxent or nonneg."""
-        return str(self.card.get("reconstruct", "mle"))
+        return self.card.reconstruct
 
     @cached_property
     def fitted(self) -> Fitted:
@@ -172,6 +173,22 @@ class Release:
         """The release that a bundle holds."""
         return cls(contents.schema, contents.workload, contents.answers, contents.card, contents.history)
 
+    def with_bounds(self, bounds: L1Bounds) -> Release:
+        """The same release, its card saying these bounds on whole tables; what was fitted is kept."""
+        card = self.card.model_copy(update={"l1_bounds": bounds})
+        made = replace(self, card=card)
+        made.__dict__.update({**self.__dict__, "card": card})
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card, the marginals by name, how exact each is, and the rounds of an adaptive release."""
+        return {
+            "card": self.card.to_dict(),
+            "marginals": [list(names) for names in self.marginals],
+            "accuracy": self.accuracy().to_dicts(),
+            "history": None if self.history is None else self.history.to_dicts(),
+        }
+
     def __repr__(self) -> str:
         cells = sum(prod(self.schema.sizes[i] for i in s) for s in self.workload)
         largest = np.max(self.estimates.errors(self.workload).std)
@@ -180,12 +197,7 @@ class Release:
 
     def _repr_html_(self) -> str:
         shown = self.accuracy().select("marginal", "cells", "measured", "std", "half_width").head(MOST_ROWS)
-        price = ", ".join(f"{name}={amount}" for name, amount in self.card["charged"].items())
-        facts = {
-            "price per person": price,
-            "unit": self.card["unit"]["person"],
-            "intervals": self.promise(),
-        }
+        facts = {"price": self.card, "unit": self.card.unit, "intervals": self.promise()}
         more = len(self.workload) - shown.height
         return html_card(repr(self).strip("<>"), facts, shown.columns, shown.rows(), more)
 
@@ -195,8 +207,8 @@ class Release:
 
     def _l1_bounds(self) -> Sequence[float | None] | None:
         """Bounds on the L1 errors of the tables: those of the card, or of the noise where estimates are unbiased."""
-        if "l1_bounds" in self.card:
-            return [None if bound is None else float(bound) for bound in self.card["l1_bounds"]["records"]]
+        if self.card.l1_bounds is not None:
+            return self.card.l1_bounds.records
         if self.reconstruction != "mle":
             return None
         limits = self.estimates.model.l1_limits(self.workload, BETA).tolist()

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from hushtable.ledger import Holding, Ledger
 from hushtable.linear import Mechanism, written
-from hushtable.marginals import ResolvedWorkload, Workload
+from hushtable.marginals import Workload
 from hushtable.privacy import Budget
 from hushtable.release.choice import KIND as CHOOSE
 from hushtable.release.choosing import option_text
@@ -30,13 +30,6 @@ class Session(Protocol):
 
     schema: Schema
     spender: str | None
-
-
-def workload_digest(schema: Schema, workload: ResolvedWorkload) -> str:
-    """SHA-256 of the marginals and their weights."""
-    names = [[schema.names[i] for i in s] for s in workload.sets]
-    weights = [str(w) for w in workload.weights]
-    return hashlib.sha256(json.dumps([names, weights]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -68,7 +61,7 @@ class Asking:
             "schema": session.schema.version,
             "strategy": strategy,
             "objective": objective,
-            "workload": workload_digest(session.schema, workload.resolve(session.schema)),
+            "workload": workload.resolve(session.schema).digest,
         }
         return cls("release", session.spender, detail, more)
 

@@ -19,14 +19,14 @@ import numpy as np
 
 from hushtable.errors import BundleError, WorkloadError
 from hushtable.ledger import Ledger
-from hushtable.ledger.wording import decimal
 from hushtable.linear import MarginalMechanism
 from hushtable.marginals import AttributeSet, Layout, lift, subsets
 from hushtable.measurement import Answers, ResidualPart, Transcript, lines_from_bytes
 from hushtable.planning import BatchPlan, IdentityPlan
 from hushtable.planning.choice import missing_residuals
-from hushtable.privacy import charge
+from hushtable.privacy import charge, decimal
 from hushtable.privacy.budget import Kind
+from hushtable.release.card import Reused
 from hushtable.release.choice_payload import pool
 from hushtable.release.plan import Plan
 from hushtable.schema import Schema
@@ -61,13 +61,13 @@ class Earlier:
         """Old and new answers together."""
         return pool([a for a in (new, *self.answers) if a.layout.sets])
 
-    def card(self, full: Plan, less: Plan) -> dict[str, Any]:
+    def card(self, full: Plan, less: Plan) -> Reused:
         """What a privacy card says of the reuse."""
-        return {
-            "charges": list(self.charges),
-            "full_price_rho": decimal(full.cost.rho),
-            "saved_rho": decimal(full.cost.rho - less.cost.rho),
-        }
+        return Reused(
+            charges=self.charges,
+            full_price_rho=decimal(full.cost.rho),
+            saved_rho=decimal(full.cost.rho - less.cost.rho),
+        )
 
 
 def earlier_answers(

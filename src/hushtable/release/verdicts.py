@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Collection, Generator, Sequence
-from typing import Any
 
 from hushtable.deciders import Verdict, read_verdicts
 from hushtable.ledger import Holding, Ledger
+from hushtable.release.details import CheckDetail
 
 KIND = "check"
 
@@ -47,11 +47,6 @@ def request_id(ledger: Ledger, keys: Sequence[str], spender: str | None) -> str:
     return f"{base}-{len(used)}"
 
 
-def check_detail(schema: str, budget: str, keys: Sequence[str]) -> dict[str, Any]:
-    """What a ledger entry says of a check."""
-    return {"schema": schema, "budget": budget, "questions": list(keys)}
-
-
-def _questions(holding: Holding) -> list[str]:
+def _questions(holding: Holding) -> tuple[str, ...]:
     reservation = holding.reservation
-    return reservation.detail.get("questions", []) if reservation.kind == KIND else []
+    return CheckDetail.from_dict(reservation.detail).questions if reservation.kind == KIND else ()

@@ -10,6 +10,7 @@ from hushtable.measurement import Claim
 from hushtable.planning.claims import BETA
 from hushtable.reconstruct.l1_bounds import l1_bounds
 from hushtable.release.bundle import MOST_TABLE_CELLS
+from hushtable.release.card import L1Bounds
 from hushtable.release.release import Release
 
 
@@ -28,8 +29,5 @@ def with_l1_bounds(release: Release, claims: Sequence[Claim]) -> Release:
     if not bounded(release.workload, sizes):
         return release
     bounds = l1_bounds(claims, release.workload, release.fitted, release.estimates)
-    release.card["l1_bounds"] = {
-        "confidence": 1.0 - BETA,
-        "records": [round(b, 3) if isfinite(b) else None for b in bounds.tolist()],
-    }
-    return release
+    records = tuple(round(b, 3) if isfinite(b) else None for b in bounds.tolist())
+    return release.with_bounds(L1Bounds(confidence=1.0 - BETA, records=records))

@@ -6,15 +6,13 @@ card kept it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
 
 from hushtable.deciders import Verdict, read_verdicts
-from hushtable.ledger import Holding, Ledger
+from hushtable.ledger import Holding, Ledger, Statement
 from hushtable.privacy import UNIT
-from hushtable.release.account import Account
+from hushtable.release import Card
 from hushtable.release.choice import KIND as CHOOSE
 from hushtable.release.choice_payload import unpack
 from hushtable.release.verdicts import KIND as CHECK
@@ -35,22 +33,22 @@ class MadeChoice:
 
 @dataclass(frozen=True)
 class Books:
-    """Account, verdicts and choices, oldest first."""
+    """Statement, verdicts and choices, oldest first."""
 
-    account: Account | None
+    account: Statement | None
     verdicts: tuple[Verdict, ...] = ()
     choices: tuple[MadeChoice, ...] = ()
 
     @classmethod
-    def read(cls, ledger: str | PathLike[str] | None, card: Mapping[str, Any]) -> Books:
+    def read(cls, ledger: str | PathLike[str] | None, card: Card) -> Books:
         """From a ledger file if one is given, else from the privacy card."""
         if ledger is None:
-            return cls(Account.kept(card))
+            return cls(card.ledger.account)
         opened = Ledger.open(ledger)
         holdings = opened.reservations()
         verdicts = [v for h in holdings if h.reservation.kind == CHECK for v in _verdicts(opened, h)]
         choices = [_choice(opened, h) for h in holdings if _is_choice(h)]
-        return cls(Account.of(opened), tuple(verdicts), tuple(choices))
+        return cls(Statement.of(opened), tuple(verdicts), tuple(choices))
 
 
 def _verdicts(ledger: Ledger, holding: Holding) -> list[Verdict]:

@@ -15,6 +15,7 @@ import altair as alt
 import polars as pl
 
 from hushtable.errors import UsageError
+from hushtable.release import Card
 from hushtable.report.page import Page, check_place
 from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import BLUE, chart, finished
@@ -60,11 +61,11 @@ _FORMATS = {
 }
 
 
-def confidential_page(frames: Frames, card: Mapping[str, Any], folder: str) -> Page:
+def confidential_page(frames: Frames, card: Card, folder: str) -> Page:
     """The page of a curator's evaluation."""
     overall = frames["overall"].to_dicts()[0]
     return Page(
-        title=f"{card['ledger']['name']}: true errors of a release",
+        title=f"{card.ledger.name}: true errors of a release",
         lead=(
             "Computed from the confidential records themselves, for the curator alone. Do not publish any number "
             "of this page: none of them is protected."
@@ -78,7 +79,7 @@ def confidential_page(frames: Frames, card: Mapping[str, Any], folder: str) -> P
         ),
         footer=STAMP,
         folder=folder,
-        version=card["versions"]["hushtable"],
+        version=card.versions["hushtable"],
         stamp=STAMP,
     )
 
@@ -86,7 +87,7 @@ def confidential_page(frames: Frames, card: Mapping[str, Any], folder: str) -> P
 def write_confidential_report(
     folder: str | PathLike[str],
     frames: Frames,
-    card: Mapping[str, Any],
+    card: Card,
     out: str | PathLike[str] | None = None,
     *,
     raw: bool = False,

@@ -46,7 +46,7 @@ def public_report(
     view = View.open(Path(folder))
     records = None if microdata is None else read_records(microdata, view.schema)
     books = Books.read(ledger, view.card)
-    rows = int(view.card["unit"]["rows_per_person"])
+    rows = view.card.unit.rows
     sections = (
         card_section(view),
         budget_section(view, books.account),
@@ -60,20 +60,19 @@ def public_report(
         verdicts_section(books.verdicts, rows),
         choices_section(books.choices),
     )
-    plan = view.card["plan"]
     total = view.total
     return Page(
-        title=f"{view.card['ledger']['name']}: what was released, and how far to trust it",
+        title=f"{view.card.ledger.name}: what was released, and how far to trust it",
         lead=(
             f"{len(view.release.workload):,} tables about {total['estimate']:,.0f} records "
             f"(between {total['lower']:,.0f} and {total['upper']:,.0f} at 95%), "
-            f"{len(view.schema.names)} attributes, strategy {plan['strategy']}."
+            f"{len(view.schema.names)} attributes, strategy {view.card.plan.strategy}."
         ),
         sections=tuple(section for section in sections if section is not None),
         footer=_FOOTER,
         folder=DATA,
         raw=raw,
-        version=view.card["versions"]["hushtable"],
+        version=view.card.versions["hushtable"],
     )
 
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.reconstruct.bounds import FULLY, measured_flags
-from hushtable.release import Bundle, Release
+from hushtable.release import Bundle, Card, Release
 from hushtable.schema import Schema
 
 ALPHA = 0.05
@@ -36,7 +36,7 @@ class View:
         return cls(Bundle.open(folder))
 
     @property
-    def card(self) -> dict[str, Any]:
+    def card(self) -> Card:
         """The privacy card."""
         return self.release.card
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
+from hushtable.ledger import Statement
 from hushtable.privacy import UNIT, Cost
-from hushtable.release.account import Account, charged
 from hushtable.report.parts import Figure, Section
 from hushtable.report.theme import BLUE, GREEN, GREY, KINDS, chart, finished
 from hushtable.report.view import View
@@ -19,7 +19,7 @@ _UNITS = {"delta": 1}
 """What one of an amount is worth, where it is not 1e-12."""
 
 
-def budget_section(view: View, account: Account | None) -> Section:
+def budget_section(view: View, account: Statement | None) -> Section:
     """A waterfall of the dataset's budget, or of this release alone where the ledger is not known."""
     data = budget_data(view, account)
     whole = "the budget of this dataset" if account is not None else "the price of this release"
@@ -42,9 +42,9 @@ def _figure(currency: str, data: pl.DataFrame, whole: str) -> Figure | None:
     return Figure(f"budget-{currency.split()[-1]}", f"Where the {currency} went", sentence, _draw(data), data)
 
 
-def budget_data(view: View, account: Account | None) -> pl.DataFrame:
+def budget_data(view: View, account: Statement | None) -> pl.DataFrame:
     """One row per step: currency, amount, share of the whole, and where its bar begins and ends."""
-    own = charged(view.card)
+    own = view.card.charged
     selection = _selection(view, own)
     steps = {SELECTION: selection, MEASUREMENT: own - selection}
     if account is not None:
@@ -59,7 +59,7 @@ def budget_data(view: View, account: Account | None) -> pl.DataFrame:
 
 def own_kind(view: View) -> str:
     """The kind of spend that made this bundle."""
-    return "choose" if view.card.get("plan", {}).get("strategy") == "choose" else "release"
+    return "release" if view.card.choice is None else "choose"
 
 
 def _rows(steps: dict[str, Cost], key: str, name: str, whole: Cost) -> list[dict[str, object]]:
@@ -87,7 +87,7 @@ def _selection(view: View, own: Cost) -> Cost:
     history = view.release.history
     if history is None:
         return Cost.ZERO
-    rows = int(view.card["unit"]["rows_per_person"])
+    rows = view.card.unit.rows
     chosen = sum(rows**2 * float(e) ** 2 / 8 for e in history["epsilon"].fill_null(0.0))
     looked = float(history.filter(pl.col("residuals") == 0)["share"].sum())
     return Cost(xi=0, rho=min(own.rho, round(chosen * UNIT + looked * own.rho)))

@@ -17,7 +17,7 @@ from hushtable.marginals import AttributeSet
 from hushtable.microdata import lower_bound
 from hushtable.microdata.uncertainty import Promise
 from hushtable.privacy import UNIT, Cost
-from hushtable.release.account import charged
+from hushtable.release import Card
 from hushtable.release.microdata import counts_promise
 from hushtable.report.parts import Figure, Section
 from hushtable.report.theme import BLUE, GREEN, RED, chart, finished
@@ -67,7 +67,7 @@ def standing(view: View) -> Standing | None:
     release = view.release
     sizes, estimates = view.schema.sizes, release.estimates
     known = [s for s in release.workload if s and estimates.measured(s)]
-    if not known or "reuse" in view.card or charged(view.card) == Cost.ZERO:
+    if not known or view.card.reuse is not None or view.card.charged == Cost.ZERO:
         return None  # what earlier releases paid for is not in the price of this one
     largest = max(known, key=lambda s: prod(sizes[a] for a in s))
     cells = prod(sizes[a] for a in largest)
@@ -86,14 +86,14 @@ def standing(view: View) -> Standing | None:
     )
 
 
-def price_of(card: dict[str, Any]) -> dict[str, float]:
+def price_of(card: Card) -> dict[str, float]:
     """The price of a release as ``lower_bound`` takes it: rho, or an epsilon with its delta."""
-    own = charged(card)
+    own = card.charged
     if own.rho and not own.xi and not own.delta:
         return {"rho": own.rho / UNIT}
     if not own.rho:
         return {"epsilon": own.xi / UNIT, "delta": float(own.delta)}
-    delta, epsilon = next(iter(card["epsilon_by_delta"].items()))
+    delta, epsilon = next(iter(card.epsilon_by_delta.items()))
     return {"epsilon": float(epsilon), "delta": float(delta)}
 
 

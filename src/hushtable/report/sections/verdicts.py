@@ -13,7 +13,6 @@ from hushtable.deciders import (
     DECIDERS,
     Verdict,
     chance_text,
-    cost_text,
     number_text,
     probability_satisfied,
 )
@@ -68,7 +67,7 @@ def verdicts_data(verdicts: Sequence[Verdict]) -> pl.DataFrame:
             "error_bound": [chance_text(v.error_bound) for v in verdicts],
             "assumes": [v.assumes or None for v in verdicts],
             "decider": [v.decider for v in verdicts],
-            "price": [cost_text(v.price) for v in verdicts],
+            "price": [str(v.price) for v in verdicts],
         },
         schema_overrides={"assumes": pl.String},
     )

@@ -1,0 +1,57 @@
+"""What a ledger's entry says of a spend: enough to tell it apart from any other, in public words.
+
+An entry keeps plain JSON for ever, so every version must read what any earlier one wrote: fields that came later have
+a default, and fields that are not known here are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hushtable.release.card import PlanFacts
+
+
+@dataclass(frozen=True)
+class ReleaseDetail:
+    """A release: its budget, schema, plan and workload (both by hash), and how it is run where that is not plain.
+
+    ``reuse`` names the earlier answers that it builds on; ``scored`` is "tables" where rounds look at whole tables.
+    """
+
+    budget: str
+    schema: str
+    plan: PlanFacts
+    workload: str
+    reuse: str | None = None
+    scored: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; what does not apply is left out."""
+        more = {"reuse": self.reuse, "scored": self.scored}
+        return {
+            "budget": self.budget,
+            "schema": self.schema,
+            **self.plan.to_dict(),
+            "workload": self.workload,
+            **{name: value for name, value in more.items() if value is not None},
+        }
+
+
+@dataclass(frozen=True)
+class CheckDetail:
+    """A check: its schema by hash, its budget, and the keys of its questions."""
+
+    schema: str
+    budget: str
+    questions: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"schema": self.schema, "budget": self.budget, "questions": list(self.questions)}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> CheckDetail:
+        """What ``to_dict`` wrote."""
+        return cls(given["schema"], given["budget"], tuple(given.get("questions", ())))
