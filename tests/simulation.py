@@ -23,6 +23,16 @@ class CodesInMemory:
         return self
 
 
+def dependent_counts(rows: int, seed: int, sizes: tuple[int, ...]) -> NDArray[np.float64]:
+    """The whole table of records with a common cause."""
+    generator = np.random.default_rng(seed)
+    cause = generator.integers(0, 3, rows)
+    codes = [np.where(generator.random(rows) < 0.6, cause % n, generator.integers(0, n, rows)) for n in sizes]
+    counts = np.zeros(sizes)
+    np.add.at(counts, tuple(codes), 1)
+    return counts
+
+
 def linear_map(
     estimate: Callable[[NDArray[np.int64]], NDArray[np.float64]], measured: Layout
 ) -> NDArray[np.float64]:

@@ -94,7 +94,7 @@ def work(folder: Path, jobs: list[tuple[str, str]], wait: bool, seed: int, gate:
 
 
 def work_and_die(folder: Path, way: str, request: str, point: str, skip: int, ready: Any) -> None:
-    """Begin, and be killed when a step of the ledger is reached for the time after ``skip``."""
+    """Begin, and be killed, when told to, at a step of the ledger, the time after ``skip``."""
     rounds.GROUP_WORK = 5_000_000
     session = open_session(folder)
     left = [skip]
@@ -104,6 +104,7 @@ def work_and_die(folder: Path, way: str, request: str, point: str, skip: int, re
             return
         if left[0] == 0:
             ready.send(True)
+            ready.recv()  # the other one was refused, and is about to wait
             time.sleep(0.05)
             os.kill(os.getpid(), signal.SIGKILL)
         left[0] -= 1

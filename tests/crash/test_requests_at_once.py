@@ -74,6 +74,7 @@ def test_the_lock_of_a_killed_process_is_free_and_who_waited_goes_on(
         with pytest.raises(LedgerError) as refused:
             ask(session, way, f"{way}-1", False)
         assert refused.value.code == "ledger.in-progress"
+        here.send(True)
         said = ask(session, way, f"{way}-1", True)
     finally:
         process.join(30)
@@ -92,13 +93,8 @@ class Stop(BaseException):
     """An end of the process that leaves no time to tidy up."""
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_crash_between_reserve_and_charge_does_not_block_its_own_retry(tmp_path: Path, way: str) -> None:
-    """Also where the cost is above half of the budget: what the request has set aside is its own room."""
-    prepare(tmp_path)
-    (tmp_path / "a.ledger").unlink()
-    ht.Ledger.create(tmp_path / "a.ledger", ht.ZCDP("0.006" if way == "check" else "0.11"))
-    session = open_session(tmp_path)
+def crash_before_the_charge(session: ht.Session, way: str, request: str) -> None:
+    """Ask, and end between setting the budget aside and charging it."""
 
     def crash(point: str) -> None:
         if point == "charge.locked":
@@ -107,9 +103,19 @@ def test_a_crash_between_reserve_and_charge_does_not_block_its_own_retry(tmp_pat
     failpoints.arm(crash)
     try:
         with pytest.raises(Stop):
-            ask(session, way, f"{way}-1", False)
+            ask(session, way, request, False)
     finally:
         failpoints.arm(None)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_crash_between_reserve_and_charge_does_not_block_its_own_retry(tmp_path: Path, way: str) -> None:
+    """Also where the cost is above half of the budget: what the request has set aside is its own room."""
+    prepare(tmp_path)
+    (tmp_path / "a.ledger").unlink()
+    ht.Ledger.create(tmp_path / "a.ledger", ht.ZCDP("0.006" if way == "check" else "0.11"))
+    session = open_session(tmp_path)
+    crash_before_the_charge(session, way, f"{way}-1")
     held = session.ledger.held()
     assert 2 * held.rho > session.ledger.limit().rho and session.ledger.spent().rho == 0
     again = open_session(tmp_path)
@@ -190,17 +196,7 @@ def test_a_request_that_nobody_will_finish_can_be_ended(
 ) -> None:
     prepare(memory_path)
     session = open_session(memory_path)
-
-    def crash(point: str) -> None:
-        if point == "charge.locked":
-            raise Stop
-
-    failpoints.arm(crash)
-    try:
-        with pytest.raises(Stop):
-            ask(session, "residual-planner", "r-1", False)
-    finally:
-        failpoints.arm(None)
+    crash_before_the_charge(session, "residual-planner", "r-1")
     ledger = str(memory_path / "a.ledger")
     with session.ledger.turn("r-1"):
         assert run(["ledger", "end", ledger, "r-1"]) == 1 and "ledger.in-progress" in capsys.readouterr().err

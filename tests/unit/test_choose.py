@@ -241,19 +241,24 @@ def test_matrix_options_are_charged_what_was_really_measured_and_never_more_than
     assert (np.abs(table["estimate"].to_numpy() - truth) < 8 * table["std"].to_numpy()).all()
 
 
-def test_an_interrupted_finish_is_found_finished(
-    session: ht.Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def finish_interrupted(session: ht.Session, step: str, monkeypatch: pytest.MonkeyPatch) -> ht.Choice:
+    """A choice whose finish was interrupted at a step of the ledger, as it is found again."""
     choice = session.choose(orders(session.schema, 1, 2), budget=ht.ZCDP("0.1"))
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(session.ledger), "settle", stop)
+        patch.setattr(type(session.ledger), step, stop)
         with pytest.raises(KeyboardInterrupt):
             choice.finish(1)
-    later = session.choice(choice.id)
+    return session.choice(choice.id)
+
+
+def test_an_interrupted_finish_is_found_finished(
+    session: ht.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = finish_interrupted(session, "settle", monkeypatch)
     assert later.state == "finished" and later.taken == 1
     assert session.ledger.spent() == Cost(0, UNIT // 10) and session.ledger.held() == Cost.ZERO
 
@@ -261,16 +266,7 @@ def test_an_interrupted_finish_is_found_finished(
 def test_a_lost_draw_stays_spent_and_leaves_only_abandoning(
     session: ht.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choice = session.choose(orders(session.schema, 1, 2), budget=ht.ZCDP("0.1"))
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(session.ledger), "store", stop)
-        with pytest.raises(KeyboardInterrupt):
-            choice.finish(1)
-    later = session.choice(choice.id)
+    later = finish_interrupted(session, "store", monkeypatch)
     with pytest.raises(LedgerError) as caught:
         later.finish(1)
     assert caught.value.code == "choose.draw-lost"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -428,14 +429,20 @@ def tables_at(query: str, centre: Fraction, tau: Fraction) -> Iterator[list[int]
             )
 
 
+def asked(query: str, name: str, verdict: ht.Verdict) -> tuple[str, Fraction, dict[str, Any]]:
+    """Aggregate, quantile and the facts of the domain that an exact error needs."""
+    kind = DECIDERS[name].aggregate.name
+    quantile = Fraction(verdict.query.split(",")[1].strip(" )")) if "QUANTILE" in query else Fraction(1, 2)
+    facts = {"bound": 1000} if kind == "sum" else {"domain": range(1001), "quantile": quantile}
+    return kind, quantile, facts
+
+
 @pytest.mark.parametrize(("query", "name"), DATA_DEPENDENT)
 def test_the_printed_error_is_true_of_every_table_of_which_it_is_said(query: str, name: str) -> None:
     """Twelve rows, ties, values at the bounds, at distance 0 and 2 tau: the error is lower, or they are left out."""
     rows = synthetic_rows(query)
     verdict = said_of(query, name, rows)
-    kind = DECIDERS[name].aggregate.name
-    quantile = Fraction(verdict.query.split(",")[1].strip(" )")) if "QUANTILE" in query else Fraction(1, 2)
-    facts = {"bound": 1000} if kind == "sum" else {"domain": range(1001), "quantile": quantile}
+    kind, quantile, facts = asked(query, name, verdict)
     judged = 0
     for values in [*tables_at(query, verdict.synthetic, verdict.tau), rows]:
         distance = abs(true_answer(kind, values, quantile) - verdict.synthetic)
@@ -475,9 +482,7 @@ def test_the_bound_on_the_synthetic_rows_would_be_caught(query: str, name: str) 
     """The mutant: the error at 0 and 2 tau on the synthetic rows, said of all tables."""
     rows = synthetic_rows(query)
     verdict = said_of(query, name, rows)
-    kind = DECIDERS[name].aggregate.name
-    quantile = Fraction(verdict.query.split(",")[1].strip(" )")) if "QUANTILE" in query else Fraction(1, 2)
-    facts = {"bound": 1000} if kind == "sum" else {"domain": range(1001), "quantile": quantile}
+    kind, quantile, facts = asked(query, name, verdict)
     supposed = Supposed.of(rows, range(1001), quantile)
     far = 2 * verdict.tau
     mutant = max(

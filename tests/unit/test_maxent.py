@@ -23,18 +23,13 @@ from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
 from hushtable.reconstruct.maxent import fit_maxent, to_simplex
 from hushtable.reconstruct.residuals import Residuals
+from simulation import dependent_counts
 
 SIZES = (3, 4, 2, 5)
 
 
 def table(rows: int, seed: int = 0, sizes: tuple[int, ...] = SIZES) -> np.ndarray:
-    """Counts of records with a common cause."""
-    generator = np.random.default_rng(seed)
-    cause = generator.integers(0, 3, rows)
-    codes = [np.where(generator.random(rows) < 0.6, cause % n, generator.integers(0, n, rows)) for n in sizes]
-    counts = np.zeros(sizes)
-    np.add.at(counts, tuple(codes), 1)
-    return counts
+    return dependent_counts(rows, seed, sizes)
 
 
 def measured(

@@ -16,6 +16,7 @@ from hushtable.reconstruct.nonneg_loops import bring_together, multiply_repeated
 from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 from shared_data import data_file
+from simulation import dependent_counts
 
 SIZES = (3, 4, 2, 5)
 
@@ -42,12 +43,7 @@ def noisy(counts: np.ndarray, known: tuple[AttributeSet, ...], precision: float,
 
 
 def records(rows: int, seed: int) -> np.ndarray:
-    generator = np.random.default_rng(seed)
-    cause = generator.integers(0, 3, rows)
-    codes = [np.where(generator.random(rows) < 0.6, cause % n, generator.integers(0, n, rows)) for n in SIZES]
-    counts = np.zeros(SIZES)
-    np.add.at(counts, tuple(codes), 1)
-    return counts
+    return dependent_counts(rows, seed, SIZES)
 
 
 def largest_difference(fitted: ConsistentTables) -> float:

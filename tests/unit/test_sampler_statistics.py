@@ -13,7 +13,6 @@ import numpy as np
 import opendp.prelude as dp
 import pytest
 from numpy.typing import NDArray
-from scipy import special
 
 from bit_sources import SeededBits
 from hushtable.errors import BudgetError
@@ -28,28 +27,12 @@ from hushtable.privacy import (
     exponential_mechanism,
     uniform_below,
 )
+from hushtable.selftest.sampler import gaussian_below, laplace_below
 from thresholds import DRAWS, LEAST_EXPECTED, MUTANT_SCALE, Z, chi_square_threshold
 
 SCALES = ["0.3", "0.5", "0.9", "1", "1.5", "3", "7.7", "40", "1000", "1e6", "1e9", "1e12"]
 
 Tail = Callable[[NDArray[np.float64], float], NDArray[np.float64]]
-
-
-def gaussian_below(edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """P(x < edge) for integer edges: summed directly, or with Phi at half-integers (error 1/(24 scale^2)) when wide."""
-    if scale >= 1000:
-        return special.ndtr((edges - 0.5) / scale)
-    reach = int(12 * scale) + 3
-    mass = np.exp(-0.5 * (np.arange(-reach, reach + 1) / scale) ** 2)
-    below = np.concatenate(([0.0], np.cumsum(mass / math.fsum(mass))))
-    return below[np.clip(edges + reach, 0, below.size - 1).astype(int)]
-
-
-def laplace_below(edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """P(x < edge) = q^(1-edge) / (1+q) for edge <= 0 and 1 - q^edge / (1+q) above, with q = exp(-1/scale)."""
-    bottom = 1 + math.exp(-1 / scale)
-    low = np.exp(-(1 - np.minimum(edges, 0)) / scale) / bottom
-    return np.where(edges <= 0, low, 1 - np.exp(-np.maximum(edges, 0) / scale) / bottom)
 
 
 def statistic(drawn: NDArray[np.int64], below: Tail, scale: float) -> tuple[float, int]:
