@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hushtable.errors import LedgerError
 from hushtable.ledger.names import check_person
 from hushtable.notebook import html_card
 from hushtable.privacy.budget import Cost
-from hushtable.schema import Schema
+
+if TYPE_CHECKING:
+    from hushtable.schema import Schema
 
 State = Literal["open", "settled"]
 

@@ -16,7 +16,6 @@ from fractions import Fraction
 from math import log, sqrt
 
 import numpy as np
-from scipy.special import ndtri
 
 from hushtable.arrays import Floats, Ints
 from hushtable.marginals import Incidence, Layout, assemble
@@ -43,6 +42,8 @@ PART = 2**24
 
 def claim_of_distances(request: Compare, noisy: Floats, beta: float) -> Claim:
     """From noisy distances, in records: a normal quantile shared out over the tables, and the rounding of the grid."""
+    from scipy.special import ndtri  # takes longer to load than to plan
+
     reach = -float(ndtri(beta / len(request.sets))) * sqrt(request.variance) / GRID
     rounding = request.layout.lengths / (2.0 * GRID)
     return Claim(request.sets, request.tables, np.maximum(noisy + reach, 0.0) + rounding)

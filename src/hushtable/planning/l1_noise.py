@@ -18,13 +18,14 @@ from __future__ import annotations
 from math import log, pi, sqrt
 
 import numpy as np
-from scipy.special import chdtri, ndtri
 
 from hushtable.arrays import Floats
 
 
 def l1_limits(cells: Floats, variance: Floats, largest: Floats, beta: float) -> Floats:
     """The least of the three bounds for each table."""
+    from scipy.special import chdtri, ndtri  # takes longer to load than to plan
+
     mean = cells * np.sqrt(2.0 * variance / pi)
     around = mean + np.sqrt(2.0 * log(1.0 / beta) * cells * largest)
     squares = np.sqrt(cells * largest * chdtri(cells, beta))

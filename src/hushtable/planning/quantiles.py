@@ -2,20 +2,19 @@
 
 Sums of Gaussians use the normal law.  Sums of Laplace noises use the symmetric variance-gamma law with the same
 variance and kurtosis: it is exact for one Laplace noise and tends to the normal law as many are added.  A single raw
-count with discrete noise has its exact integer half-width.
+count with discrete noise has its exact integer half-width.  The normal law needs no scipy, which takes longer to load
+than to plan; the others load it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import ceil, exp, sqrt
+from math import ceil, exp, lgamma, sqrt, ulp
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
-from scipy.optimize import root_scalar
-from scipy.special import erfc, gammaln, ndtri
 
 from hushtable.errors import WorkloadError
 
@@ -31,7 +30,7 @@ _MANY = 60
 
 def normal_spread(alpha: float) -> float:
     """Half-width in standard deviations that a normal law exceeds with probability ``alpha``."""
-    return float(ndtri(1.0 - check_alpha(alpha) / 2.0))
+    return -NormalDist().inv_cdf(max(check_alpha(alpha) / 2.0, ulp(0.0)))
 
 
 def spread(alpha: float, excess: ArrayLike) -> NDArray[np.float64]:
@@ -44,6 +43,8 @@ def spread(alpha: float, excess: ArrayLike) -> NDArray[np.float64]:
     if len(positive) <= _MANY:
         found = np.array([variance_gamma_spread(alpha, k) for k in positive.tolist()])
     else:
+        from scipy.interpolate import CubicSpline
+
         grid = np.linspace(sqrt(positive[0]), sqrt(positive[-1]), _MANY)
         curve = CubicSpline(grid, [variance_gamma_spread(alpha, g * g) for g in grid.tolist()])
         found = np.asarray(curve(np.sqrt(positive)))
@@ -54,6 +55,8 @@ def spread(alpha: float, excess: ArrayLike) -> NDArray[np.float64]:
 
 def variance_gamma_spread(alpha: float, excess: float) -> float:
     """Quantile of ``sqrt(G) N`` with ``G`` a Gamma variable of mean 1 and shape ``3 / excess``."""
+    from scipy.special import erfc
+
     shape = 3.0 / excess
     scale, mass = _gamma_grid(shape)
 
@@ -77,12 +80,14 @@ def _gamma_grid(shape: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     right = _root(excess_log, 0.0, 60.0)
     left = max(_root(excess_log, -60.0 - 42.0 / shape, 0.0), -60.0)
     t = np.linspace(left, right, 2001)
-    log_density = shape * np.log(shape) - gammaln(shape) + shape * (t - np.exp(t))
+    log_density = shape * np.log(shape) - lgamma(shape) + shape * (t - np.exp(t))
     mass = np.exp(log_density) * (t[1] - t[0])
     return np.exp(t), mass
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import root_scalar
+
     return float(root_scalar(function, bracket=(low, high), method="brentq", xtol=1e-10).root)
 
 

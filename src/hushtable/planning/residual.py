@@ -12,7 +12,6 @@ import numpy as np
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, ResolvedWorkload, Workload
-from hushtable.planning.minimax import minimax_variances
 from hushtable.planning.problem import Floats, Problem, checked_sets
 
 OBJECTIVES = ("sum_variance", "max_variance")
@@ -50,6 +49,8 @@ def plan_variances(problem: Problem, rho: float, objective: str) -> Floats:
     if objective == "sum_variance":
         return sum_variances(problem, rho)
     if objective == "max_variance":
+        from hushtable.planning.minimax import minimax_variances  # scipy's factorisations, for this one
+
         return minimax_variances(problem, rho).variances
     raise WorkloadError(
         "planning.objective", "The objective is not known.", f"Choose one of {', '.join(OBJECTIVES)}."
