@@ -18,10 +18,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from typer.main import get_command
-
 import hushtable
-from hushtable.cli.app import app, filled
+from hushtable.cli.app import app
+from hushtable.cli.parameters import filled
 from hushtable.deciders import DECIDERS, Decider, Interval, build
 
 ROOT = Path(__file__).parents[1]
@@ -185,7 +184,7 @@ def commands() -> list[tuple[str, Any]]:
         for name, child in children.items():
             walk(f"{words} {name}", child)
 
-    walk("hush", get_command(app))
+    walk("hush", app)
     return found
 
 
@@ -225,7 +224,8 @@ def described(parameter: Any) -> str:
     if parameter.required:
         return text + " Required."
     default = parameter.default
-    return text if default in (None, False, True) or default == [] else f"{text} Default: {default}."
+    said = isinstance(default, str | float | int | Path) and not isinstance(default, bool)
+    return f"{text} Default: {default}." if said else text
 
 
 if __name__ == "__main__":

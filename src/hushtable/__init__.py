@@ -3,9 +3,7 @@
 Names are loaded when they are first used, so that ``import hushtable`` costs nothing.
 """
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable import deciders, errors, linear, marginals, microdata, planning, privacy

@@ -6,12 +6,14 @@ they stand; at run time the same lines say where each name lives.
 
 from __future__ import annotations
 
-import ast
 import functools
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # ``typing`` says the same and takes longer to load than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -37,6 +39,8 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 @functools.cache
 def homes(package: str) -> dict[str, tuple[str, str]]:
     """Module and name there of all that a package imports under ``if TYPE_CHECKING:``."""
+    import ast  # when the first name is asked for
+
     spec = sys.modules[package].__spec__
     source: str | None = spec.loader.get_source(package) if spec and spec.loader else None  # pyright: ignore
     return {

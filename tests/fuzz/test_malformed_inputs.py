@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 from malformed_inputs import COLUMNS, DECLARED, RELEASE, SECRETS, WORD, Case, cases, leaks
 
 import hushtable as ht
@@ -35,7 +34,6 @@ class Desk:
         (self.template / "data.csv").write_text(DATA)
         ht.Schema.from_dict(DECLARED).save(self.template / "schema.yaml")
         ht.Ledger.create(self.template / "people.ledger", ht.ZCDP(1), name="people")
-        patch.setattr(app, "app", typer.main.get_command(app.app))  # built once, which saves most of the time
         patch.chdir(self.template)
         other = [
             "rho=0.002" if word == "rho=0.001" else word for word in RELEASE[:-1]

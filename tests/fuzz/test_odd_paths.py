@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 
 import hushtable as ht
 from hushtable.cli import app
@@ -194,7 +193,6 @@ class Desk:
         }
         for name, text in files.items():
             (self.template / name).write_text(text)
-        patch.setattr(app, "app", typer.main.get_command(app.app))
         patch.chdir(self.template)
         session = ht.Session.open(
             "people.csv", schema="people.yaml", ledger="people.ledger", budget=ht.ZCDP(1)

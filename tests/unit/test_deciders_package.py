@@ -36,10 +36,6 @@ def test_parsing_a_query_does_load_the_parser() -> None:
 
 def test_every_public_name_is_there() -> None:
     assert {name for name in deciders.__all__ if getattr(deciders, name, None) is None} == set()
-    lazy = {name for names in deciders._HOMES.values() for name in names}
-    assert lazy <= set(deciders.__all__)
-    for module, names in deciders._HOMES.items():
-        assert module not in deciders.__all__ and len(set(names)) == len(names)
 
 
 def test_other_packages_enter_by_the_front_door() -> None:

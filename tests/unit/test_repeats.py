@@ -164,7 +164,7 @@ def test_on_a_terminal_it_asks(desk: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pending.sys, "stdin", Terminal())
     monkeypatch.setattr(pending.sys.stderr, "isatty", lambda: True, raising=False)
     for answer, code, folder in (("n", 130, None), ("s", 0, "second"), ("p", 0, "third")):
-        monkeypatch.setattr(pending.typer, "prompt", lambda *_, answer=answer, **__: answer)
+        monkeypatch.setattr(pending.click, "prompt", lambda *_, answer=answer, **__: answer)
         assert release(out=folder or "none") == code
         if answer != "p":
             assert spent() == paid

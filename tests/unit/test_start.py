@@ -6,8 +6,11 @@ import importlib
 import json
 import pkgutil
 import resource
+import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -37,7 +40,7 @@ LIBRARIES = {
 PACKAGES = sorted(
     module.name for module in pkgutil.walk_packages(hushtable.__path__, "hushtable.") if module.ispkg
 )
-LAZY = [name for name in ["hushtable", *PACKAGES] if homes(importlib.import_module(name).__name__)]
+LAZY = [name for name in ["hushtable", *PACKAGES] if hasattr(importlib.import_module(name), "__getattr__")]
 USAGE = [
     ["--version"],
     ["--help"],
@@ -111,5 +114,22 @@ def test_loading_is_seen_by_the_instrument(tmp_path: Path) -> None:
 def test_version_help_and_usage_errors_are_quick() -> None:
     hush = ["-c", "from hushtable.cli import main; main()"]
     limit = max(0.25, 8 * seconds(["-c", "pass"]))
-    for words in (["--version"], ["--help"], ["nonsense"], ["release", "--no-such-flag"]):
+    for words in (["--version"], ["--help"], ["nonsense"], ["release", "--no-such-flag"], ["check"]):
         assert seconds([*hush, *words]) <= limit, words
+
+
+def test_ctrl_c_while_it_starts_prints_no_traceback(tmp_path: Path) -> None:
+    """At moments all over the start of a command, from the first line that is ours."""
+    told = "import sys, hushtable.cli; print('.', flush=True); hushtable.cli.main()"
+    ends: Counter[int] = Counter()
+    for moment in range(16):
+        line = [sys.executable, "-c", told, "ledger", "show", str(tmp_path / "missing.ledger")]
+        child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert child.stdout is not None and child.stdout.read(1) == "."
+        time.sleep(moment * 0.025)
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+        if "hush" in said:  # it is not, where the child was stopped before the first line of ours
+            assert "Traceback" not in said and "Exception ignored" not in said
+            ends[child.returncode] += 1
+    assert set(ends) <= {130, 1} and ends[130] > 0, "1 is the ledger that is missing"

@@ -3,10 +3,16 @@
 Nothing is loaded here: while modules load there is nothing to tidy up, and Ctrl-C ends the process on the spot.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Sequence
 from signal import SIGINT, default_int_handler, getsignal, signal
+
+from hushtable.lazily import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
 

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections import UserDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
+import click
 
 import hushtable as ht
 from hushtable.cli import FAREWELL, INTERRUPTED
 from hushtable.cli.newcomer import welcome
 from hushtable.cli.output import keep_streams_open_to_all_text, note, say, show_error
+from hushtable.cli.parameters import Group, command
 from hushtable.errors import HushtableError, RefusedError, UsageError
 
 COMMANDS = (
@@ -40,27 +39,6 @@ COMMANDS = (
 """In the order in which a newcomer meets them; each is a module beside this one."""
 
 
-LISTS: dict[str, Callable[[], Iterable[str]]] = {"deciders": lambda: ht.deciders.DECIDERS}
-"""What the help of a flag names as ``{deciders}``: known when it is printed, because anybody may register one."""
-
-
-def filled(text: str) -> str:
-    """The help of a flag with the names that are registered now."""
-    for name, known in LISTS.items():
-        text = text.replace(f"{{{name}}}", ", ".join(known())) if f"{{{name}}}" in text else text
-    return text
-
-
-class Command(TyperCommand):
-    """One command."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        flags: list[Any] = list(self.params)
-        for flag in flags:
-            flag.help = filled(flag.help or "")
-        super().format_options(ctx, formatter)
-
-
 class Commands(UserDict[str, Any]):
     """Commands by name, each made of its module when it is asked for.
 
@@ -76,46 +54,21 @@ class Commands(UserDict[str, Any]):
         return super().__getitem__(name)
 
 
-def _made(name: str) -> Any:
+def _made(name: str) -> click.Command:
     module = import_module(f"hushtable.cli.{name}")
-    made: typer.Typer | None = getattr(module, "app", None)
-    if made is None:
-        made = typer.Typer(add_completion=False, rich_markup_mode=None)
-        made.command(name, cls=Command, epilog=module.EXAMPLE)(getattr(module, name))
-    return get_command(made)
+    several: Group | None = getattr(module, "app", None)
+    return several or command(getattr(module, name), name, module.EXAMPLE)
 
 
-class LazyGroup(TyperGroup):
-    """``hush``: a command's module is loaded when it is called, or listed with its help."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = Commands(COMMANDS)
-
-
-app = typer.Typer(
-    cls=LazyGroup,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+@click.group(
+    cls=Group,
+    commands=Commands(COMMANDS),
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Publish tables from confidential records under differential privacy, with an error bar on every number.",
 )
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        say(f"hushtable {ht.__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def start(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
-    ] = False,
-) -> None:
+@click.version_option(ht.__version__, message="hushtable %(version)s", help="Show it.")
+@click.pass_context
+def app(context: click.Context) -> None:
     """Publish tables from confidential records under differential privacy, with an error bar on every number."""
     if context.invoked_subcommand is None:
         say(*welcome(Path.cwd()))
@@ -131,15 +84,15 @@ def run(arguments: Sequence[str]) -> int:
     except HushtableError as error:
         show_error(error, as_json=as_json)
         return error.exit_code
-    except typer.Exit as leave:
+    except click.exceptions.Exit as leave:
         return leave.exit_code
-    except typer.TyperException as error:
+    except click.ClickException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             say(*error.message.split("\n"))
             return 0
         show_error(_usage(error), as_json=as_json)
         return UsageError.exit_code
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, click.Abort):
         note(FAREWELL)
         return INTERRUPTED
     except BrokenPipeError:
@@ -153,7 +106,7 @@ def run(arguments: Sequence[str]) -> int:
         return RefusedError.exit_code
 
 
-def _usage(error: typer.TyperException) -> UsageError:
+def _usage(error: click.ClickException) -> UsageError:
     """A usage error that names the flag, never what was typed behind it."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "hush"

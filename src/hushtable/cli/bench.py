@@ -11,19 +11,20 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from hushtable.cli.options import Json
 from hushtable.cli.output import emit, say
+from hushtable.cli.parameters import Argument
 from hushtable.errors import UsageError
 
 EXAMPLE = "Example: hush bench sampler"
 
 
 def bench(
-    name: Annotated[str | None, typer.Argument(help="Benchmark; none lists them.", metavar="NAME")] = None,
+    name: Annotated[str | None, Argument(help="Benchmark; none lists them.", metavar="NAME")] = None,
     options: Annotated[
-        list[str] | None, typer.Argument(help="Options of the benchmark, after --.", metavar="-- OPTION...")
+        list[str] | None, Argument(help="Options of the benchmark, after --.", metavar="-- OPTION...")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -39,7 +40,7 @@ def bench(
         known = ", ".join(sorted(programs))
         raise UsageError("bench.unknown", "There is no such benchmark.", f"Give one of: {known}.")
     done = subprocess.run([sys.executable, str(programs[name]), *(options or [])], check=False)
-    raise typer.Exit(done.returncode)
+    raise click.exceptions.Exit(done.returncode)
 
 
 def find_programs() -> dict[str, Path]:

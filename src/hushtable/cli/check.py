@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 import hushtable as ht
 from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, SchemaFile, Spender, Wait
 from hushtable.cli.output import emit, grid, progress, say
+from hushtable.cli.parameters import Option
 from hushtable.errors import UsageError
 
 EXAMPLE = (
@@ -25,18 +24,16 @@ def check(
     ledger: LedgerFile,
     synthetic: Annotated[
         Path,
-        typer.Option(
-            "--synthetic", help="CSV, TSV or Parquet file, one column per attribute.", metavar="FILE"
-        ),
+        Option("--synthetic", help="CSV, TSV or Parquet file, one column per attribute.", metavar="FILE"),
     ],
     tau: Annotated[
         str,
-        typer.Option("--tau", help="Close enough: a number, or 5% of the synthetic answer.", metavar="TAU"),
+        Option("--tau", help="Close enough: a number, or 5% of the synthetic answer.", metavar="TAU"),
     ],
     budget: BudgetText,
     query: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--query",
             "-q",
             help="COUNT, SUM, AVG, MEDIAN or QUANTILE, with WHERE; may be repeated.",
@@ -44,34 +41,32 @@ def check(
         ),
     ] = None,
     queries: Annotated[
-        Path | None, typer.Option("--queries", help="A file with one query per line.", metavar="FILE")
+        Path | None, Option("--queries", help="A file with one query per line.", metavar="FILE")
     ] = None,
     decider: Annotated[
         str,
-        typer.Option("--decider", help="auto, or one of {deciders}.", metavar="NAME"),
+        Option("--decider", help="auto, or one of {deciders}.", metavar="NAME"),
     ] = "auto",
     largest: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--largest", help="Largest value you suppose to occur in a SUM; public knowledge.", metavar="X"
         ),
     ] = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Show price and errors; read no confidential row, spend nothing.")
+        bool, Option("--plan", help="Show price and errors; read no confidential row, spend nothing.")
     ] = False,
     beta: Annotated[
-        float, typer.Option("--beta", help="With --plan: the error you would accept.", metavar="P")
+        float, Option("--beta", help="With --plan: the error you would accept.", metavar="P")
     ] = 0.05,
     distance: Annotated[
         list[float] | None,
-        typer.Option(
-            "--distance", help="With --plan: errors at this distance; may be repeated.", metavar="D"
-        ),
+        Option("--distance", help="With --plan: errors at this distance; may be repeated.", metavar="D"),
     ] = None,
     spender: Spender = None,
     head: Annotated[
         str | None,
-        typer.Option("--head", help="A published head that the ledger must contain.", metavar="HASH"),
+        Option("--head", help="A published head that the ledger must contain.", metavar="HASH"),
     ] = None,
     wait: Wait = False,
     json: Json = False,

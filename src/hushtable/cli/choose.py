@@ -6,9 +6,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from typer.core import TyperGroup
-
 import hushtable as ht
 from hushtable.cli.options import (
     BudgetText,
@@ -23,6 +20,7 @@ from hushtable.cli.options import (
     Wait,
 )
 from hushtable.cli.output import emit, grid, progress, say
+from hushtable.cli.parameters import Group, Option
 from hushtable.cli.pending import Again, Pending
 from hushtable.errors import UsageError
 
@@ -34,7 +32,7 @@ EXAMPLE = (
 RATIOS = (1.0, 3.0, 5.0, 10.0)
 
 
-class DefaultStart(TyperGroup):
+class DefaultStart(Group):
     """`hush choose DATA ...` starts a choice; `--orders 1 2` and `--options A.yaml B.yaml` take several values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -60,22 +58,17 @@ def _spread(arguments: list[str]) -> list[str]:
     return result
 
 
-app = typer.Typer(
-    cls=DefaultStart,
-    add_completion=False,
-    rich_markup_mode=None,
+app = DefaultStart(
     help="Release what several analyses share, look, then take one of them and pay exactly its price. "
     "`hush choose DATA ...` starts a choice.",
     epilog=EXAMPLE,
     no_args_is_help=True,
 )
-ChoiceId = Annotated[str, typer.Option("--choice", "-c", help="Id of the choice.", metavar="ID")]
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")
-]
+ChoiceId = Annotated[str, Option("--choice", "-c", help="Id of the choice.", metavar="ID")]
+Out = Annotated[Path | None, Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")]
 Snr = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--snr",
         help="Rule X:Y: go finer while a share X of the cells has a ratio of count to noise of at least Y.",
         metavar="X:Y",
@@ -83,14 +76,12 @@ Snr = Annotated[
 ]
 Frozen = Annotated[
     bool,
-    typer.Option("--frozen", help="Your word that no row changes while the choice is open: cheaper tables."),
+    Option("--frozen", help="Your word that no row changes while the choice is open: cheaper tables."),
 ]
-Where = Annotated[
-    str | None, typer.Option("--data", help="The data, if they have moved since.", metavar="DATA")
-]
+Where = Annotated[str | None, Option("--data", help="The data, if they have moved since.", metavar="DATA")]
 
 
-@app.command(START, epilog=EXAMPLE)
+@app.verb(START, epilog=EXAMPLE)
 def start(
     data: Data,
     schema: SchemaFile,
@@ -98,24 +89,24 @@ def start(
     budget: BudgetText,
     orders: Annotated[
         list[int] | None,
-        typer.Option("--orders", help="An option for each: all tables of K attributes.", metavar="K ..."),
+        Option("--orders", help="An option for each: all tables of K attributes.", metavar="K ..."),
     ] = None,
     options: Annotated[
         list[Path] | None,
-        typer.Option("--options", help="An option for each workload file.", metavar="FILE ..."),
+        Option("--options", help="An option for each workload file.", metavar="FILE ..."),
     ] = None,
     snr: Snr = None,
     rule: Annotated[
-        str, typer.Option("--rule", help="How --snr judges: point or three-sigma.", metavar="RULE")
+        str, Option("--rule", help="How --snr judges: point or three-sigma.", metavar="RULE")
     ] = "point",
     stop_early: Annotated[
-        bool, typer.Option("--stop-early", help="Take nothing when even the first option is too weak.")
+        bool, Option("--stop-early", help="Take nothing when even the first option is too weak.")
     ] = False,
     out: Out = None,
     spender: Spender = None,
     request: Annotated[
         str | None,
-        typer.Option("--request", help="Id for this choice; repeating it spends nothing.", metavar="ID"),
+        Option("--request", help="Id for this choice; repeating it spends nothing.", metavar="ID"),
     ] = None,
     memory: Memory = None,
     frozen: Frozen = False,
@@ -164,12 +155,12 @@ def start(
         _report(choice, ledger, decision, wanted, str(session.remaining), as_json=json)
 
 
-@app.command(epilog="Example: hush choose finish --ledger people.ledger --choice ID --option 1 --out out")
+@app.verb(epilog="Example: hush choose finish --ledger people.ledger --choice ID --option 1 --out out")
 def finish(
     ledger: LedgerFile,
     choice: ChoiceId,
-    option: Annotated[int, typer.Option("--option", help="Number of the option, from 0.", metavar="I")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")],
+    option: Annotated[int, Option("--option", help="Number of the option, from 0.", metavar="I")],
+    out: Annotated[Path, Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")],
     data: Where = None,
     frozen: Frozen = False,
     wait: Wait = False,
@@ -189,7 +180,7 @@ def finish(
     _report_taken(opened, ledger, out, as_json=json)
 
 
-@app.command(epilog="Example: hush choose abandon --ledger people.ledger --choice ID")
+@app.verb(epilog="Example: hush choose abandon --ledger people.ledger --choice ID")
 def abandon(ledger: LedgerFile, choice: ChoiceId, wait: Wait = False, json: Json = False) -> None:
     """Take no option: what was measured stays spent, the rest is free again."""
     account = ht.Ledger.open(ledger)
@@ -203,7 +194,7 @@ def abandon(ledger: LedgerFile, choice: ChoiceId, wait: Wait = False, json: Json
         say(f"Abandoned {choice}: {spent} stays spent, {left} remains.", f"head {account.head}")
 
 
-@app.command(epilog="Example: hush choose show --ledger people.ledger --choice ID")
+@app.verb(epilog="Example: hush choose show --ledger people.ledger --choice ID")
 def show(
     ledger: LedgerFile, choice: ChoiceId, out: Out = None, data: Where = None, json: Json = False
 ) -> None:

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 import hushtable as ht
 from hushtable.cli.options import Json
 from hushtable.cli.output import emit, say
+from hushtable.cli.parameters import Option
 from hushtable.errors import UsageError
 from hushtable.outputs import is_taken
 
@@ -31,12 +32,12 @@ DRIVERS = "COUNT WHERE commute = 'car' AND car = TRUE"
 
 
 def demo(
-    context: typer.Context,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for everything it makes.", metavar="DIR")
-    ] = Path("hush-demo"),
+    context: click.Context,
+    out: Annotated[Path, Option("--out", "-o", help="Folder for everything it makes.", metavar="DIR")] = Path(
+        "hush-demo"
+    ),
     people: Annotated[
-        int, typer.Option("--people", min=1000, max=10_000_000, help="Size of the town.", metavar="N")
+        int, Option("--people", min=1000, max=10_000_000, help="Size of the town.", metavar="N")
     ] = 50_000,
     json: Json = False,
 ) -> None:
@@ -153,7 +154,7 @@ class _Story:
         (self._out / "fine.yaml").write_text(FINE, encoding="utf-8")
 
 
-def _run(context: typer.Context, words: list[str]) -> None:
+def _run(context: click.Context, words: list[str]) -> None:
     """Run a command line inside this one."""
     context.find_root().command.main(words, standalone_mode=False, prog_name="hush")
 

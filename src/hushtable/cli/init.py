@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import hushtable as ht
 from hushtable.cli.options import Data, Json
 from hushtable.cli.output import emit, say
+from hushtable.cli.parameters import Option
 from hushtable.errors import UsageError
 from hushtable.outputs import can_make, is_taken, whole_file
 
@@ -20,11 +19,11 @@ EXAMPLE = "Example: hush init people.csv --out people.yaml"
 def init(
     data: Data,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write here, not to the terminal.", metavar="FILE")
+        Path | None, Option("--out", "-o", help="Write here, not to the terminal.", metavar="FILE")
     ] = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line of a text file names the columns."),
+        Option("--header/--no-header", help="Whether the first line of a text file names the columns."),
     ] = None,
     json: Json = False,
 ) -> None:

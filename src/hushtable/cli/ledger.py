@@ -6,31 +6,25 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 import hushtable as ht
 from hushtable.cli.options import BudgetText, Json, Wait
 from hushtable.cli.output import emit, grid, say
+from hushtable.cli.parameters import Argument, Group, Option
 from hushtable.errors import LedgerError
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="The account of privacy of one dataset.",
-)
+app = Group(no_args_is_help=True, help="The account of privacy of one dataset.")
 
-File = Annotated[Path, typer.Argument(help="The ledger's file.", metavar="LEDGER")]
-Head = Annotated[
-    str | None, typer.Option("--head", help="A head that was published earlier.", metavar="HASH")
-]
+File = Annotated[Path, Argument(help="The ledger's file.", metavar="LEDGER")]
+Head = Annotated[str | None, Option("--head", help="A head that was published earlier.", metavar="HASH")]
 
 
-@app.command(epilog='Example: hush ledger create people.ledger --budget "rho=0.5"')
+@app.verb(epilog='Example: hush ledger create people.ledger --budget "rho=0.5"')
 def create(
     ledger: File,
     budget: BudgetText,
-    name: Annotated[str | None, typer.Option(help="Label of the dataset.", metavar="TEXT")] = None,
+    name: Annotated[str | None, Option(help="Label of the dataset.", metavar="TEXT")] = None,
     json: Json = False,
 ) -> None:
     """Open an account with a budget for everything that will ever be released of a dataset."""
@@ -41,7 +35,7 @@ def create(
         say(f"Created {ledger} for {made.name!r} with {made.budget} per person.", f"head {made.head}")
 
 
-@app.command(epilog="Example: hush ledger show people.ledger")
+@app.verb(epilog="Example: hush ledger show people.ledger")
 def show(ledger: File, json: Json = False) -> None:
     """What was spent, by whom and on what, and what is left."""
     account = ht.Ledger.open(ledger)
@@ -51,10 +45,10 @@ def show(ledger: File, json: Json = False) -> None:
         _print_summary(account)
 
 
-@app.command(epilog='Example: hush ledger grant people.ledger maria --budget "rho=0.05"')
+@app.verb(epilog='Example: hush ledger grant people.ledger maria --budget "rho=0.05"')
 def grant(
     ledger: File,
-    spender: Annotated[str, typer.Argument(help="Who may spend.", metavar="NAME")],
+    spender: Annotated[str, Argument(help="Who may spend.", metavar="NAME")],
     budget: BudgetText,
     json: Json = False,
 ) -> None:
@@ -70,7 +64,7 @@ def grant(
         )
 
 
-@app.command("raise", epilog='Example: hush ledger raise people.ledger --budget "rho=1"')
+@app.verb("raise", epilog='Example: hush ledger raise people.ledger --budget "rho=1"')
 def raise_budget(ledger: File, budget: BudgetText, json: Json = False) -> None:
     """Raise the dataset's budget to a new total; the raise is an entry that everybody can see."""
     account = ht.Ledger.open(ledger)
@@ -81,10 +75,10 @@ def raise_budget(ledger: File, budget: BudgetText, json: Json = False) -> None:
         say(f"The budget of {account.name!r} is now {account.budget} per person.", f"head {account.head}")
 
 
-@app.command(epilog="Example: hush ledger end people.ledger 5d1c...")
+@app.verb(epilog="Example: hush ledger end people.ledger 5d1c...")
 def end(
     ledger: File,
-    request: Annotated[str, typer.Argument(help="Id of the request, as `show` lists it.", metavar="REQUEST")],
+    request: Annotated[str, Argument(help="Id of the request, as `show` lists it.", metavar="REQUEST")],
     wait: Wait = False,
     json: Json = False,
 ) -> None:
@@ -100,7 +94,7 @@ def end(
         )
 
 
-@app.command(epilog="Example: hush ledger verify people.ledger --head 3f0c...")
+@app.verb(epilog="Example: hush ledger verify people.ledger --head 3f0c...")
 def verify(ledger: File, head: Head = None, json: Json = False) -> None:
     """Recompute the chain, the balances and the payloads' hashes; with --head, also find older copies."""
     report = ht.ledger.verify_file(ledger, head=head)
@@ -111,10 +105,10 @@ def verify(ledger: File, head: Head = None, json: Json = False) -> None:
     else:
         say(f"{ledger}: NOT in order.", *(f"  {finding}" for finding in report.findings))
     if not report.ok:
-        raise typer.Exit(LedgerError.exit_code)
+        raise click.exceptions.Exit(LedgerError.exit_code)
 
 
-@app.command(epilog="Example: hush ledger export people.ledger > people-ledger.json")
+@app.verb(epilog="Example: hush ledger export people.ledger > people-ledger.json")
 def export(ledger: File, json: Json = True) -> None:
     """Every entry as JSON; all of it is covered by the chain."""
     account = ht.Ledger.open(ledger)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 import hushtable as ht
 from hushtable.cli.options import Json, Raw
 from hushtable.cli.output import emit, grid, progress, say
+from hushtable.cli.parameters import Argument, Option
 from hushtable.errors import BundleError, UsageError
 from hushtable.outputs import can_make, is_taken, whole_file
 
@@ -18,16 +17,16 @@ MOST_TABLES = 25
 
 
 def microdata(
-    folder: Annotated[Path, typer.Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
+    folder: Annotated[Path, Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write: .csv or .parquet.", metavar="FILE")
+        Path | None, Option("--out", "-o", help="File to write: .csv or .parquet.", metavar="FILE")
     ] = None,
     fit: Annotated[
-        str, typer.Option("--fit", help="reweighted, balanced, nnls, max, sequential or ols.", metavar="NAME")
+        str, Option("--fit", help="reweighted, balanced, nnls, max, sequential or ols.", metavar="NAME")
     ] = "reweighted",
     priority: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--priority",
             help="With --fit sequential: a marginal to keep first, as age,sex; repeat in order of importance.",
             metavar="A,B",
@@ -35,11 +34,11 @@ def microdata(
     ] = None,
     rows: Annotated[
         int | None,
-        typer.Option("--rows", help="Number of records; by default the released total.", metavar="N"),
+        Option("--rows", help="Number of records; by default the released total.", metavar="N"),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another number, another draw.", metavar="N")] = 0,
+    seed: Annotated[int, Option("--seed", help="Another number, another draw.", metavar="N")] = 0,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say how far records and tables lie apart; kept in DIR.")
+        bool, Option("--explain", help="Say how far records and tables lie apart; kept in DIR.")
     ] = False,
     raw: Raw = False,
     json: Json = False,

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
+import click
 
 import hushtable as ht
 from hushtable.cli.output import note
@@ -80,9 +80,9 @@ class Again:
                 "or --again to pay for a new one.",
             )
         note(f"The same was asked and paid for on {time}.  Rows that came later are not in what was stored.")
-        answer = typer.prompt("Write what was stored (s), pay for a new one (p), or stop (n)?", "n", err=True)
+        answer = click.prompt("Write what was stored (s), pay for a new one (p), or stop (n)?", "n", err=True)
         if answer.strip().lower() not in ("s", "p"):
-            raise typer.Abort
+            raise click.Abort
         return answer.strip().lower() == "s"
 
 
@@ -150,7 +150,7 @@ class Pending:
             ht.ledger.failpoints.reach("note.written")
         try:
             yield
-        except (KeyboardInterrupt, typer.Abort):
+        except (KeyboardInterrupt, click.Abort):
             note(f"To go on, repeat the command as it was, or with --resume {self._out} instead of --out.")
             raise
         except HushtableError as error:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
-
 import hushtable as ht
 from hushtable.cli.options import Alpha, Json, Objective, Order, SchemaFile, Strategy, WorkloadFile
 from hushtable.cli.output import emit, grid, say
+from hushtable.cli.parameters import Option
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
 
@@ -24,9 +23,7 @@ def plan(
     schema: SchemaFile,
     budget: Annotated[
         str | None,
-        typer.Option(
-            "--budget", "-b", help='"rho=0.1", "epsilon=1" or "epsilon=1,delta=1e-9".', metavar="BUDGET"
-        ),
+        Option("--budget", "-b", help='"rho=0.1", "epsilon=1" or "epsilon=1,delta=1e-9".', metavar="BUDGET"),
     ] = None,
     order: Order = None,
     workload: WorkloadFile = None,
@@ -34,7 +31,7 @@ def plan(
     objective: Objective = "sum_variance",
     want: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--want",
             help='Accuracy instead of a budget: "age,sex=50" is plus or minus 50.',
             metavar="TABLE=WIDTH",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import hushtable as ht
 from hushtable.cli.options import (
     BudgetText,
@@ -25,6 +23,7 @@ from hushtable.cli.options import (
     WorkloadFile,
 )
 from hushtable.cli.output import counted, emit, grid, progress, say
+from hushtable.cli.parameters import Option
 from hushtable.cli.pending import Again, Pending
 from hushtable.cli.report import draw_report
 from hushtable.cli.workloads import workload_from
@@ -45,26 +44,24 @@ def release(
     ledger: LedgerFile,
     budget: BudgetText,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")
+        Path | None, Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")
     ] = None,
     order: Order = None,
     workload: WorkloadFile = None,
     counts: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--counts", help="Counts of all combinations of attributes, to make records of.", metavar="A,B"
         ),
     ] = None,
     accurate: Annotated[
         str | None,
-        typer.Option(
-            "--accurate", help="With --counts: point (each count) or sum (their sum).", metavar="WORD"
-        ),
+        Option("--accurate", help="With --counts: point (each count) or sum (their sum).", metavar="WORD"),
     ] = None,
     strategy: Strategy = "auto",
     reconstruct: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--reconstruct", help="maxent (default of auto), mle (of all others) or nonneg.", metavar="NAME"
         ),
     ] = None,
@@ -72,29 +69,29 @@ def release(
     spender: Spender = None,
     request: Annotated[
         str | None,
-        typer.Option("--request", help="Name of this spend; repeating it spends nothing.", metavar="ID"),
+        Option("--request", help="Name of this spend; repeating it spends nothing.", metavar="ID"),
     ] = None,
     head: Annotated[
         str | None,
-        typer.Option("--head", help="A published head that the ledger must contain.", metavar="HASH"),
+        Option("--head", help="A published head that the ledger must contain.", metavar="HASH"),
     ] = None,
     memory: Memory = None,
     time: Annotated[
         str | None,
-        typer.Option("--time", help='Stop by counted work that takes about "90s" or "5min".', metavar="T"),
+        Option("--time", help='Stop by counted work that takes about "90s" or "5min".', metavar="T"),
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option("--resume", help="Go on with the interrupted release to this folder.", metavar="DIR"),
+        Option("--resume", help="Go on with the interrupted release to this folder.", metavar="DIR"),
     ] = None,
     reuse: Annotated[
-        bool, typer.Option("--reuse", help="Charge only what earlier releases in the ledger do not answer.")
+        bool, Option("--reuse", help="Charge only what earlier releases in the ledger do not answer.")
     ] = False,
     wait: Wait = False,
     stored: Stored = False,
     again: PayAgain = False,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="Do not write report.html beside the tables.")
+        bool, Option("--no-report", help="Do not write report.html beside the tables.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -8,43 +8,40 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import hushtable as ht
 from hushtable.cli.options import Json, Raw
 from hushtable.cli.output import emit, note, progress, say
+from hushtable.cli.parameters import Argument, Option
 from hushtable.errors import BundleError, UsageError
 
 EXAMPLE = "Example: hush report out --ledger people.ledger --table age,sex"
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
+    folder: Annotated[Path, Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write here; by default report.html in DIR.", metavar="FILE"),
+        Option("--out", "-o", help="Write here; by default report.html in DIR.", metavar="FILE"),
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(
-            "--ledger", "-l", help="Show the budget, checks and choices of this ledger.", metavar="FILE"
-        ),
+        Option("--ledger", "-l", help="Show the budget, checks and choices of this ledger.", metavar="FILE"),
     ] = None,
     table: Annotated[
         list[str] | None,
-        typer.Option("--table", "-t", help="Chart this table, as age,sex; repeat for more.", metavar="NAMES"),
+        Option("--table", "-t", help="Chart this table, as age,sex; repeat for more.", metavar="NAMES"),
     ] = None,
     microdata: Annotated[
         Path | None,
-        typer.Option("--microdata", "-m", help="Show these records beside the intervals.", metavar="FILE"),
+        Option("--microdata", "-m", help="Show these records beside the intervals.", metavar="FILE"),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", help="Compare with the confidential data instead.", metavar="DATA"),
+        Option("--against", help="Compare with the confidential data instead.", metavar="DATA"),
     ] = None,
     confidential: Annotated[
         bool,
-        typer.Option("--confidential", help="I know that the result is not private and must stay with me."),
+        Option("--confidential", help="I know that the result is not private and must stay with me."),
     ] = False,
     raw: Raw = False,
     json: Json = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import typer
+import click
 
 import hushtable as ht
 from hushtable.cli.options import Json
@@ -28,4 +28,4 @@ def selftest(json: Json = False) -> None:
         else:
             say("NOT sound on this machine: publish nothing from here before the reason is known.")
     if not report.ok:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 import hushtable as ht
 from hushtable.cli.options import Alpha, Json, Raw
 from hushtable.cli.output import emit, grid, print_csv, say
+from hushtable.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,16 +20,14 @@ WIDTH = 20
 
 
 def table(
-    folder: Annotated[Path, typer.Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
+    folder: Annotated[Path, Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
     attributes: Annotated[
-        list[str] | None, typer.Argument(help="Attributes; none for the total.", metavar="ATTRIBUTE...")
+        list[str] | None, Argument(help="Attributes; none for the total.", metavar="ATTRIBUTE...")
     ] = None,
     alpha: Alpha = 0.05,
-    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    csv: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
     raw: Raw = False,
-    rows: Annotated[
-        int, typer.Option("--rows", help="Print at most this many rows.", metavar="N")
-    ] = MOST_ROWS,
+    rows: Annotated[int, Option("--rows", help="Print at most this many rows.", metavar="N")] = MOST_ROWS,
     json: Json = False,
 ) -> None:
     """Print a table: estimate, standard error and an interval for the true count at level 1 - alpha."""

@@ -3,9 +3,7 @@
 What leaves this package is noisy, charged and stored.  Only ``hushtable.session`` may import it.
 """
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.kernel.adaptive import Confidential

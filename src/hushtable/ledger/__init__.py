@@ -1,8 +1,6 @@
 """One durable account of privacy for a dataset, on SQLite."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.ledger import failpoints

@@ -1,8 +1,6 @@
 """Linear Gaussian mechanisms and what they have in common, dense and by residuals."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.linear.decompose import estimates, query_variances

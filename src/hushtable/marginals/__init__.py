@@ -1,8 +1,6 @@
 """Marginals, residuals and workloads: the public algebra, on axis numbers and flat arrays, free of data access."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.marginals.algebra import centre, decompose, lift, reconstruct

@@ -1,8 +1,6 @@
 """What can be measured, asked and stored: public, data-free, and all that a reader of a ledger needs."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.measurement.answers import Answers

@@ -1,8 +1,6 @@
 """Nonnegative records from released answers, and what they cost: fits, bounds, rounding and generation."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.microdata.fitting import METHODS, Fit, fit

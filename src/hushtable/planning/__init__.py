@@ -1,8 +1,6 @@
 """Data-free planning: how much noise each measurement gets, what it costs and how large the errors will be."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive

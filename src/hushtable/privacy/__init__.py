@@ -3,9 +3,7 @@
 No files, no clock, no logging, no ordinary random numbers.
 """
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.privacy.bits import BitSource, system_bits

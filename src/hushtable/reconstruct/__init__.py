@@ -1,8 +1,6 @@
 """Post-processing: from released noisy integers to consistent estimates and their intervals."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.reconstruct.bounds import FULLY

@@ -1,8 +1,6 @@
 """Releases, plans and bundles: everything a curator hands out, made from charged answers only."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.release.bundle import add_explanation, check_free

@@ -1,8 +1,6 @@
 """Charts and the HTML report, from a bundle only: nothing here can reach the confidential data."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.report.confidential import STAMP, write_confidential_report

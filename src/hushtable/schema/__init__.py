@@ -1,8 +1,6 @@
 """The declared, public domain of a table: attributes, bins, nulls, rows per person; YAML in and out."""
 
-from typing import TYPE_CHECKING
-
-from hushtable.lazily import lazily
+from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.schema.attribute import (

@@ -1,0 +1,140 @@
+"""Commands from functions: the annotation of a parameter says what it is called and what it means on the command line.
+
+    def table(folder: Annotated[Path, Argument(help="...", metavar="DIR")], json: Annotated[bool, Option(...)] = False)
+
+click does the parsing.  typer would read the same annotations, but loads pydantic for it, which takes as long as all
+else that a usage error needs.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import click
+
+import hushtable as ht
+
+LISTS: dict[str, Callable[[], Iterable[str]]] = {"{deciders}": lambda: ht.deciders.DECIDERS}
+"""What stands for names in the help of a flag: known when it is printed, because anybody may register one."""
+
+
+class Option:
+    """A flag: its names, what it means, what stands for its value, and the least and the largest value."""
+
+    def __init__(
+        self,
+        *names: str,
+        help: str,
+        metavar: str | None = None,
+        min: int | None = None,
+        max: int | None = None,
+    ) -> None:
+        self._names, self._help, self._metavar, self._range = names, help, metavar, (min, max)
+
+    def made(self, name: str, kind: Any, several: bool, default: Any) -> click.Parameter:
+        """click's option for a parameter of a function; without a default it is required."""
+        missing = default is inspect.Parameter.empty
+        names = self._names or (f"--{name.replace('_', '-')}",)
+        return click.Option(
+            [*names, name],
+            type=click.IntRange(*self._range) if self._range != (None, None) else kind,
+            is_flag=kind is bool or None,
+            required=missing,
+            **({"default": default} if kind is bool else _default(default)),
+            show_default=not missing and default not in (None, True, False),
+            multiple=several,
+            help=self._help,
+            metavar=self._metavar,
+        )
+
+
+class Argument:
+    """A word at its place."""
+
+    def __init__(self, *, help: str, metavar: str) -> None:
+        self._help, self._metavar = help, metavar
+
+    def made(self, name: str, kind: Any, several: bool, default: Any) -> click.Parameter:
+        """click's argument for a parameter of a function; without a default it is required."""
+        missing = default is inspect.Parameter.empty
+        return click.Argument(
+            [name],
+            type=kind,
+            required=missing,
+            **_default(default),
+            nargs=-1 if several else 1,
+            help=self._help,
+            metavar=self._metavar,
+        )
+
+
+def _default(value: Any) -> dict[str, Any]:
+    """A default for click, which takes None for a value that it converts."""
+    return {} if value is None or value is inspect.Parameter.empty else {"default": value}
+
+
+class Command(click.Command):
+    """A command whose help knows what is registered when it is printed."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for flag in self.params:
+            if isinstance(flag, click.Option) and flag.help:
+                flag.help = filled(flag.help)
+        super().format_options(ctx, formatter)
+
+
+def filled(text: str) -> str:
+    """The help of a flag with the names that are registered now."""
+    for name in filter(text.__contains__, LISTS):
+        text = text.replace(name, ", ".join(LISTS[name]()))
+    return text
+
+
+def command(function: Callable[..., Any], name: str, epilog: str) -> Command:
+    """A command that calls a function with what was typed; a parameter called ``context`` is given click's."""
+    hints = get_type_hints(function, include_extras=True)
+    takes = inspect.signature(function).parameters
+    parameters: list[click.Parameter] = []
+    lists: list[str] = []
+    for given in takes.values():
+        if given.name == "context":
+            continue
+        annotation, declared = get_args(hints[given.name])
+        [kind] = [k for k in get_args(annotation) or (annotation,) if k is not NoneType]
+        several = get_origin(kind) is list
+        if several:
+            [kind] = get_args(kind)
+            lists.append(given.name)
+        parameters.append(declared.made(given.name, kind, several, given.default))
+
+    @functools.wraps(function)
+    def call(**typed: Any) -> Any:
+        typed |= {name: list(typed[name]) or None for name in lists}
+        if "context" in takes:
+            typed["context"] = click.get_current_context()
+        return function(**typed)
+
+    doc = inspect.getdoc(function) or ""
+    return Command(name, params=parameters, callback=call, help=doc, epilog=epilog)
+
+
+class Group(click.Group):
+    """Several commands under one word, listed in the order in which they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def verb(
+        self, name: str | None = None, *, epilog: str
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Make a command of the function below it, under its own name or another."""
+
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.add_command(command(function, name or function.__name__, epilog))
+            return function
+
+        return add
