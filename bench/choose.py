@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from hushtable import linear
 from hushtable.linear.partitions import bucket_recreate, sum_cells
 from hushtable.measurement import CellPart, DeviationPart, ResidualPart
-from hushtable.planning.choice import plan_choice
 from hushtable.privacy import discrete_gaussian
+from hushtable.release.choices import plan_choice
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

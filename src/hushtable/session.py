@@ -59,9 +59,15 @@ from hushtable.privacy import Budget
 from hushtable.reconstruct.fits import fit_for, reconstruction_named, refit_for
 from hushtable.release import Card, CheckDetail, LedgerStamp, Plan, Release, history_frame
 from hushtable.release.card import Reused
-from hushtable.release.choice import KIND as CHOICE
-from hushtable.release.choice import Choice, find_choice, first_note, require_open
-from hushtable.release.choosing import Desk, resume_choice, start_choice
+from hushtable.release.choices import KIND as CHOICE
+from hushtable.release.choices import (
+    Choice,
+    ChoiceContext,
+    ChoiceRecord,
+    require_unsettled,
+    resume_choice,
+    start_choice,
+)
 from hushtable.release.plan import plan_release
 from hushtable.release.reuse import earlier_answers, nothing_new
 from hushtable.release.verdicts import KIND, asking, request_id, stored_verdicts
@@ -296,7 +302,7 @@ class Session:
         differs by cell, tables over buckets and matrices, are cheaper with it.
         """
         return start_choice(
-            self._desk(wait),
+            self._choosing(wait),
             options,
             budget=budget,
             request=request,
@@ -309,11 +315,11 @@ class Session:
 
         ``frozen`` speaks for a choice of version 0.1, which says nothing of it: no row has changed since it began.
         """
-        return resume_choice(self._desk(wait), choice, frozen=frozen)
+        return resume_choice(self._choosing(wait), choice, frozen=frozen)
 
-    def _desk(self, wait: bool) -> Desk:
+    def _choosing(self, wait: bool) -> ChoiceContext:
         draw = PartDrawer(self._counter, self.ledger, wait)
-        return Desk(self.schema, Unit.of(self.schema), self.ledger, self.spender, draw, self._place)
+        return ChoiceContext(self.schema, self.ledger, self.spender, draw, self._place)
 
     def plan_check(
         self,
@@ -442,21 +448,23 @@ def end(ledger: str | PathLike[str] | Ledger, request: str, *, wait: bool = Fals
 def abandon_choice(ledger: str | PathLike[str] | Ledger, choice: str, *, wait: bool = False) -> Holding:
     """Abandon an open choice without opening the data; refuses one that is settled."""
     account = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    require_open(account, choice)
-    return end_request(account, choice, wait=wait)
+    record = ChoiceRecord.read(account, choice)
+    ended = end_request(account, choice, wait=wait)  # of one whose end was interrupted, too
+    require_unsettled(record)
+    return ended
 
 
 def open_choice(
     ledger: str | PathLike[str], choice: str, *, data: Any = None, frozen: bool = False, wait: bool = False
 ) -> Choice:
     """A choice from its ledger and id alone: the ledger knows its schema and where its data were."""
-    note = first_note(find_choice(Ledger.open(ledger), choice))
-    place = note.get("data") if data is None else data
+    note = ChoiceRecord.read(Ledger.open(ledger), choice).opening
+    place = note.data if data is None else data
     if place is None:
         raise LedgerError(
             "choose.no-data", "The ledger does not know where the data of this choice are.", "Give --data."
         )
-    session = Session.open(place, schema=Schema.loads(note["schema_yaml"]), ledger=ledger)
+    session = Session.open(place, schema=Schema.loads(note.schema_yaml), ledger=ledger)
     return session.choice(choice, frozen=frozen, wait=wait)
 
 

@@ -21,8 +21,9 @@ from hushtable.kernel import choose
 from hushtable.kernel.choose import noisy
 from hushtable.linear import MarginalMechanism
 from hushtable.measurement import Part, ResidualPart
-from hushtable.planning.choice import ChoicePlan, missing_residuals, plan_choice
 from hushtable.privacy import sampler
+from hushtable.release.choices import ChoicePlan, plan_choice
+from hushtable.release.choices.families import missing_residuals
 
 RHO = Fraction(1, 2)
 LESS = Fraction(9, 10)

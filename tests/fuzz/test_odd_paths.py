@@ -47,7 +47,7 @@ COMMANDS = [
     "--query COUNT --tau 5% --budget rho=0.001 --plan",
     "choose *people.csv* --schema *people.yaml* --ledger *people.ledger* --options *coarse.yaml* *pairs.yaml* "
     "--budget rho=0.01 --snr 0.5:5 --out >out>",
-    "choose show --ledger *people.ledger* --choice waiting --out >out> --data *people.csv*",
+    "choose show --ledger *people.ledger* --choice waiting --out >out>",
     "choose finish --ledger *people.ledger* --choice waiting --option 0 --out >out> --data *people.csv*",
     "choose abandon --ledger *people.ledger* --choice waiting",
     "ledger create >new.ledger> --budget rho=1",

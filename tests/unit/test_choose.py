@@ -15,9 +15,9 @@ from hushtable import linear
 from hushtable.errors import BudgetError, HushtableError, LedgerError, RefusedError, WorkloadError
 from hushtable.kernel.choose import noisy
 from hushtable.measurement import DeviationPart, MatrixPart, ResidualPart
-from hushtable.planning.choice import plan_choice
 from hushtable.privacy import Cost
-from hushtable.release.choice import Choice
+from hushtable.release.choices import Choice, plan_choice
+from hushtable.release.choices.families import read_option
 from hushtable.release.query_release import QueryRelease
 from thresholds import Z
 
@@ -173,8 +173,11 @@ def test_an_interrupted_refinement_holds_nothing_for_ever(
         with pytest.raises(KeyboardInterrupt):
             choice.refine(rho="0.2")
     assert session.ledger.held().rho > UNIT // 5
-    later = session.choice(choice.id)
-    assert later.state == "open" and session.ledger.held() == later.held
+    later, head = session.choice(choice.id), session.ledger.head
+    assert later.state == "open" and "interrupted" in later.notes[-1]
+    assert session.ledger.held() != later.held and session.ledger.head == head
+    later.tidy()
+    assert session.ledger.held() == later.held
     later.refine(rho="0.2")
     later.finish(0)
 
@@ -229,8 +232,8 @@ def test_matrix_options_are_charged_what_was_really_measured_and_never_more_than
     release = choice.finish(1)
     spent = session.ledger.spent().rho
     assert 0.9999 < spent / (UNIT // 10) <= 1
-    rows = [d.part.matrix for d in choice._drawn if isinstance(d.part, MatrixPart)]
-    scales = [d.part.scale for d in choice._drawn if isinstance(d.part, MatrixPart)]
+    rows = [part.matrix for part in choice._paid if isinstance(part, MatrixPart)]
+    scales = [part.scale for part in choice._paid if isinstance(part, MatrixPart)]
     profile = [
         sum(Fraction(int(v) ** 2, 4**s) for m, s in zip(rows, scales, strict=True) for v in m[:, t])
         for t in range(24)
@@ -259,7 +262,13 @@ def test_an_interrupted_finish_is_found_finished(
     session: ht.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = finish_interrupted(session, "settle", monkeypatch)
-    assert later.state == "finished" and later.taken == 1
+    head = session.ledger.head
+    assert later.state == "finished" and later.taken == 1 and "interrupted" in later.notes[-1]
+    assert later.result().table("age", "sex").height == 12
+    assert session.ledger.head == head, "reading wrote to the ledger"
+    with pytest.raises(RefusedError) as caught:
+        later.finish(1)
+    assert caught.value.code == "choose.finished" and later.notes == []
     assert session.ledger.spent() == Cost(0, UNIT // 10) and session.ledger.held() == Cost.ZERO
 
 
@@ -408,7 +417,7 @@ def test_mechanisms_survive_being_written_down() -> None:
         linear.common([linear.marginals((2, 3), order=1, rho=1), linear.marginals((2, 3), 2, rho=1)])
     )
     for option in options:
-        again = linear.read_written(linear.written(option))
+        again = read_option(option.to_dict())
         assert linear.equivalent(again, option) and again.rho == option.rho
 
 

@@ -43,7 +43,7 @@ def test_a_choice_is_started_by_one_process_and_finished_by_the_next(
     assert float(begun["charged_rho"]) + float(begun["held_rho"]) == pytest.approx(0.1, abs=1e-12)
     flags = ("--ledger", "people.ledger", "--choice", begun["choice"])
     taken = hush(capsys, "choose", "finish", *flags, "--option", "1", "--out", "out")
-    assert taken["option"] == 1 and taken["card"]["charged"]["rho"] == "0.1"
+    assert taken["taken"] == 1 and taken["card"]["charged"]["rho"] == "0.1"
     assert ht.Release.load(folder / "out").marginals == (("age", "sex"), ("age", "member"), ("sex", "member"))
     spent = ht.Ledger.open("people.ledger").spent()
     again = hush(capsys, "choose", "finish", *flags, "--option", "0", "--out", "other", code=1)

@@ -22,10 +22,10 @@ from hushtable.errors import RefusedError, WorkloadError
 from hushtable.kernel.tabulate import tabulate
 from hushtable.linear.dense import LinearGaussian
 from hushtable.measurement import MatrixPart, Part
-from hushtable.planning.choice import ROUNDING, ChoicePlan, plan_choice
 from hushtable.privacy import Cost
-from hushtable.release import choice, choosing
-from hushtable.release.choice_payload import pack
+from hushtable.release.choices import ChoicePlan, plan_choice
+from hushtable.release.choices.families import ROUNDING
+from hushtable.release.choices.notes import Opening, Taken
 from hushtable.session import open_choice
 
 UNIT = 10**12
@@ -84,7 +84,7 @@ def reachable(plan: ChoicePlan) -> list[tuple[int, int]]:
 def test_every_path_is_priced_at_its_dearest_records_and_fits_the_budget(seed: int) -> None:
     sizes, options = random_options(seed)
     plan = plan_choice(sizes, options, rho=RHO)
-    slack = 1 + ROUNDING if plan.kind == "matrices" else 1
+    slack = 1 + ROUNDING if plan.family.name == "matrices" else 1
     for stage, option in reachable(plan):
         parts = plan.path(stage, option)
         assert plan.price(option, stage) == dearest_pairing(parts, sizes) * slack
@@ -103,7 +103,7 @@ def test_with_frozen_data_every_path_costs_its_dearest_record(seed: int) -> None
         charged = plan.rho_with(plan.options[option], parts)
         assert charged == dearest_record(parts, sizes)
         assert charged <= plan.price(option, stage) <= RHO
-        if plan.kind == "buckets":
+        if plan.family.name == "buckets":
             assert charged == plan.options[option].rho
 
 
@@ -202,6 +202,10 @@ def test_an_open_choice_of_0_1_needs_the_curators_word_or_ends(name: str, tmp_pa
     assert told.charged.rho <= told.frozen_cost(1).rho
 
 
+def without_frozen(to_dict: Any) -> Any:
+    return lambda note: {k: v for k, v in to_dict(note).items() if k != "frozen"}
+
+
 @pytest.mark.parametrize("version", ["0.1", "this"])
 def test_the_card_of_an_older_choice_says_what_its_price_rests_on(
     version: str, tmp_path: Path, lopsided: Any, monkeypatch: pytest.MonkeyPatch
@@ -211,12 +215,9 @@ def test_the_card_of_an_older_choice_says_what_its_price_rests_on(
     frame.write_csv(tmp_path / "t.csv")
     session = ht.Session.open(tmp_path / "t.csv", schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP(3))
 
-    def silent(part: Any, values: Any, note: dict[str, Any]) -> bytes:
-        return pack(part, values, {k: v for k, v in note.items() if k != "frozen"})
-
     with monkeypatch.context() as patched:
-        patched.setattr(choosing, "pack", silent)
-        patched.setattr(choice, "pack", silent)
+        for note in (Opening, Taken):
+            patched.setattr(note, "to_dict", without_frozen(note.to_dict))
         old = session.choose(options, budget=ht.ZCDP("0.5"), frozen=True)
         if version == "0.1":
             old.finish(1)

@@ -29,7 +29,6 @@ EXAMPLE = (
     "Example: hush choose people.csv --schema people.yaml --ledger people.ledger "
     '--orders 1 2 --budget "rho=0.1" --snr 0.5:5'
 )
-RATIOS = (1.0, 3.0, 5.0, 10.0)
 
 
 class DefaultStart(Group):
@@ -136,7 +135,6 @@ def start(
             choice = session.choose(
                 offered, budget=price, request=name, memory=memory, frozen=holds, wait=wait
             )
-            decision = None
             if wanted is not None and choice.state == "open":
                 share, ratio = wanted
                 decision = choice.decide(share=share, ratio=ratio, rule=judged, stop_early=stop_early)
@@ -152,7 +150,7 @@ def start(
                 and not pending.complete
             ):
                 choice.result().save(out)
-        _report(choice, ledger, decision, wanted, str(session.remaining), as_json=json)
+        _report(choice, ledger, as_json=json)
 
 
 @app.verb(epilog="Example: hush choose finish --ledger people.ledger --choice ID --option 1 --out out")
@@ -173,11 +171,13 @@ def finish(
     opened = ht.session.open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
     with progress(quiet=json) as steps:
         steps("measuring", 0, 2)
+        if opened.taken == option:
+            opened.tidy()
         made = opened.result() if opened.taken == option else opened.finish(option)
         steps("writing tables", 1, 2)
         if not written:
             made.save(out)
-    _report_taken(opened, ledger, out, as_json=json)
+    _report_taken(opened, out, as_json=json)
 
 
 @app.verb(epilog="Example: hush choose abandon --ledger people.ledger --choice ID")
@@ -196,13 +196,16 @@ def abandon(ledger: LedgerFile, choice: ChoiceId, wait: Wait = False, json: Json
 
 @app.verb(epilog="Example: hush choose show --ledger people.ledger --choice ID")
 def show(
-    ledger: LedgerFile, choice: ChoiceId, out: Out = None, data: Where = None, json: Json = False
+    ledger: LedgerFile,
+    choice: ChoiceId,
+    out: Out = None,
+    json: Json = False,
 ) -> None:
     """How a choice stands; with --out, write again what was taken, or what the options share.  Spends nothing."""
-    opened = ht.session.open_choice(ledger, choice, data=data)
+    opened = ht.release.read_choice(ht.Ledger.open(ledger), choice)
     if out is not None:
-        (opened.result() if opened.state == "finished" else opened.common).save(out)
-    _report(opened, ledger, None, None, str(ht.Ledger.open(ledger).remaining()), as_json=json)
+        (opened.common if opened.taken is None else opened.result()).save(out)
+    _report(opened, ledger, as_json=json)
 
 
 def _options(
@@ -235,72 +238,32 @@ def _rule(written: str) -> tuple[float, float]:
 
 
 def _checked(rule: str) -> Any:
-    if rule not in ("point", "three-sigma"):
-        raise UsageError("usage.rule", "The value of --rule is not known.", "Type point or three-sigma.")
+    if rule not in ht.release.RULES:
+        raise UsageError(
+            "usage.rule", "The value of --rule is not known.", f"Type {' or '.join(ht.release.RULES)}."
+        )
     return rule
 
 
-def _shares(choice: ht.release.Choice, ratios: tuple[float, ...]) -> list[dict[str, Any]]:
-    """For every open option, the shares of primary cells that reach each ratio."""
-    found: list[dict[str, Any]] = []
-    for k in range(choice.stage, len(choice.options)):
-        signal = choice.signal(k)
-        found.append(
-            {
-                "option": k,
-                "what": ht.release.option_text(choice.options[k], choice.schema.names),
-                "rho": ht.privacy.decimal(choice.cost(k).rho),
-                "frozen_rho": ht.privacy.decimal(choice.frozen_cost(k).rho),
-                "usual_way_rho": ht.privacy.decimal(choice.usual_way(k).rho),
-                "share_reaching": {f"{r:g}": signal.share(r) for r in ratios},
-                "share_reaching_surely": {f"{r:g}": signal.share(r, bound="lower") for r in ratios},
-            }
-        )
-    return found
-
-
-def _report(
-    choice: ht.release.Choice,
-    ledger: Path,
-    decision: int | None,
-    rule: tuple[float, float] | None,
-    remaining: str,
-    *,
-    as_json: bool,
-) -> None:
-    ratios = RATIOS if rule is None else tuple(sorted({*RATIOS, rule[1]}))
-    rows = _shares(choice, ratios)
+def _report(choice: ht.release.ChoiceView, ledger: Path, *, as_json: bool) -> None:
+    told = choice.to_dict()
     if as_json:
-        emit(
-            {
-                "choice": choice.id,
-                "state": choice.state,
-                "stage": choice.stage,
-                "decision": decision,
-                "taken": choice.taken,
-                "frozen": choice.plan.frozen,
-                "charged_rho": ht.privacy.decimal(choice.charged.rho),
-                "held_rho": ht.privacy.decimal(choice.held.rho),
-                "remaining": remaining,
-                "options": rows,
-                "notes": choice.notes,
-                "card": (choice.common if choice.taken is None else choice.result()).card.to_dict(),
-            }
-        )
+        emit(told)
         return
     say(
         f"Choice {choice.id} between {len(choice.options)} options, {choice.state}",
-        f"  charged    rho={ht.privacy.decimal(choice.charged.rho)} per person, "
-        f"held rho={ht.privacy.decimal(choice.held.rho)}",
-        f"  unit       {choice.common.card.unit}",
-        f"  remaining  {remaining}",
+        f"  charged    rho={told['charged_rho']} per person, held rho={told['held_rho']}",
+        f"  unit       {told['card']['unit']['person']}",
+        f"  remaining  {told['remaining']}",
         *(f"  note       {n}" for n in choice.notes),
         "",
         "Share of the primary cells whose count is at least R times the noise that an option adds:",
     )
+    rows = told["options"]
+    ratios = [f"R={ratio}" for ratio in rows[0]["share_reaching"]]
     both = any(r["frozen_rho"] != r["rho"] for r in rows)
     grid(
-        ["option", "price", *(["if frozen"] if both else []), "usual way", *(f"R={r:g}" for r in ratios)],
+        ["option", "price", *(["if frozen"] if both else []), "usual way", *ratios],
         [
             [
                 f"{r['option']}: {r['what']}",
@@ -311,20 +274,21 @@ def _report(
             ]
             for r in rows
         ],
-        right=[f"R={r:g}" for r in ratios],
+        right=ratios,
     )
-    say("", *_next(choice, ledger, decision, rule is not None))
+    say("The usual way is to measure what is shared first, and then to start again with the option.")
+    say("", *_next(choice, ledger))
 
 
-def _next(choice: ht.release.Choice, ledger: Path, decision: int | None, ruled: bool) -> list[str]:
+def _next(choice: ht.release.ChoiceView, ledger: Path) -> list[str]:
     """What the reader can do now."""
     if choice.state == "finished":
         return [f"Option {choice.taken} was taken."]
     if choice.state == "abandoned":
         return ["No option was taken; the rest of the budget is free again."]
     flags = f"--ledger {ledger} --choice {choice.id}"
-    said = [f"The rule says option {decision}."] if ruled else []
-    option = decision if decision is not None else len(choice.options) - 1
+    said = [] if choice.decision is None else [f"The rule says option {choice.decision}."]
+    option = len(choice.options) - 1 if choice.decision is None else choice.decision
     return [
         *said,
         f"  hush choose finish {flags} --option {option} --out DIR",
@@ -333,28 +297,16 @@ def _next(choice: ht.release.Choice, ledger: Path, decision: int | None, ruled: 
     ]
 
 
-def _report_taken(choice: ht.release.Choice, ledger: Path, out: Path, *, as_json: bool) -> None:
-    card = choice.result().card
-    remaining = str(ht.Ledger.open(ledger).remaining())
+def _report_taken(choice: ht.release.ChoiceView, out: Path, *, as_json: bool) -> None:
     if as_json:
-        emit(
-            {
-                "out": str(out),
-                "choice": choice.id,
-                "option": choice.taken,
-                "remaining": remaining,
-                "card": card.to_dict(),
-            }
-        )
+        emit(choice.to_dict())
         return
-    made = card.choice
-    saved = "" if made is None else made.saved_rho
-    usual = "" if made is None else made.usual_way_rho
+    card, made = choice.result().card, choice.standing
     say(
         f"Took option {choice.taken} of {choice.id}, written to {out}",
         f"  charged    {card.charged} per person",
         f"  unit       {card.unit}",
-        f"  saved      rho={saved}: measuring first would have needed rho={usual}",
-        f"  remaining  {remaining}",
+        f"  saved      rho={made.saved_rho}: measuring first would have needed rho={made.usual_way_rho}",
+        f"  remaining  {choice.remaining}",
         f"  head       {card.ledger.head}",
     )

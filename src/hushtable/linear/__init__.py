@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hushtable.linear.reading import combine, marginal_from
     from hushtable.linear.sampling import consistent_datasets
     from hushtable.linear.signal import Signal, posterior, signal_to_noise, variance_reduction
-    from hushtable.linear.writing import read_written, written
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -50,11 +49,9 @@ __all__ = [
     "marginals",
     "posterior",
     "query_variances",
-    "read_written",
     "recreate",
     "residual",
     "signal_to_noise",
     "stack",
     "variance_reduction",
-    "written",
 ]

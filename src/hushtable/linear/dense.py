@@ -6,9 +6,10 @@ marginals over a large domain use ``residuals``, which never builds a matrix.  N
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as sl
@@ -55,10 +56,39 @@ class LinearGaussian:
             value.setflags(write=False)
             object.__setattr__(self, name, value)
 
+    kinds: ClassVar[tuple[str, ...]] = ("matrix",)
+    """What ``to_dict`` calls it."""
+
+    @property
+    def sizes(self) -> None:
+        """Its columns are cells of no particular table."""
+
+    @property
+    def fixed(self) -> bool:
+        """Its noise was given."""
+        return True
+
     @property
     def cells(self) -> int:
         """Length of the data vector."""
         return self.queries.shape[1]
+
+    def dense(self) -> LinearGaussian:
+        """Itself."""
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, exact."""
+        return {
+            "kind": "matrix",
+            "queries": self.queries.tolist(),
+            "covariance": self.covariance.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> LinearGaussian:
+        """The mechanism that ``to_dict`` described; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
+        return cls(values["queries"], values["covariance"])
 
     @cached_property
     def whitened(self) -> Floats:

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import combinations
 from math import comb, lcm, prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,9 @@ class MarginalMechanism:
     variance per cell, when the mechanism is an option (empty for common and residual parts).  ``fixed`` says that the
     noise was given; otherwise it is meant to be scaled to a budget.
     """
+
+    kinds: ClassVar[tuple[str, ...]] = ("marginals", "residuals")
+    """What ``to_dict`` calls an option, and a part of options."""
 
     sizes: tuple[int, ...]
     precisions: Mapping[AttributeSet, Fraction]
@@ -78,6 +81,11 @@ class MarginalMechanism:
         if len(tables) < len(variances):
             raise _twice()
         return _unchecked(lengths, _table_precisions(lengths, tables), tables, fixed)
+
+    @property
+    def cells(self) -> int:
+        """Cells of the domain."""
+        return prod(self.sizes)
 
     @property
     def variances(self) -> dict[AttributeSet, Fraction]:
@@ -157,6 +165,26 @@ class MarginalMechanism:
                 np.full(len(r), float(1 / p)) for r, p in zip(rows, self.precisions.values(), strict=True)
             ]
         return LinearGaussian(np.vstack(rows), np.concatenate(noise))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, exact.
+
+        >>> marginals((2, 3), order=1, rho=1).to_dict()
+        {'kind': 'marginals', 'sizes': [2, 3], 'tables': {'1': [[0], [1]]}}
+        """
+        tables: dict[str, list[list[int]]] = {}
+        for attributes, variance in (self.tables or self.variances).items():
+            tables.setdefault(str(variance), []).append(list(attributes))
+        kind = "marginals" if self.tables else "residuals"
+        return {"kind": kind, "sizes": list(self.sizes), "tables": tables}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> MarginalMechanism:
+        """The mechanism that ``to_dict`` described; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
+        pairs = {tuple(s): Fraction(variance) for variance, sets in values["tables"].items() for s in sets}
+        if values["kind"] == "marginals":
+            return cls.from_tables(values["sizes"], pairs)
+        return cls(tuple(values["sizes"]), {s: 1 / v for s, v in pairs.items()})
 
 
 def marginals(

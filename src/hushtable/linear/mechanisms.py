@@ -6,10 +6,10 @@ goes through matrices.  Mixed kinds are turned into matrices when the domain is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, Protocol, Self
 
 from hushtable.errors import WorkloadError
 from hushtable.linear.decompose import (
@@ -38,9 +38,113 @@ from hushtable.linear.partitions import (
 from hushtable.linear.reading import residual_recreate
 from hushtable.privacy.bits import BitSource
 
-Mechanism = LinearGaussian | MarginalMechanism | BucketTable
-Part = LinearGaussian | MarginalMechanism | BucketTable | BucketResidual
-AnyPart = TypeVar("AnyPart", bound=Part)
+
+class Part(Protocol):
+    """A linear Gaussian mechanism of any kind, or what completes one."""
+
+    @property
+    def sizes(self) -> tuple[int, ...] | None:
+        """Lengths of the attributes; None when only the number of cells is known."""
+        ...
+
+    @property
+    def cells(self) -> int:
+        """Cells of the domain."""
+        ...
+
+    @property
+    def rho(self) -> Fraction | float:
+        """zCDP parameter."""
+        ...
+
+    def dense(self) -> LinearGaussian:
+        """The same mechanism with explicit matrices."""
+        ...
+
+
+class Mechanism(Part, Protocol):
+    """What can be an option of a choice."""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether its noise was given, rather than left to a budget."""
+        ...
+
+    def scaled(self, *, rho: Any) -> Self:
+        """The same mechanism with all noise multiplied so that it costs ``rho``."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; ``from_dict`` of its class gives it back."""
+        ...
+
+
+Output = tuple[Any, Any]
+"""A part and what it released."""
+
+
+@dataclass(frozen=True)
+class Algebra:
+    """How mechanisms of one kind are compared, taken apart and put together; all arguments are of that kind."""
+
+    kind: type
+    parts: tuple[type, ...]
+    """What its mechanisms can be recreated from."""
+    common: Callable[[Sequence[Any]], Any]
+    answerable: Callable[[Any, Any], bool]
+    residual: Callable[[Any, Any], Any]
+    stack: Callable[[Sequence[Any]], Any]
+    recreate: Callable[[Any, Sequence[Output], BitSource | None], Any]
+
+
+def _stack_as_dense(mechanisms: Sequence[Part]) -> LinearGaussian:
+    return stack_dense([m.dense() for m in mechanisms])
+
+
+def _recreate_dense(mechanism: Part, parts: Sequence[Output], bits: BitSource | None) -> Any:
+    return dense_recreate(mechanism.dense(), [(p.dense(), o) for p, o in parts], bits)
+
+
+def _recreate_table(mechanism: BucketTable, parts: Sequence[Output], bits: BitSource | None) -> Any:
+    match parts:
+        case [(BucketTable() as shared, coarse), (BucketResidual() as rest, (deviations, totals))]:
+            return bucket_recreate(rest, shared, coarse, deviations, totals)
+        case [(BucketTable(), output)]:
+            return output
+        case _:
+            return _recreate_dense(mechanism, parts, bits)
+
+
+CLOSED_FORMS = (
+    Algebra(
+        MarginalMechanism,
+        (MarginalMechanism,),
+        residual_common,
+        residual_answerable,
+        residual_residual,
+        residual_stack,
+        residual_recreate,
+    ),
+    Algebra(
+        BucketTable,
+        (BucketTable, BucketResidual),
+        bucket_common,
+        bucket_answerable,
+        bucket_residual,
+        _stack_as_dense,
+        _recreate_table,
+    ),
+)
+MATRICES = Algebra(
+    LinearGaussian,
+    (LinearGaussian,),
+    dense_common,
+    dense_answerable,
+    dense_residual,
+    stack_dense,
+    _recreate_dense,
+)
+_KNOWN = (LinearGaussian, *(part for algebra in CLOSED_FORMS for part in algebra.parts))
 
 
 def common(mechanisms: Sequence[Mechanism]) -> Mechanism | None:
@@ -50,12 +154,8 @@ def common(mechanisms: Sequence[Mechanism]) -> Mechanism | None:
     smallest total variance in an orthonormal basis of the shared queries: a closed form for two, a semidefinite program
     for more.
     """
-    options = _same_domain(mechanisms)
-    if _all_marginal(options):
-        return residual_common(options)
-    if _all_tables(options):
-        return bucket_common(options)
-    return dense_common([as_dense(m) for m in options])
+    algebra, options = _alike(mechanisms)
+    return algebra.common(options)
 
 
 def ladder(mechanisms: Sequence[Mechanism]) -> list[Mechanism | None]:
@@ -64,9 +164,9 @@ def ladder(mechanisms: Sequence[Mechanism]) -> list[Mechanism | None]:
     Each step is answerable from the next one, so that options ordered from coarse to fine are decided one after another
     and every step pays the difference only.  A step is the common mechanism of its option and the next step.
     """
-    options = _same_domain(mechanisms)
-    steps: list[Mechanism | None] = [options[-1]]
-    for option in reversed(options[:-1]):
+    _require_domain(mechanisms)
+    steps: list[Mechanism | None] = [mechanisms[-1]]
+    for option in reversed(mechanisms[:-1]):
         finer = steps[-1]
         steps.append(None if finer is None else common([option, finer]))
     return steps[::-1]
@@ -79,12 +179,8 @@ def residual(mechanism: Mechanism, common_part: Mechanism | None) -> Part | None
     """
     if common_part is None:
         return mechanism
-    pair = _same_domain([mechanism, common_part])
-    if _all_marginal(pair):
-        return residual_residual(pair[0], pair[1])
-    if _all_tables(pair):
-        return bucket_residual(pair[0], pair[1])
-    return dense_residual(as_dense(mechanism), as_dense(common_part))
+    algebra, pair = _alike([mechanism, common_part])
+    return algebra.residual(pair[0], pair[1])
 
 
 def recreate(
@@ -111,7 +207,6 @@ def recreate(
             "Exact recreation draws noise and has no source for it.",
             "Give bits=, a source of bits.",
         )
-    source = bits if exact else None
     parts = [
         (p, o) for p, o in ((common_part, common_output), (residual_part, residual_output)) if p is not None
     ]
@@ -119,23 +214,14 @@ def recreate(
         raise WorkloadError(
             "linear.output", "There is neither a common nor a residual part.", "Give one of them."
         )
-    if isinstance(mechanism, BucketTable):
-        return _recreate_table(mechanism, parts, source)
-    if isinstance(mechanism, MarginalMechanism) and _all_marginal([p for p, _ in parts]):
-        return residual_recreate(
-            mechanism, [(p, o) for p, o in parts if isinstance(p, MarginalMechanism)], source
-        )
-    return dense_recreate(as_dense(mechanism), [(as_dense(p), o) for p, o in parts], source)
+    fitting = (a for a in CLOSED_FORMS if _all(a.parts, [mechanism, *(p for p, _ in parts)]))
+    return next(fitting, MATRICES).recreate(mechanism, parts, bits if exact else None)
 
 
 def answerable(b: Part, *, from_: Part) -> bool:
     """Whether ``b`` can be had from the output of ``from_`` without touching the data again (Theorem 3.5)."""
-    pair = _same_domain([b, from_])
-    if _all_marginal(pair):
-        return residual_answerable(pair[0], pair[1])
-    if _all_tables(pair):
-        return bucket_answerable(pair[0], pair[1])
-    return dense_answerable(as_dense(b), as_dense(from_))
+    algebra, pair = _alike([b, from_])
+    return algebra.answerable(pair[0], pair[1])
 
 
 def equivalent(a: Part, b: Part) -> bool:
@@ -145,10 +231,8 @@ def equivalent(a: Part, b: Part) -> bool:
 
 def stack(mechanisms: Sequence[Part]) -> Part:
     """One mechanism that runs all of them with independent noise."""
-    options = _same_domain(mechanisms)
-    if _all_marginal(options):
-        return residual_stack(options)
-    return stack_dense([as_dense(m) for m in options])
+    algebra, options = _alike(mechanisms)
+    return algebra.stack(options)
 
 
 def budget_saved(mechanisms: Sequence[Mechanism]) -> Fraction | float:
@@ -161,49 +245,35 @@ def budget_saved(mechanisms: Sequence[Mechanism]) -> Fraction | float:
 
 def as_dense(mechanism: Part) -> LinearGaussian:
     """The mechanism with explicit matrices."""
-    return mechanism if isinstance(mechanism, LinearGaussian) else mechanism.dense()
+    return mechanism.dense()
 
 
-def _recreate_table(mechanism: BucketTable, parts: Sequence[tuple[Part, Any]], bits: BitSource | None) -> Any:
-    match parts:
-        case [(BucketTable() as shared, coarse), (BucketResidual() as rest, (deviations, totals))]:
-            return bucket_recreate(rest, shared, coarse, deviations, totals)
-        case [(BucketTable(), output)]:
-            return output
-        case _:
-            return dense_recreate(mechanism.dense(), [(as_dense(p), o) for p, o in parts], bits)
+def _alike(mechanisms: Sequence[Part]) -> tuple[Algebra, Sequence[Part]]:
+    """The mechanisms and their closed form, or matrices of all of them; refuses different domains."""
+    _require_domain(mechanisms)
+    for algebra in CLOSED_FORMS:
+        if _all(algebra.kind, mechanisms):
+            return algebra, mechanisms
+    return MATRICES, [m.dense() for m in mechanisms]
 
 
-def _same_domain(mechanisms: Sequence[AnyPart]) -> Sequence[AnyPart]:
-    """The mechanisms, all known kinds over one domain, or an error."""
+def _require_domain(mechanisms: Sequence[Part]) -> None:
     if not mechanisms:
         raise WorkloadError("linear.empty", "There is no mechanism to compare.", "Give at least one.")
-    if not all(isinstance(m, Part) for m in mechanisms):
+    if not _all(_KNOWN, mechanisms):
         raise WorkloadError(
             "linear.kind",
             "Something in the list is not a linear mechanism.",
             "Give for example marginals(schema, order=1).",
         )
-    shapes = {_sizes(m) for m in mechanisms} - {None}
-    if len(shapes) > 1:
+    if len({m.sizes for m in mechanisms} - {None}) > 1:
         raise WorkloadError(
             "linear.domains",
             "The options are over different schemas.",
             "Write all options over the same schema.",
         )
-    require_cells(*(m.cells if isinstance(m, LinearGaussian) else prod(_sizes(m) or ()) for m in mechanisms))
-    return mechanisms
+    require_cells(*(m.cells for m in mechanisms))
 
 
-def _sizes(mechanism: Part) -> tuple[int, ...] | None:
-    if isinstance(mechanism, LinearGaussian):
-        return None
-    return mechanism.table.sizes if isinstance(mechanism, BucketResidual) else mechanism.sizes
-
-
-def _all_marginal(mechanisms: Sequence[Part]) -> TypeGuard[Sequence[MarginalMechanism]]:
-    return all(isinstance(m, MarginalMechanism) for m in mechanisms)
-
-
-def _all_tables(mechanisms: Sequence[Part]) -> TypeGuard[Sequence[BucketTable]]:
-    return all(isinstance(m, BucketTable) for m in mechanisms)
+def _all(kinds: type | tuple[type, ...], mechanisms: Sequence[object]) -> bool:
+    return all(isinstance(m, kinds) for m in mechanisms)

@@ -8,12 +8,12 @@ width.  Options with several such tables have no closed form: use ``dense``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,9 @@ class BucketTable:
     ((2, 2), '1/2')
     """
 
+    kinds: ClassVar[tuple[str, ...]] = ("buckets",)
+    """What ``to_dict`` calls it."""
+
     partitions: tuple[Buckets, ...]
     variances: Fractions
     fixed: bool = True
@@ -60,6 +63,11 @@ class BucketTable:
     def sizes(self) -> tuple[int, ...]:
         """Number of values of each attribute before bucketing."""
         return tuple(map(len, self.partitions))
+
+    @property
+    def cells(self) -> int:
+        """Cells of the domain before bucketing."""
+        return prod(self.sizes)
 
     @cached_property
     def profile(self) -> Fractions:
@@ -92,6 +100,21 @@ class BucketTable:
         """The same mechanism with explicit matrices; small domains only."""
         return LinearGaussian(indicator(self.partitions), self.variances.astype(np.float64).ravel())
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, exact."""
+        return {
+            "kind": "buckets",
+            "partitions": [list(p) for p in self.partitions],
+            "variances": [str(v) for v in self.variances.flat],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> BucketTable:
+        """The mechanism that ``to_dict`` described; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
+        partitions = tuple(tuple(p) for p in values["partitions"])
+        noise = np.array([Fraction(v) for v in values["variances"]], object)
+        return cls(partitions, noise.reshape([max(p) + 1 for p in partitions]))
+
 
 @dataclass(frozen=True, eq=False)
 class BucketResidual:
@@ -105,6 +128,16 @@ class BucketResidual:
     table: BucketTable
     blocks: tuple[Buckets, ...]
     totals: Fractions
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of values of each attribute before bucketing."""
+        return self.table.sizes
+
+    @property
+    def cells(self) -> int:
+        """Cells of the domain before bucketing."""
+        return self.table.cells
 
     @cached_property
     def maps(self) -> tuple[Buckets, ...]:

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
         epsilon_by_delta,
         guarantees,
     )
-    from hushtable.release.choice import KIND as CHOOSE
-    from hushtable.release.choice import Choice
-    from hushtable.release.choosing import option_from_file, option_text
+    from hushtable.release.choices import KIND as CHOOSE
+    from hushtable.release.choices import (
+        RULES,
+        Choice,
+        ChoiceView,
+        option_from_file,
+        option_text,
+        read_choice,
+    )
     from hushtable.release.details import CheckDetail, ReleaseDetail
     from hushtable.release.files import request_in
     from hushtable.release.history import history_frame
@@ -32,11 +38,13 @@ else:
 __all__ = [
     "CHOOSE",
     "MODELLED",
+    "RULES",
     "Asking",
     "Bundle",
     "Card",
     "CheckDetail",
     "Choice",
+    "ChoiceView",
     "Chosen",
     "L1Bounds",
     "LedgerStamp",
@@ -58,5 +66,6 @@ __all__ = [
     "option_from_file",
     "option_text",
     "plan_release",
+    "read_choice",
     "request_in",
 ]

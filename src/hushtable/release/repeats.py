@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hushtable.ledger import Holding, Ledger
-from hushtable.linear import Mechanism, written
+from hushtable.linear import Mechanism
 from hushtable.marginals import Workload
 from hushtable.privacy import Budget
-from hushtable.release.choice import KIND as CHOOSE
-from hushtable.release.choosing import option_text
+from hushtable.release.choices import KIND as CHOOSE
+from hushtable.release.choices import option_text
 from hushtable.schema import Schema
 
 _NAMED = re.compile(r"(release|choose)-[0-9a-f]{16}-[0-9]+")
@@ -75,7 +75,7 @@ class Asking:
             "schema": session.schema.version,
             "options": [option_text(option, session.schema.names) for option in options],
         }
-        return cls(CHOOSE, session.spender, detail, {**more, "written": [written(o) for o in options]})
+        return cls(CHOOSE, session.spender, detail, {**more, "written": [o.to_dict() for o in options]})
 
     @property
     def name(self) -> str:

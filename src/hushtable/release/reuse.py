@@ -23,11 +23,10 @@ from hushtable.linear import MarginalMechanism
 from hushtable.marginals import AttributeSet, Layout, lift, subsets
 from hushtable.measurement import Answers, ResidualPart, Transcript, lines_from_bytes
 from hushtable.planning import BatchPlan, IdentityPlan
-from hushtable.planning.choice import missing_residuals
 from hushtable.privacy import charge, decimal
 from hushtable.privacy.budget import Kind
 from hushtable.release.card import Reused
-from hushtable.release.choice_payload import pool
+from hushtable.release.choices.families import missing_residuals, pool
 from hushtable.release.plan import Plan
 from hushtable.schema import Schema
 

@@ -13,8 +13,8 @@ from hushtable.deciders import Verdict, read_verdicts
 from hushtable.ledger import Holding, Ledger, Statement
 from hushtable.privacy import UNIT
 from hushtable.release import Card
-from hushtable.release.choice import KIND as CHOOSE
-from hushtable.release.choice_payload import unpack
+from hushtable.release.choices import KIND as CHOOSE
+from hushtable.release.choices import StoredPart, Taken
 from hushtable.release.verdicts import KIND as CHECK
 
 
@@ -62,8 +62,8 @@ def _is_choice(holding: Holding) -> bool:
 
 def _choice(ledger: Ledger, holding: Holding) -> MadeChoice:
     detail = holding.reservation.detail
-    notes = [unpack(ledger.payload(charge.number)).note for charge in holding.charges if charge.stored]
-    taken = next((int(note["option"]) for note in notes if "option" in note), None)
+    notes = [StoredPart.of(ledger.payload(charge.number)).note for charge in holding.charges if charge.stored]
+    taken = next((note.option for note in notes if isinstance(note, Taken)), None)
     state = "finished" if taken is not None else "open" if holding.state == "open" else "abandoned"
     return MadeChoice(
         number=holding.reservation.number,

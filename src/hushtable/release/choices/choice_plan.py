@@ -15,28 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import floor, prod
-from typing import Literal
-
-import numpy as np
 
 from hushtable.errors import WorkloadError
-from hushtable.linear import (
-    BucketTable,
-    LinearGaussian,
-    MarginalMechanism,
-    Mechanism,
-    as_dense,
-    ladder,
-    residual,
-)
-from hushtable.linear.partitions import BucketResidual
-from hushtable.marginals import AttributeSet
-from hushtable.measurement import CellPart, DeviationPart, MatrixPart, Part, ResidualPart
-
-Kind = Literal["marginals", "buckets", "matrices"]
-
-ROUNDING = Fraction(1, 10**5)
-"""Share of a matrix option's price that is set aside for the rounding of its matrices."""
+from hushtable.linear import Mechanism, ladder
+from hushtable.measurement import Part
+from hushtable.release.choices.families import Family, family_of, shared_family
 
 _SHORT = 2**30
 """Denominator of the factor by which options are made cheaper: larger wastes less budget (a part in 10^9 here) and
@@ -61,33 +44,25 @@ class ChoicePlan:
     frozen: bool = False
 
     @cached_property
-    def kind(self) -> Kind:
-        """How parts are measured."""
-        if all(isinstance(m, MarginalMechanism) for m in self.options):
-            return "marginals"
-        return "buckets" if all(isinstance(m, BucketTable) for m in self.options) else "matrices"
-
-    @property
-    def stages(self) -> int:
-        """Decisions that can be taken one after another, the last option being the last stage."""
-        return len(self.steps)
+    def family(self) -> Family:
+        """How parts are measured, priced and read."""
+        return shared_family(self.options)
 
     @property
     def sharp(self) -> bool:
         """Whether an option costs its own price exactly, however it is reached."""
-        return self.frozen or self.kind == "marginals"
+        return self.frozen or self.family.even
 
     def price(self, option: int, stage: int = 0) -> Fraction:
         """Cost of an option taken at a stage; for matrices the most that it can come to after rounding."""
         if self.sharp:
             return self.frozen_price(option)
         rho = sum((part.rho for part in self.path(stage, option)), Fraction(0))
-        return rho * (1 + ROUNDING) if self.kind == "matrices" else rho
+        return rho * (1 + self.family.rounding)
 
     def frozen_price(self, option: int) -> Fraction:
         """Cost of an option whose parts all meet the same records."""
-        rho = Fraction(self.options[option].rho)
-        return rho * (1 + ROUNDING) if self.kind == "matrices" else rho
+        return Fraction(self.options[option].rho) * (1 + self.family.rounding)
 
     @cached_property
     def dearest(self) -> Fraction:
@@ -127,42 +102,13 @@ class ChoicePlan:
 
     def rho_with(self, target: Mechanism, drawn: Sequence[Part]) -> Fraction:
         """Running cost once ``drawn`` were all measured and ``target`` is reached, for one row."""
-        if not self.frozen or self.kind == "marginals":
-            return sum((p.rho for p in drawn), Fraction(0))
-        if self.kind == "matrices":
-            profiles = [p.profile for p in drawn if isinstance(p, MatrixPart)]
-            return max(np.sum(profiles, axis=0).tolist()) / 2
-        return Fraction(target.rho)
+        if self.frozen and not self.family.even:
+            return self.family.frozen_rho(target, drawn)
+        return sum((p.rho for p in drawn), Fraction(0))
 
     def _missing(self, target: Mechanism, stage: int, drawn: Sequence[Part]) -> Part | None:
-        if self.kind == "marginals" and isinstance(target, MarginalMechanism):
-            return missing_residuals(target, drawn)
         before = self.steps[stage] if stage >= 0 else None
-        if self.kind == "buckets" and isinstance(target, BucketTable):
-            left = residual(target, before)
-            if isinstance(left, BucketResidual):
-                return DeviationPart(left)
-            return CellPart(left) if isinstance(left, BucketTable) else None
-        rest = residual(as_dense(target), None if before is None else as_dense(before))
-        return None if rest is None else MatrixPart.rounded(self.sizes, as_dense(rest))
-
-
-def missing_residuals(target: MarginalMechanism, drawn: Sequence[Part]) -> ResidualPart | None:
-    """The precision that residuals still lack, given the parts drawn; exact.
-
-    A residual that is known better than the target asks for lacks nothing.
-    """
-    known: dict[AttributeSet, Fraction] = {}
-    for part in drawn:
-        if isinstance(part, ResidualPart):
-            for tau, p in part.precisions.items():
-                known[tau] = known[tau] + p if tau in known else p
-    left = {
-        tau: p - known[tau] if tau in known else p
-        for tau, p in target.precisions.items()
-        if tau not in known or p > known[tau]
-    }
-    return ResidualPart(target.sizes, left) if left else None
+        return self.family.missing(self.sizes, target, before, drawn)
 
 
 def plan_choice(
@@ -185,7 +131,7 @@ def plan_choice(
     plan = _plan(sizes, tuple(_scaled(k, option, rho) for k, option in enumerate(given)), frozen)
     if rho is None:
         return plan
-    adjustable = [isinstance(o, LinearGaussian) or not o.fixed for o in given]
+    adjustable = [family_of(option).adjustable(option) for option in given]
     for _ in range(_FITTING_STEPS):
         if plan.dearest <= rho:
             return plan
@@ -212,13 +158,10 @@ def _cheaper(plan: ChoicePlan, share: Fraction, adjustable: Sequence[bool]) -> t
     short = Fraction(floor(share * _SHORT), _SHORT)
     if not any(adjustable) or short == 0:
         raise _path_over_budget()
-    return tuple(_at_share(o, short) if free else o for o, free in zip(plan.options, adjustable, strict=True))
-
-
-def _at_share(option: Mechanism, share: Fraction) -> Mechanism:
-    if isinstance(option, LinearGaussian):
-        return option.scaled(rho=option.rho * float(share) * (1 - float(ROUNDING)))
-    return option.scaled(rho=option.rho * share)
+    return tuple(
+        family_of(option).at_share(option, short) if free else option
+        for option, free in zip(plan.options, adjustable, strict=True)
+    )
 
 
 def _path_over_budget() -> WorkloadError:
@@ -231,14 +174,8 @@ def _path_over_budget() -> WorkloadError:
 
 
 def _require_domain(k: int, option: Mechanism, sizes: tuple[int, ...]) -> None:
-    if not isinstance(option, LinearGaussian | MarginalMechanism | BucketTable):
-        raise WorkloadError(
-            "linear.kind",
-            f"Option {k} is not a linear mechanism.",
-            "Give for example ht.linear.marginals(schema, order=1).",
-        )
-    fits = option.cells == prod(sizes) if isinstance(option, LinearGaussian) else option.sizes == sizes
-    if not fits:
+    family_of(option)
+    if option.cells != prod(sizes) or option.sizes not in (None, sizes):
         raise WorkloadError(
             "linear.domains",
             f"Option {k} is over another schema than the session's.",
@@ -247,20 +184,22 @@ def _require_domain(k: int, option: Mechanism, sizes: tuple[int, ...]) -> None:
 
 
 def _scaled(k: int, option: Mechanism, rho: Fraction | None) -> Mechanism:
-    """An option with its final noise: scaled to ``rho`` unless it came with noise of its own."""
-    if isinstance(option, LinearGaussian):
-        if rho is None or Fraction(option.rho) <= rho * (1 - ROUNDING):
-            return option
-        if Fraction(option.rho) <= rho * (1 + ROUNDING):
-            return option.scaled(rho=float(rho * (1 - 2 * ROUNDING)))
-    elif not option.fixed:
+    """An option with its final noise: scaled to ``rho`` unless it came with noise of its own.
+
+    Noise of its own that costs as much as the budget but for rounding is raised until there is room for rounding.
+    """
+    if not option.fixed:
         if rho is None:
             raise WorkloadError(
                 "choose.no-budget", f"Option {k} has no noise of its own and no budget.", "Give budget=."
             )
         return option.scaled(rho=rho)
-    elif rho is None or option.rho <= rho:
+    rounding = family_of(option).rounding
+    price = Fraction(option.rho)
+    if rho is None or price <= rho * (1 - rounding):
         return option
+    if price <= rho * (1 + rounding):
+        return option.scaled(rho=float(rho * (1 - 2 * rounding)))
     raise WorkloadError(
         "choose.over-budget",
         f"Option {k} costs more than the budget.",

@@ -1,0 +1,33 @@
+"""Choices between analyses: their families of options, their plan, what a ledger stores of them, and how they go on."""
+
+from hushtable.release.choices.choice import Choice, ChoiceContext, require_unsettled
+from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
+from hushtable.release.choices.choice_view import RULES, ChoiceView, Rule, read_choice
+from hushtable.release.choices.families import FAMILIES, Family, option_from_file, register
+from hushtable.release.choices.notes import Taken
+from hushtable.release.choices.record import KIND, ChoiceRecord, StoredPart
+from hushtable.release.choices.starting import option_text, plan_options, resume_choice, start_choice
+
+__all__ = [
+    "FAMILIES",
+    "KIND",
+    "RULES",
+    "Choice",
+    "ChoiceContext",
+    "ChoicePlan",
+    "ChoiceRecord",
+    "ChoiceView",
+    "Family",
+    "Rule",
+    "StoredPart",
+    "Taken",
+    "option_from_file",
+    "option_text",
+    "plan_choice",
+    "plan_options",
+    "read_choice",
+    "register",
+    "require_unsettled",
+    "resume_choice",
+    "start_choice",
+]

@@ -1,0 +1,230 @@
+"""A choice between analyses: what they have in common is released first, then one of them is taken or none.
+
+The dearest path to an option is held in the ledger until the choice is finished or abandoned; the running charge is the
+price of what was measured.  For marginals, and for frozen data, it ends at the exact price of the option taken.
+Measuring is done by a function that the session passes in; all else is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from hushtable.arrays import Ints
+from hushtable.errors import LedgerError, RefusedError, WorkloadError
+from hushtable.ledger import Ledger, Spend
+from hushtable.linear import Mechanism
+from hushtable.linear.lattice import positive
+from hushtable.measurement import Part
+from hushtable.privacy import Cost
+from hushtable.release.choices.choice_plan import ChoicePlan
+from hushtable.release.choices.choice_view import ChoiceView, Rule
+from hushtable.release.choices.families import Released
+from hushtable.release.choices.notes import Note, Refinement, Step, Taken
+from hushtable.release.choices.record import KIND, ChoiceRecord, pack, refinement
+from hushtable.schema import Schema
+
+Pack = Callable[[Ints], bytes]
+
+
+class Drawer(Protocol):
+    """What a session lends to a choice: it charges, measures a part (None: nothing) and stores what ``pack`` makes."""
+
+    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, pack: Pack) -> str:
+        """Set the whole cost aside and measure the first part, unless this was done before; gives the id."""
+        ...
+
+    def go_on(
+        self, request: str, charges: int, part: Part | None, cost: Cost, pack: Pack, *, last: bool
+    ) -> None:
+        """Measure the next part of a choice that has so many charges; the ``last`` one ends it."""
+        ...
+
+    def once(self, spend: Spend, request: str, part: Part, pack: Pack) -> None:
+        """Measure a part that is a spend of its own."""
+        ...
+
+    def end(self, request: str) -> None:
+        """Free what was set aside and not charged."""
+        ...
+
+    def tidy(self, request: str) -> None:
+        """The same for what is only waiting for its end, unless somebody is working on it."""
+        ...
+
+
+@dataclass(frozen=True)
+class ChoiceContext:
+    """What a session lends to a choice: public things, and the right to draw."""
+
+    schema: Schema
+    ledger: Ledger
+    spender: str | None
+    draw: Drawer
+    data: str | None
+    """Where the data are, when they have a path."""
+
+
+class Choice(ChoiceView):
+    """An open, finished or abandoned choice; made by ``Session.choose`` and ``Session.choice``.
+
+    Reading it writes nothing.  What an interrupted command left waiting for its end is ended by the next one that acts.
+    """
+
+    def __init__(self, context: ChoiceContext, record: ChoiceRecord, plan: ChoicePlan) -> None:
+        super().__init__(context.ledger, context.schema, record, plan)
+        self._draw = context.draw
+
+    def decide(
+        self, *, share: float, ratio: float, rule: Rule = "point", stop_early: bool = False
+    ) -> int | None:
+        """Go on to finer options while a ``share`` of the primary cells has at least this ratio under the next one.
+
+        Returns the option to finish, and remembers it as ``decision``.  With ``stop_early``, None when even the first
+        option is too weak for its own analysis beyond doubt (the three-sigma upper bounds fail): abandoning then costs
+        the common part only.
+        """
+        if not (0 < share <= 1 and np.isfinite(ratio)):
+            raise WorkloadError(
+                "choose.rule", "The share must lie between 0 and 1, the ratio be a number.", "Use 0.5 and 5."
+            )
+        self._require_open()
+        self._ratios = tuple(sorted({*self._ratios, float(ratio)}))
+        asked = {"share": share, "ratio": ratio}
+        if stop_early and self.stage == 0 and self.signal(0).too_weak(**asked, rule="three-sigma"):
+            self.decision = None
+            return None
+        self.decision = self._finest(**asked, rule=rule)
+        return self.decision
+
+    def _finest(self, *, share: float, ratio: float, rule: Rule) -> int:
+        """The finest option that keeps a rule; those before it are passed by."""
+        last = len(self.options) - 1
+        while self.stage < last and self.signal(self.stage + 1).enough(share=share, ratio=ratio, rule=rule):
+            if self.stage + 1 == last:
+                return last
+            self.advance()
+        return self.stage
+
+    def advance(self) -> None:
+        """Pass the coarsest open option by, and measure what the finer ones have in common beyond it."""
+        self._require_open()
+        stage = self.stage + 1
+        if stage >= len(self.options) - 1:
+            raise RefusedError(
+                "choose.last-stage",
+                "Only one option would be left.",
+                f"Take it with finish({len(self.options) - 1}), or an earlier one.",
+            )
+        part = self.plan.step_part(stage, self._drawn)
+        self._measure(part, self.plan.steps[stage], Step(stage, self.plan.sizes))
+
+    def refine(self, *, rho: Any) -> None:
+        """Buy the common part once more at ``rho`` per person, to decide with more certainty.
+
+        It is a spend of its own.  What it tells about residuals that an option measures is not bought again when that
+        option is finished; only what goes beyond the option is extra.
+        """
+        self._require_open()
+        family = self.plan.family
+        if not family.refinable:
+            raise WorkloadError(
+                "choose.refine",
+                f"Options that are {family.name} cannot be refined.",
+                "Decide now, or abandon and choose again.",
+            )
+        part = family.refined(
+            self.plan.steps[self.stage], positive("rho", rho) / self.schema.max_rows_per_person**2
+        )
+        part.check()
+        number, spender = len(self._record.refined), self._record.stored.reservation.spender
+        spend = Spend(self._units(part.rho), f"{KIND}-refine", {"refines": self.id, "rho": str(rho)}, spender)
+        packed = partial(pack, family, Refinement(number), part)
+        self._draw.once(spend, refinement(self.id, number), part, packed)
+        self._refresh()
+
+    def finish(self, option: int) -> Released:
+        """Take an option: measure what is missing of it, pay the difference, and free the rest."""
+        self._require_open()
+        chosen = self._checked(option)
+        if chosen < self.stage:
+            raise RefusedError(
+                "choose.passed",
+                f"Option {chosen} was passed by; its part of the budget went into finer options.",
+                f"Finish with one of the options {self.stage} to {len(self.options) - 1}.",
+            )
+        part = self.plan.finish_part(self.stage, chosen, self._drawn)
+        note = Taken(chosen, self.plan.frozen, self.plan.sizes)
+        self._measure(part, self.options[chosen], note, last=True)
+        return self.result()
+
+    def abandon(self) -> None:
+        """Take no option: what was measured stays spent, the rest is free again."""
+        self._require_unsettled()
+        self._draw.end(self.id)
+        self._refresh()
+
+    def tidy(self) -> None:
+        """Free what an interrupted command left waiting for its end, unless somebody is working on it."""
+        waiting = self._record.waiting
+        for request in waiting:
+            self._draw.tidy(request)
+        if waiting:
+            self._refresh()
+
+    @property
+    def _drawn(self) -> list[Part]:
+        return [one.part for one in self._measured.parts if one.part is not None]
+
+    def _measure(self, part: Part | None, target: Mechanism, note: Note, *, last: bool = False) -> None:
+        """Charge the difference to the running cost that ``part`` leads to, and measure it."""
+        drawn = [*self._paid, *([] if part is None else [part])]
+        total, spent = self._units(self.plan.rho_with(target, drawn)).rho, self._record.stored.drawn.rho
+        cost = Cost(0, max(0, total - spent))
+        if not cost <= self.held:
+            raise RefusedError(
+                "choose.not-frozen",
+                "This choice holds too little for its next part: it was begun when options were priced as if no row "
+                "could change.",
+                "Say `--frozen` (frozen=True) if no row has changed since it began; else abandon it and choose again.",
+            )
+        if part is not None:
+            part.check()
+        packed = partial(pack, self.plan.family, note, part)
+        self._draw.go_on(self.id, len(self._record.stored.charges), part, cost, packed, last=last)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._record = ChoiceRecord.read(self._ledger, self.id)
+        self.__dict__.pop("_measured", None)
+
+    def _require_open(self) -> None:
+        self._require_unsettled()
+        if self._record.lost:
+            raise LedgerError(
+                "choose.draw-lost",
+                "A part of this choice was charged, and its answers were lost in a crash; they stay spent.",
+                "Abandon it to free what is held, and choose again.",
+            )
+
+    def _require_unsettled(self) -> None:
+        self.tidy()
+        require_unsettled(self._record)
+
+
+def require_unsettled(record: ChoiceRecord) -> None:
+    """Refuse a choice that was finished or abandoned."""
+    if record.taken is not None:
+        raise RefusedError(
+            "choose.finished",
+            f"This choice was finished with option {record.taken.option}.",
+            "Read it again with result() or `hush choose show`; another option needs a new choice.",
+        )
+    if record.state == "abandoned":
+        raise RefusedError(
+            "choose.abandoned", "This choice was abandoned.", "Start a new one with `hush choose`."
+        )

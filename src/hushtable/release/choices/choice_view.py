@@ -1,0 +1,283 @@
+"""A choice as its ledger tells it: how it stands, what the options cost, and what the common part says.
+
+Needs no data and spends nothing: all of it is post-processing of what was charged and stored.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, cast, get_args
+
+from hushtable.arrays import Floats
+from hushtable.errors import RefusedError, WorkloadError
+from hushtable.ledger import Ledger, Unit
+from hushtable.linear import LinearGaussian, Mechanism, Signal, posterior, query_variances, variance_reduction
+from hushtable.measurement import Part
+from hushtable.notebook import html_card
+from hushtable.privacy import Cost, charge, decimal
+from hushtable.privacy.budget import Kind, price_in
+from hushtable.release.card import Card, Chosen, LedgerStamp, PlanFacts
+from hushtable.release.choices.choice_plan import ChoicePlan
+from hushtable.release.choices.families import Measured, Released, family_of
+from hushtable.release.choices.record import ChoiceRecord, State
+from hushtable.schema import Schema
+
+FROZEN_NOTE = "The price rests on the curator's word that no row changed while the choice was open."
+UNASKED_NOTE = (
+    "The price is right if no row changed while the choice was open; version 0.1 did not ask the curator."
+)
+CHANGING_NOTE = (
+    "Parts of the options cost some records more than others, so each is paid at its dearest record: a row may "
+    "change between two parts. Declared frozen, an option costs what is listed beside it."
+)
+WAITING_NOTE = "The last command was interrupted after its draw: repeat it to free what is still held."
+RATIOS = (1.0, 3.0, 5.0, 10.0)
+"""Ratios of count to noise that a summary counts cells by: 5 is the paper's example, the others lie around it."""
+
+Rule = Literal["point", "three-sigma"]
+RULES: tuple[str, ...] = get_args(Rule)
+
+
+class ChoiceView:
+    """How a choice stands; ``read_choice`` makes it from a ledger and an id alone."""
+
+    def __init__(self, ledger: Ledger, schema: Schema, record: ChoiceRecord, plan: ChoicePlan) -> None:
+        self.schema, self.plan = schema, plan
+        self.opening = record.opening
+        """How it began; a choice whose common part was lost is refused here."""
+        self._ledger, self._record = ledger, record
+        self._ratios = RATIOS
+        self.decision: int | None = None
+        """The option that the last rule decided for, when one was asked."""
+
+    @property
+    def id(self) -> str:
+        """The id of the choice, by which any later session goes on with it."""
+        return self._record.id
+
+    @property
+    def options(self) -> tuple[Mechanism, ...]:
+        """The options, counted from 0, with their final noise."""
+        return self.plan.options
+
+    @property
+    def state(self) -> State:
+        """Whether an option can still be taken."""
+        return self._record.state
+
+    @property
+    def taken(self) -> int | None:
+        """The option that was finished, if one was."""
+        taken = self._record.taken
+        return None if taken is None else taken.option
+
+    @property
+    def stage(self) -> int:
+        """How many of the coarsest options have been passed by."""
+        return self._record.stage
+
+    @property
+    def charged(self) -> Cost:
+        """What was spent so far, refinements included."""
+        return self._record.charged
+
+    @property
+    def held(self) -> Cost:
+        """What is set aside until the choice is finished or abandoned."""
+        return self._record.stored.held
+
+    @property
+    def remaining(self) -> str:
+        """What the ledger still allows, in words."""
+        return str(self._ledger.remaining())
+
+    def cost(self, option: int) -> Cost:
+        """What taking an option costs in total at this stage, per person; of one passed by, what it would have cost."""
+        chosen = self._checked(option)
+        return self._units(self.plan.price(chosen, min(self.stage, chosen)))
+
+    def frozen_cost(self, option: int) -> Cost:
+        """What taking an option costs per person where no row changes while the choice is open."""
+        return self._units(self.plan.frozen_price(self._checked(option)))
+
+    def usual_way(self, option: int) -> Cost:
+        """What measuring the common part of this stage first, and then starting again with the option, would cost."""
+        look, taken = self.plan.steps[self.stage], self.options[self._checked(option)]
+        return self._units(Fraction(look.rho) + Fraction(taken.rho))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the analyst should know before deciding."""
+        waiting = [WAITING_NOTE] if self._record.waiting else []
+        return [*self._notes_on_prices(), *self._notes_on_freezing(), *waiting]
+
+    def _notes_on_prices(self) -> list[str]:
+        costs = [self.frozen_cost(k).rho for k in range(len(self.options))]
+        if len(set(costs)) == 1:
+            return []
+        listed = ", ".join(f"option {k} rho={decimal(c)}" for k, c in enumerate(costs))
+        return [
+            f"The options have different budgets ({listed}): the dearest is held, and taking a cheaper one frees the "
+            "rest; what is common is no better than the weakest option allows."
+        ]
+
+    def _notes_on_freezing(self) -> list[str]:
+        if self._assumed is not None:
+            return [self._assumed]
+        every = range(len(self.options))
+        sharp = self.plan.sharp or all(self.cost(k) <= self.frozen_cost(k) for k in every)
+        return [] if sharp else [CHANGING_NOTE]
+
+    @property
+    def _assumed(self) -> str | None:
+        """What the price rests on beside the unit of privacy; None where it holds whatever became of the rows."""
+        if self.plan.family.even:
+            return None
+        if self.plan.frozen:
+            return FROZEN_NOTE
+        due = self._units(sum((part.rho for part in self._paid), Fraction(0)))
+        return None if due <= self._record.stored.drawn else UNASKED_NOTE
+
+    @property
+    def common(self) -> Released:
+        """What the options that are still open have in common: released, and paid for by whichever is taken."""
+        return self.plan.family.released(self._measured, None, self.card)
+
+    def result(self) -> Released:
+        """The answers of the option that was taken; nothing is spent."""
+        if self.taken is None:
+            raise RefusedError(
+                "choose.not-finished", "No option of this choice was taken.", "Finish it with an option."
+            )
+        return self.plan.family.released(self._measured, self.taken, self.card)
+
+    def signal(self, option: int) -> Signal:
+        """Ratios of count to noise in the primary analysis if ``option`` were taken, with three-sigma bounds."""
+        return self.plan.family.signal(self._measured, self._checked(option))
+
+    def snr(self, option: int, rule: Rule = "point") -> Floats:
+        """Ratio of count to noise of every cell of the primary analysis if ``option`` were taken.
+
+        ``point``: the estimate; ``three-sigma``: a lower bound that holds for 99.9% of cells (section 6.1).
+        """
+        if rule not in RULES:
+            raise WorkloadError(
+                "linear.rule",
+                "The rule is not known.",
+                f"Give one of {', '.join(RULES)}.",
+            )
+        signal = self.signal(option)
+        return signal.point if rule == "point" else signal.lower
+
+    def evidence(self) -> tuple[LinearGaussian, Floats]:
+        """The common part as linear queries and their answers; small domains only.
+
+        For ``linear.posterior`` and ``linear.consistent_datasets``, when the options are not nested (section 6.2).
+        """
+        return self.plan.family.evidence(self._measured)
+
+    def gain(self, option: int, *, prior_variance: float) -> float:
+        """Mean share of the present variance of an option's queries that taking it would remove (section 6.2).
+
+        Counts are thought of as independent beforehand with ``prior_variance``; small domains only.
+        """
+        wanted = self.options[self._checked(option)].dense()
+        mechanism, output = self.evidence()
+        _, now = posterior(mechanism, output, wanted.queries, prior_variance=prior_variance)
+        return variance_reduction(now, query_variances(wanted, wanted.queries))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values: how it stands, the open options with what they cost and tell, and the privacy card."""
+        return {
+            "choice": self.id,
+            "state": self.state,
+            "stage": self.stage,
+            "decision": self.decision,
+            "taken": self.taken,
+            "frozen": self.plan.frozen,
+            "charged_rho": decimal(self.charged.rho),
+            "held_rho": decimal(self.held.rho),
+            "remaining": self.remaining,
+            "options": [self._option(k) for k in range(self.stage, len(self.options))],
+            "notes": self.notes,
+            "card": self.card.to_dict(),
+        }
+
+    def _option(self, option: int) -> dict[str, Any]:
+        """An option with the shares of primary cells that reach each ratio."""
+        signal, mechanism = self.signal(option), self.options[option]
+        return {
+            "option": option,
+            "what": family_of(mechanism).text(mechanism, self.schema.names),
+            "rho": decimal(self.cost(option).rho),
+            "frozen_rho": decimal(self.frozen_cost(option).rho),
+            "usual_way_rho": decimal(self.usual_way(option).rho),
+            "share_reaching": {f"{r:g}": signal.share(r) for r in self._ratios},
+            "share_reaching_surely": {f"{r:g}": signal.share(r, bound="lower") for r in self._ratios},
+        }
+
+    def _repr_html_(self) -> str:
+        rows = [(k, decimal(self.cost(k).rho), k == self.taken) for k in range(len(self.options))]
+        facts = {"state": self.state, "charged": f"rho={decimal(self.charged.rho)}"}
+        return html_card(f"Choice {self.id}", facts, ("option", "rho", "taken"), rows)
+
+    def __repr__(self) -> str:
+        return f"<Choice {self.id} between {len(self.options)} options, {self.state}>"
+
+    @cached_property
+    def _measured(self) -> Measured:
+        return self._record.measured(self.plan, self.schema)
+
+    @property
+    def _paid(self) -> list[Part]:
+        return self._record.paid(self._measured)
+
+    def _checked(self, option: int) -> int:
+        if isinstance(option, bool) or not isinstance(option, int) or not 0 <= option < len(self.options):
+            raise WorkloadError(
+                "choose.option",
+                f"The option must be a whole number from 0 to {len(self.options) - 1}.",
+                "Options count from 0, in the order in which they were given.",
+            )
+        return option
+
+    def _units(self, rho: Fraction) -> Cost:
+        """Price per person in the ledger's currency, rounded up once."""
+        return person_price(rho, Unit.of(self.schema), self._ledger)
+
+    @property
+    def standing(self) -> Chosen:
+        """How the choice stands, as its privacy card says it."""
+        chosen = self.stage if self.taken is None else self.taken
+        usual = self.usual_way(chosen).rho
+        return Chosen(
+            id=self.id,
+            state=self.state,
+            stage=self.stage,
+            option=self.taken,
+            frozen=self.plan.frozen,
+            note=self._assumed,
+            usual_way_rho=decimal(usual),
+            saved_rho=decimal(max(0, usual - self.cost(chosen).rho)),
+        )
+
+    @property
+    def card(self) -> Card:
+        """The privacy card of what was measured so far."""
+        stored = self._record.stored
+        plan = PlanFacts(strategy="choose", noise="discrete Gaussian", options=len(self.options))
+        stamp = LedgerStamp.of(self._ledger, stored, account=False)
+        budget = str(stored.reservation.detail.get("budget", ""))
+        return Card.of(self.schema, self.charged, plan, stamp, budget=budget, choice=self.standing)
+
+
+def person_price(rho: Fraction, unit: Unit, ledger: Ledger) -> Cost:
+    """Price of a cost for one row, per person, in the ledger's currency, rounded up once."""
+    return charge(*price_in(cast("Kind", ledger.kind), None, rho * unit.rows**2))
+
+
+def read_choice(ledger: Ledger, choice: str) -> ChoiceView:
+    """A choice as it stands, from its ledger and id alone."""
+    record = ChoiceRecord.read(ledger, choice)
+    return ChoiceView(ledger, Schema.loads(record.opening.schema_yaml), record, record.plan())

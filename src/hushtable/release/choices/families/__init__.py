@@ -1,0 +1,96 @@
+"""The families of options of a choice, by name: a new one is a class in a file of its own and one call of ``register``.
+
+What a stored choice, an option file or a list of mechanisms is made of is found here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import SchemaError, WorkloadError
+from hushtable.linear import Mechanism, marginals
+from hushtable.marginals import Workload
+from hushtable.release.choices.families.bucket_tables import BucketTables
+from hushtable.release.choices.families.family import Family, Measured, MeasuredPart, Released
+from hushtable.release.choices.families.marginal_tables import MarginalTables, missing_residuals, pool
+from hushtable.release.choices.families.query_matrices import ROUNDING, QueryMatrices
+from hushtable.schema import Schema, document
+
+__all__ = [
+    "FAMILIES",
+    "ROUNDING",
+    "Family",
+    "Measured",
+    "MeasuredPart",
+    "Released",
+    "family_of",
+    "missing_residuals",
+    "option_from_file",
+    "pool",
+    "read_option",
+    "register",
+    "shared_family",
+]
+
+FAMILIES: dict[str, Family] = {}
+"""Every family by its name."""
+
+MATRICES = QueryMatrices()
+
+
+def register(family: Family) -> None:
+    """Make a family known."""
+    FAMILIES[family.name] = family
+
+
+for _family in (MarginalTables(), BucketTables(), MATRICES):
+    register(_family)
+
+
+def family_of(option: object) -> Family:
+    """The family whose option this is."""
+    for family in FAMILIES.values():
+        if type(option) is family.mechanism:
+            return family
+    raise WorkloadError(
+        "linear.kind",
+        "An option is not a linear mechanism.",
+        "Give for example ht.linear.marginals(schema, order=1).",
+    )
+
+
+def shared_family(options: Iterable[Mechanism]) -> Family:
+    """The family of all options together: their own, or matrices when they have different ones."""
+    found = {family_of(option).name for option in options}
+    return FAMILIES[found.pop()] if len(found) == 1 else MATRICES
+
+
+def read_option(values: Mapping[str, Any]) -> Mechanism:
+    """The option that ``to_dict`` wrote; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
+    mechanisms = {kind: family.mechanism for family in FAMILIES.values() for kind in family.mechanism.kinds}
+    return mechanisms[values["kind"]].from_dict(values)
+
+
+def option_from_file(schema: Schema, path: str | Path) -> Mechanism:
+    """An option from a YAML file, with equal independent noise that is scaled to the budget later.
+
+    Either a workload (a list of marginals), or a mapping with the one key of a family.
+    """
+    try:
+        content = document.parse(document.read(Path(path))).value
+    except SchemaError:  # a workload has a reader and complaints of its own
+        content = None
+    written = {family.key: family for family in FAMILIES.values() if family.example}
+    if not isinstance(content, dict) or not written.keys() & content.keys():
+        return marginals(schema, sets=Workload.load(Path(path)).marginals)
+    key = next(iter(content))
+    made = written[key].from_file(schema, content[key]) if len(content) == 1 else None
+    if made is None:
+        raise WorkloadError(
+            "choose.option-file",
+            f"{Path(path).name} is neither a workload nor {' or '.join(written)} of one table.",
+            f"Write for example  {' or '.join(f.example for f in written.values())}.",
+        )
+    return made

@@ -1,0 +1,139 @@
+"""What a family of options is: one object that knows how such options are written, measured, priced, stored and read.
+
+A choice asks its family and nobody else.  The family of a choice is that of its options, or matrices when they are of
+different families; what is asked of one option alone is asked of that option's own family.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable.arrays import Floats, Ints
+from hushtable.linear import LinearGaussian, Mechanism, Signal
+from hushtable.marginals import AttributeSet
+from hushtable.measurement import Part
+from hushtable.release.card import Card
+from hushtable.release.query_release import QueryRelease
+from hushtable.release.release import Release
+from hushtable.schema import Schema
+
+Released = Release | QueryRelease
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredPart:
+    """Noisy integers of one part, the mechanism that it leads to, and whether it completes the option taken."""
+
+    part: Part | None
+    values: Ints
+    target: Any
+    completes: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Everything that one choice has measured; ``step`` is what the options from number ``stage`` on share."""
+
+    schema: Schema
+    options: tuple[Any, ...]
+    stage: int
+    step: Any
+    parts: tuple[MeasuredPart, ...]
+
+    @property
+    def primary(self) -> Any:
+        """The coarsest option that is still open: the primary analysis (common-mechanism, section 6.1)."""
+        return self.options[self.stage]
+
+
+class Family(ABC):
+    """A kind of option."""
+
+    name: ClassVar[str]
+    mechanism: ClassVar[type]
+    """The class of its options; its ``kinds`` are the names under which ``to_dict`` writes them."""
+    example: ClassVar[str] = ""
+    """How an option file says it: a mapping with one key."""
+    even: ClassVar[bool] = False
+    """Whether a part costs every record the same, so that it does not matter whether rows change."""
+    refinable: ClassVar[bool] = False
+    """Whether what options share can be bought once more, with less noise."""
+    rounding: ClassVar[Fraction] = Fraction(0)
+    """Share of an option's price that is set aside for rounding its queries to integers."""
+
+    @property
+    def key(self) -> str:
+        """The one key of an option file."""
+        return self.example.partition(":")[0]
+
+    @abstractmethod
+    def text(self, option: Any, names: Sequence[str]) -> str:
+        """An option in a few words."""
+
+    def from_file(self, schema: Schema, wanted: Any) -> Mechanism | None:
+        """The option that the value of ``key`` in a file describes; None when it describes none."""
+        return None
+
+    def adjustable(self, option: Any) -> bool:
+        """Whether its noise may be raised until the budget is kept."""
+        return not option.fixed
+
+    def at_share(self, option: Any, share: Fraction) -> Any:
+        """The option at a share of its price."""
+        return option.scaled(rho=option.rho * share)
+
+    def tables(self, option: Any) -> tuple[AttributeSet, ...]:
+        """The marginals that an option hands out, which have to fit into memory."""
+        return ()
+
+    @abstractmethod
+    def missing(
+        self, sizes: tuple[int, ...], target: Any, before: Any | None, drawn: Sequence[Part]
+    ) -> Part | None:
+        """What leads from the step ``before`` (None: from nothing) to ``target``; ``drawn`` is what was measured."""
+
+    def frozen_rho(self, target: Any, drawn: Sequence[Part]) -> Fraction:
+        """Cost for one row, when every record stays as it is, of parts that add up to ``target``."""
+        return Fraction(target.rho)
+
+    def refined(self, step: Any, rho: Fraction) -> Part:
+        """What options share, once more at ``rho`` for one row; only asked when ``refinable``."""
+        raise NotImplementedError
+
+    def table(self, part: Part | None, values: Ints) -> pa.Table:
+        """A measured part as it is stored; the length depends on public sizes only."""
+        return pa.table({"values": pa.array(values)})
+
+    def facts(self, part: Part | None) -> dict[str, Any]:
+        """What a stored note must say beside ``table`` so that the part can be read back."""
+        return {}
+
+    def stored(
+        self, table: pa.Table, note: Mapping[str, Any], planned: Callable[[], Part | None]
+    ) -> tuple[Part | None, Ints]:
+        """The part that a stored table was measured for (``planned`` is what the plan says of it), and the integers."""
+        return planned(), integers(table)
+
+    @abstractmethod
+    def signal(self, measured: Measured, option: int) -> Signal:
+        """Signal-to-noise ratios of the primary analysis, as far as it is answered, if ``option`` were taken."""
+
+    @abstractmethod
+    def released(self, measured: Measured, option: int | None, card: Card) -> Released:
+        """The answers of an option that was finished, or of what is common (None)."""
+
+    @abstractmethod
+    def evidence(self, measured: Measured) -> tuple[LinearGaussian, Floats]:
+        """What is common as linear queries over all cells, and their answers; small domains only."""
+
+
+def integers(table: pa.Table) -> Ints:
+    """The noisy integers in a stored table."""
+    return table["values"].combine_chunks().to_numpy(zero_copy_only=False).astype(np.int64)

@@ -1,0 +1,135 @@
+"""Options made of marginals: measured residual by residual, exact, for domains of any size.
+
+What is measured is stored as ``Answers``, which later releases reuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable.arrays import Floats, Ints
+from hushtable.linear import LinearGaussian, MarginalMechanism, Signal, signal_to_noise
+from hushtable.marginals import AttributeSet, Layout
+from hushtable.measurement import Answers, Part, ResidualPart
+from hushtable.reconstruct import from_answers
+from hushtable.release.card import Card
+from hushtable.release.choices.families.family import Family, Measured, Released
+from hushtable.release.release import Release
+
+
+class MarginalTables(Family):
+    """Sets of marginals with independent noise."""
+
+    name = "marginals"
+    mechanism = MarginalMechanism
+    even = True
+    refinable = True
+
+    def text(self, option: MarginalMechanism, names: Sequence[str]) -> str:
+        sets = list(option.tables)
+        orders = sorted({len(s) for s in sets})
+        shown = " x ".join(names[i] for i in sets[0]) or "the total"
+        if len(sets) == 1:
+            return f"the table {shown}" if sets[0] else shown
+        return f"{len(sets):,} tables of {' and '.join(map(str, orders))} attribute{'s' * (orders != [1])}"
+
+    def tables(self, option: MarginalMechanism) -> tuple[AttributeSet, ...]:
+        return tuple(option.tables)
+
+    def missing(
+        self,
+        sizes: tuple[int, ...],
+        target: MarginalMechanism,
+        before: MarginalMechanism | None,
+        drawn: Sequence[Part],
+    ) -> Part | None:
+        return missing_residuals(target, [part for part in drawn if isinstance(part, ResidualPart)])
+
+    def refined(self, step: MarginalMechanism, rho: Fraction) -> Part:
+        return ResidualPart(step.sizes, step.scaled(rho=rho).precisions)
+
+    def table(self, part: Part | None, values: Ints) -> pa.Table:
+        if not isinstance(part, ResidualPart):
+            return super().table(part, values)
+        return Answers("residual", "gaussian", part.layout, tuple(part.noise[0]), values).to_table()
+
+    def stored(
+        self, table: pa.Table, note: Mapping[str, Any], planned: Callable[[], Part | None]
+    ) -> tuple[Part | None, Ints]:
+        if "parameter" not in table.column_names:  # nothing was missing: no more than a note was stored
+            return None, np.empty(0, np.int64)
+        answers = Answers.from_table(table)
+        lengths = answers.layout.lengths.tolist()
+        pairs = zip(answers.layout.sets, lengths, answers.parameters, strict=True)
+        precisions = {s: n**2 / variance for s, n, variance in pairs}
+        return ResidualPart(answers.layout.sizes, precisions), answers.values
+
+    def signal(self, measured: Measured, option: int) -> Signal:
+        sets = _primary(measured)
+        layout = Layout(measured.schema.sizes, sets)
+        known = from_answers(_pooled(measured))
+        wanted: MarginalMechanism = measured.options[option]
+        return signal_to_noise(
+            known.estimate_all(layout),
+            np.repeat(known.model.cell_variances(sets), layout.lengths),
+            np.repeat([wanted.cell_variance(s) for s in sets], layout.lengths),
+        )
+
+    def released(self, measured: Measured, option: int | None, card: Card) -> Released:
+        sets = _primary(measured) if option is None else tuple(measured.options[option].tables)
+        return Release(measured.schema, sets, _pooled(measured), card)
+
+    def evidence(self, measured: Measured) -> tuple[LinearGaussian, Floats]:
+        known, sizes = from_answers(_pooled(measured)), measured.schema.sizes
+        exact = {
+            s: Fraction(float(p)) for s, p in zip(known.layout.sets, known.precisions.tolist(), strict=True)
+        }
+        dense = MarginalMechanism(sizes, exact).dense()
+        everything = Layout(sizes, (tuple(range(len(sizes))),))
+        return dense, dense.queries @ known.estimate_all(everything)
+
+
+def missing_residuals(target: MarginalMechanism, drawn: Sequence[ResidualPart]) -> ResidualPart | None:
+    """The precision that residuals still lack, given the parts drawn; exact.
+
+    A residual that is known better than the target asks for lacks nothing.
+    """
+    known: dict[AttributeSet, Fraction] = {}
+    for part in drawn:
+        for tau, p in part.precisions.items():
+            known[tau] = known[tau] + p if tau in known else p
+    left = {
+        tau: p - known[tau] if tau in known else p
+        for tau, p in target.precisions.items()
+        if tau not in known or p > known[tau]
+    }
+    return ResidualPart(target.sizes, left) if left else None
+
+
+def pool(answers: Sequence[Answers]) -> Answers:
+    """Several ``Answers`` about residuals as one; what was measured again occurs again."""
+    layout = Layout(answers[0].layout.sizes, tuple(s for a in answers for s in a.layout.sets))
+    parameters = tuple(p for a in answers for p in a.parameters)
+    return Answers("residual", "gaussian", layout, parameters, np.concatenate([a.values for a in answers]))
+
+
+def _pooled(measured: Measured) -> Answers:
+    parts = [(m.part, m.values) for m in measured.parts if isinstance(m.part, ResidualPart)]
+    return pool([Answers("residual", "gaussian", p.layout, tuple(p.noise[0]), v) for p, v in parts])
+
+
+def _primary(measured: Measured) -> tuple[AttributeSet, ...]:
+    """Tables of the primary analysis that the common part answers, else all that it answers fully."""
+    option, step = measured.primary, measured.step
+    answered = tuple(s for s in option.tables if np.isfinite(step.cell_variance(s)))
+    return answered or _largest([s for s in step.precisions if np.isfinite(step.cell_variance(s))])
+
+
+def _largest(sets: list[AttributeSet]) -> tuple[AttributeSet, ...]:
+    """Sets that lie in no other."""
+    return tuple(s for s in sets if not any(set(s) < set(t) for t in sets))
