@@ -5,10 +5,14 @@ BIN    := $(VENV)/bin
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test test-all coverage browser hooks lint bench docs lock clean
+.PHONY: demo quick test test-all coverage browser hooks lint bench docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/hush demo --out .demo
+
+# A first look in under a minute: no browser, fuzzing, audits, crashes or snippets, and no test that takes a second.
+quick: $(VENV)/.dev
+	$(PYTEST) -n 2 -m "not slow and not long" tests/unit tests/contract tests/property tests/docs/test_links.py tests/docs/test_reference.py
 
 test: $(VENV)/.dev
 	$(PYTEST) -n 2 --dist loadscope

@@ -10,11 +10,16 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from hushtable.schema import Schema
 
 # The compiler's own chatter depends on what is cached, not on the data; tests that compare logs must not see it.
 logging.getLogger("numba").setLevel(logging.WARNING)
+
+# How long an example takes depends on what else the machine does; no test of ours is about that.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")

@@ -74,6 +74,7 @@ def counted(rows: Rows) -> np.ndarray:
     return flat
 
 
+@pytest.mark.long
 def test_tables_are_counted_one_by_one_in_every_pass_and_when_staged(make: Callable[[Rows], Any]) -> None:
     counter = open_counter(make(ROWS), SCHEMA)
     staged = counter.staged()
@@ -83,6 +84,7 @@ def test_tables_are_counted_one_by_one_in_every_pass_and_when_staged(make: Calla
         np.testing.assert_array_equal(tables, counted(kept(ROWS)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_at_most_k_rows_of_a_person_count_in_tables_and_tallies(
     make: Callable[[Rows], Any], limit: int
@@ -126,6 +128,7 @@ def test_tallies_are_those_of_plain_values(make: Callable[[Rows], Any]) -> None:
     assert found[3].cumulative_rows().tolist() == [sum(age <= edge for age in ages) for edge in edges]
 
 
+@pytest.mark.long
 def test_one_person_more_changes_what_that_persons_rows_may_change(make: Callable[[Rows], Any]) -> None:
     schema = capped(2)
     whole = open_counter(make(ROWS), schema).tabulate(LAYOUT)

@@ -35,7 +35,7 @@ from hushtable.measurement import (
     lines_from_bytes,
     lines_to_bytes,
 )
-from hushtable.planning import aim, auto, rounding
+from hushtable.planning import aim, auto, exact_plans
 from hushtable.planning.adaptive import AdaptivePlan
 from hushtable.session import end
 
@@ -124,10 +124,11 @@ def test_a_finished_release_is_read_without_policy_fit_or_data(
 
 def other_bits(amount: Fraction) -> Callable[[float], Fraction]:
     """A rounding that keeps a little less than this version's own."""
-    real = rounding.round_down
+    real = exact_plans.round_down
     return lambda value: real(value) * amount
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", sorted(WAYS))
 @pytest.mark.parametrize("draws", [1, 2, 3, 5])
 def test_an_unfinished_release_is_resumed_where_only_the_last_bits_differ(

@@ -28,6 +28,7 @@ def codes(source, rows=1 << 18):
     ]
 
 
+@pytest.mark.long
 def test_rows_have_the_declared_codes_in_reading_order(make):
     assert codes(open_source(make(ROWS), SCHEMA)) == [code for _, code in ROWS if code is not None]
 
@@ -50,6 +51,7 @@ def test_an_empty_table_runs_like_any_other(make):
     assert codes(open_source(make([]), SCHEMA)) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [1, 2])
 def test_at_most_k_rows_of_each_person_are_kept(make, limit):
     schema = Schema.from_dict({"attributes": FIELDS, "person": "person", "max_rows_per_person": limit})

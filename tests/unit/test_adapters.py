@@ -73,7 +73,7 @@ def test_objects_have_readable_text_and_html_forms(
         html = thing._repr_html_()
         assert html.startswith("<div><strong>") and html.endswith("</div>")
     assert repr(small_schema) == "<Schema of 3 attributes: age (4), sex (3), member (2)>"
-    assert repr(session).startswith("<Session on 'town': 3 attributes, epsilon=0.5,rho=")
+    assert repr(session).startswith("<Session on 'town': 3 attributes, epsilon=0.5 and rho=")
     assert repr(session.ledger).startswith(
         "<Ledger 'town': budget epsilon=3,delta=1e-9,pure=1, epsilon=0.5 and rho="
     )

@@ -125,6 +125,7 @@ def test_gaps_and_norms_follow_a_plain_loop_over_all_marginals() -> None:
     assert norms.max() < LARGEST_NORM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.int64, np.int32])
 @pytest.mark.parametrize("sizes", [(9, 2, 17, 3), (2, 30, 3, 12), (1, 600, 2, 5)])
 def test_changes_of_one_or_many_residuals_move_gaps_of_every_shape(

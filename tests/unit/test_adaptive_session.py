@@ -111,6 +111,7 @@ INTERRUPTIONS = [(way, draws) for way in sorted(WAYS) for draws in (0, 1, 2, 4) 
 """After how many draws; whether `auto` draws a fifth time depends on what it sees."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("way", "draws"), INTERRUPTIONS)
 def test_an_interrupted_release_goes_on_after_its_last_round(
     session: ht.Session, way: str, draws: int, monkeypatch: pytest.MonkeyPatch

@@ -155,6 +155,7 @@ STRICT = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["auto", "aim", "residual-planner"])
 @pytest.mark.parametrize("reconstruct", ["maxent", "nonneg"])
 def test_released_tables_are_zero_where_the_schema_says_impossible(

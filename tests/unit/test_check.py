@@ -318,6 +318,7 @@ def test_a_reservation_that_was_never_charged_is_taken_up_again(
     assert session.ledger.held().xi == 0 and session.remaining.epsilon == 0.75
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DECIDERS)
 def test_every_decider_runs_on_empty_tables_and_selections_like_on_any_other(
     tmp_path: Path, name: str

@@ -80,6 +80,7 @@ def reachable(plan: ChoicePlan) -> list[tuple[int, int]]:
     return [(s, k) for k in range(len(plan.options)) for s in range(min(k, last) + 1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(36))
 def test_every_path_is_priced_at_its_dearest_records_and_fits_the_budget(seed: int) -> None:
     sizes, options = random_options(seed)
@@ -94,6 +95,7 @@ def test_every_path_is_priced_at_its_dearest_records_and_fits_the_budget(seed: i
     assert plan.dearest > RHO * (1 - 4 * ROUNDING)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(36))
 def test_with_frozen_data_every_path_costs_its_dearest_record(seed: int) -> None:
     sizes, options = random_options(seed)
@@ -107,6 +109,7 @@ def test_with_frozen_data_every_path_costs_its_dearest_record(seed: int) -> None
             assert charged == plan.options[option].rho
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [(1, 2), (0, 1, 3)])
 def test_marginals_cost_the_same_whether_rows_change_or_not(order: tuple[int, ...]) -> None:
     sizes = (2, 3, 4)

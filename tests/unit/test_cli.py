@@ -203,6 +203,7 @@ BAD: dict[str, tuple[list[str], str, int]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_gets_one_sentence_a_fix_and_a_code_and_spends_nothing(
     name: str, desk: Path, capfd: Any
@@ -280,6 +281,7 @@ def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changed", [{}, {"strategy": "aim"}, {"strategy": "aim", "reconstruct": "maxent"}])
 def test_an_interrupted_loop_says_how_to_resume_it_and_is_resumed_so(
     changed: dict[str, str], desk: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch

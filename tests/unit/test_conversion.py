@@ -36,6 +36,7 @@ def true_epsilon(rho: float, delta: float) -> mpmath.mpf:
         return max(epsilon(low), mpmath.mpf(0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("rho", RHOS)
 def test_epsilon_is_the_infimum_over_all_orders_and_never_below_it(rho: float, delta: float) -> None:
@@ -45,6 +46,7 @@ def test_epsilon_is_the_infimum_over_all_orders_and_never_below_it(rho: float, d
     assert ours <= float(truth) * (1 + 1e-14) + 1e-25
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=50)
 @given(st.floats(-6, 4), st.floats(-300, -1e-3))
 def test_the_round_trip_returns_the_budget_and_not_more(log_epsilon: float, log_delta: float) -> None:

@@ -220,6 +220,7 @@ def test_sums_err_at_most_as_often_as_they_say_on_every_table(
     check(name, values, centre, tau, epsilon, {"bound": 30})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("tau", [Fraction(1, 2), Fraction(3), Fraction(22, 5), Fraction(20)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(2)])

@@ -61,6 +61,7 @@ def test_the_first_count_that_reaches_the_threshold_is_a_plain_product(scale: fl
     assert found.sum() == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1, 4), Fraction(2), Fraction(40)])
 @pytest.mark.parametrize("bound", [1, 2, 13, 5_000, 2_000_000])
 @pytest.mark.parametrize("moved", [Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(40)])

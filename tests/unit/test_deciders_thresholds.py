@@ -127,6 +127,7 @@ THRESHOLDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("delta", [0.001, 0.05, 0.2])
 @pytest.mark.parametrize("epsilon", [0.2, 1, 4])
 @pytest.mark.parametrize(("name", "bound", "largest"), THRESHOLDS)
@@ -153,6 +154,7 @@ def test_the_continuous_formula_would_be_caught() -> None:
 # ---------------------------------------------------------------- backwards
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*BY_DISTANCE, *RACES])
 @pytest.mark.parametrize("tau", [1, 3, 4.5, 40])
 @pytest.mark.parametrize("beta", [0.01, 0.2])
@@ -336,6 +338,7 @@ def test_noise_that_would_not_fit_is_refused_before_anything_is_read() -> None:
     assert caught.value.code == "query.noise-too-large"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["sum-svt", "median-histogram"])
 def test_an_error_that_is_too_long_a_sum_is_refused_and_not_tried(name: str) -> None:
     supposed = Supposed.of([3, 4, 5, 8], range(13))

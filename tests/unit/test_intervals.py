@@ -226,6 +226,7 @@ def simulated_errors(strategy: str, sets, sizes):
     return by_run(draws, layout, RUNS) @ matrix, targets, plan.error_model()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("strategy", ["residual-planner", "identity-gaussian", "identity-laplace"])
 def test_intervals_cover_95_percent_and_a_std_ten_percent_too_small_does_not(strategy, case):

@@ -101,6 +101,7 @@ def published(release: ht.Release) -> list[float]:
     return release.accuracy()["l1_bound"].to_list()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("strategy", "reconstruct"), [("aim", "mle"), ("aim", "maxent"), ("auto", "maxent"), ("auto", "nonneg")]
 )

@@ -201,6 +201,7 @@ def forgeries(lines: list[Line]) -> Iterator[tuple[int, Field, Any, list[Line]]]
                 yield n, at, new, forged
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LEDGERS)
 def test_a_changed_field_is_refused_unless_the_rules_leave_it_free(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "town.ledger"

@@ -89,6 +89,7 @@ def test_the_closed_form_attains_the_optimum_of_the_semidefinite_program(seed: i
     assert np.trace(c.covariance) == pytest.approx(program.value, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cases", [40, pytest.param(200, marks=pytest.mark.slow)])
 def test_the_common_mechanism_is_answerable_from_all_and_maximal_on_random_cases(cases):
     rng = np.random.default_rng(7)
@@ -157,6 +158,7 @@ def test_common_and_residual_together_are_equivalent_to_the_target_on_random_mec
     assert nothing_shared > pairs / 25
 
 
+@pytest.mark.long
 def test_recreated_answers_have_the_mean_and_the_least_squares_covariance_of_the_target():
     rng = np.random.default_rng(19)
     for _ in range(50):
@@ -251,6 +253,7 @@ def random_covariances(rng: np.random.Generator, count: int, size: int) -> list[
     return [r @ r.T + 0.1 * np.eye(size) for r in roots]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_three_or_more_options_attain_the_joint_optimum(seed: int):
     rng = np.random.default_rng(100 + seed)
@@ -284,6 +287,7 @@ def test_shared_blocks_split_the_program_without_changing_its_optimum():
     assert np.trace(least_upper_bound(options)) == pytest.approx(separate, rel=1e-8)
 
 
+@pytest.mark.long
 def test_many_options_with_matrices_that_commute_need_no_program():
     turn = np.linalg.qr(np.random.default_rng(43).normal(size=(200, 200)))[0]
     values = np.random.default_rng(44).uniform(1, 2, size=(4, 200))

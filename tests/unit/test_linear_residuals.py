@@ -40,6 +40,7 @@ def random_tables(rng: np.random.Generator, d: int) -> dict[Set, Fraction]:
     return {s: Fraction(int(rng.integers(1, 50)), int(rng.integers(1, 9))) for s in chosen}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sizes", "orders", "saved"),
     [
@@ -58,6 +59,7 @@ def test_budget_saved_is_the_papers_figure_exactly_and_by_matrices(
     assert round(100 * float(Fraction(51, 101)), 3) == 50.495
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cases", [20, pytest.param(60, marks=pytest.mark.slow)])
 def test_common_residual_and_price_agree_with_matrices_on_random_options(cases):
     rng = np.random.default_rng(1)
@@ -79,6 +81,7 @@ def test_common_residual_and_price_agree_with_matrices_on_random_options(cases):
             assert linear.equivalent(c if r is None else linear.stack([c, r]), m)
 
 
+@pytest.mark.long
 def test_answerability_agrees_with_matrices():
     rng = np.random.default_rng(2)
     found = set()
@@ -161,6 +164,7 @@ def test_recreated_tables_have_the_true_mean():
             assert table == pytest.approx(x.sum(axis=tuple(i for i in range(3) if i not in gamma)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exact", [True, False])
 def test_recreated_tables_have_the_variances_of_the_option_taken(exact: bool):
     """3,000 draws, 66 entries; see ``thresholds`` for the rate of each.  Consistent tables must fail."""

@@ -63,6 +63,7 @@ def test_other_budgets_buy_gaussian_noise_of_equal_variance(session, budget):
     assert [float(p) for p in release.answers.parameters] == pytest.approx([1 / rho] * 2, rel=1e-6)
 
 
+@pytest.mark.long
 def test_records_of_the_sum_accurate_mechanism_have_the_measured_sum(session):
     release = session(ht.PureDP(1)).release_counts(budget=ht.PureDP(1))
     records = release.microdata("sequential")
@@ -183,6 +184,7 @@ def hard_tables(d, bound):
     return [np.zeros(d, int), one, few, many, stairs, np.full(d, 3)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("accurate", ["point", "sum"])
 @pytest.mark.parametrize("budget", [CUT, ht.PureDP(1), ht.ZCDP("0.5")], ids=str)
 def test_what_is_released_errs_no_more_than_promised_on_hard_tables(accurate, budget):

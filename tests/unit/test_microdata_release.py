@@ -74,6 +74,7 @@ def cells(opened):
     return opened.release(whole, budget=ht.ZCDP("5"), strategy="identity")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fit", ["ols", "nnls", "sequential", "reweighted"])
 def test_a_small_domain_gives_records_near_the_released_tables(pairs, fit):
     made = make_microdata(pairs, fit=fit)
@@ -99,6 +100,7 @@ def test_values_come_back_with_their_types_inside_their_bins(pairs):
     assert set(frame["sex"].drop_nulls()) <= {"F", "M", "(other)"} and set(frame["rooms"]) <= {1, 2, 3}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fit", ["nnls", "sequential", "reweighted"])
 def test_impossible_combinations_have_no_records(pairs, fit):
     frame = pairs.microdata(fit)
@@ -119,6 +121,7 @@ def test_measured_cells_are_fitted_directly(cells):
     assert schema.domain_cells < 100_000
 
 
+@pytest.mark.long
 def test_rows_and_seed_are_respected(pairs):
     assert pairs.microdata(rows=100).height == 100
     assert pairs.microdata(rows=0).height == 0
@@ -174,6 +177,7 @@ def wide(tmp_path_factory):
     return frame, made
 
 
+@pytest.mark.long
 def test_a_large_domain_gives_records_whose_tables_match(wide):
     frame, release = wide
     made = make_microdata(release)
@@ -243,6 +247,7 @@ def test_counts_of_records_agree_with_numpy():
         np.testing.assert_array_equal(layout.view(count_records(records, layout), s), twin)
 
 
+@pytest.mark.long
 def test_the_explanation_says_which_tables_to_read(pairs):
     found = make_microdata(pairs, fit="sequential").explanation
     assert {t["read_from"] for t in found["tables"]} <= {"tables", "microdata"}
@@ -252,6 +257,7 @@ def test_the_explanation_says_which_tables_to_read(pairs):
     json.dumps(found)
 
 
+@pytest.mark.long
 def test_the_command_writes_files_and_keeps_the_explanation(pairs, tmp_path, capsys):
     folder = tmp_path / "out"
     pairs.save(folder)
@@ -310,6 +316,7 @@ def mean_error(data: pl.DataFrame, release: ht.Release, records: pl.DataFrame) -
     return tables, records_error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["residual-planner", "auto"])
 def test_many_tables_of_a_small_domain_take_no_longer_than_a_few_and_have_the_error_of_the_tables(
     tmp_path: Path, strategy: str

@@ -29,6 +29,7 @@ def largest_change(counts, table, axes):
     return np.abs((counts - table).sum(axis=gone)).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape, marginals", CASES)
 def test_totals_are_exact_and_marginals_within_one(shape, marginals):
     rng = np.random.default_rng(len(shape))
@@ -45,6 +46,7 @@ def test_totals_are_exact_and_marginals_within_one(shape, marginals):
         assert made.worst < 1 + 1e-6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape, marginals", [c for c in CASES if c[0] != (3, 3, 4)])
 def test_rounding_is_unbiased(shape, marginals):
     """Mean of each rounded cell over seeds; Z standard errors, false-alarm rate 1e-9 per cell."""

@@ -58,6 +58,7 @@ def largest_difference(fitted: ConsistentTables) -> float:
     return worst
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(WORKLOADS))
 @pytest.mark.parametrize("precision", [1e-4, 0.02, 50.0])
 def test_tables_are_nonnegative_and_agree_on_everything_they_share(name: str, precision: float) -> None:
@@ -128,6 +129,7 @@ def test_a_full_step_takes_tables_to_the_mean_of_what_they_share() -> None:
         assert np.allclose(layout.view(flat, s).sum(axis=axis), mean / mean.sum())
 
 
+@pytest.mark.long
 def test_tables_of_adult_agree_to_rounding() -> None:
     """455 tables of 2.6 million cells, every pair measured with a noise of 30 records a cell."""
     sizes = tuple(json.loads(data_file("adult-domain.json").read_text()).values())

@@ -213,6 +213,7 @@ def test_arithmetic_that_could_leave_62_bits_is_refused_from_sizes_alone():
         check_cell_noise([(0,)], [1e17])
 
 
+@pytest.mark.long
 def test_plans_refuse_what_could_overflow_before_anything_is_measured():
     with pytest.raises(WorkloadError) as caught:
         plan_residuals(all_of(2, 2**13, 2**13), rho=Fraction(1))

@@ -205,6 +205,7 @@ residuals = st.lists(
 )
 
 
+@pytest.mark.long
 @given(residuals)
 @settings(max_examples=200, deadline=None)
 def test_the_conditional_plan_meets_its_optimality_conditions(entries):

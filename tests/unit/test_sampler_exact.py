@@ -85,6 +85,7 @@ def twin(law: Law, scale: Fraction, words: Iterator[int]) -> int:
 DRAW = {gaussian: sampler.discrete_gaussian, laplace: sampler.discrete_laplace}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", SCALES, ids=lambda s: f"{float(s):.4g}")
 @pytest.mark.parametrize("law", [gaussian, laplace])
 def test_loops_draw_what_the_independent_twin_draws(law: Law, scale: Fraction) -> None:
@@ -142,6 +143,7 @@ def test_words_on_a_boundary_are_decided_exactly(law: Law, scale: Fraction, term
         assert drawn[0] == residue + modulus * quotient
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("word", [0, 2**64 - 1, 2**63, 2**11 - 1, 2**11])
 @pytest.mark.parametrize(
     "scale", [Fraction(1, 20), Fraction(1), Fraction(3), Fraction(4), Fraction(10**9)], ids=str

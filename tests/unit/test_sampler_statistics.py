@@ -56,12 +56,14 @@ def test_gaussians_have_their_exact_probabilities(scale: str) -> None:
     assert value < chi_square_threshold(cells)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", SCALES)
 def test_laplacians_have_their_exact_probabilities(scale: str) -> None:
     value, cells = statistic(discrete_laplace(scale, DRAWS), laplace_below, float(scale))
     assert value < chi_square_threshold(cells)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", SCALES)
 def test_scales_that_are_one_percent_wrong_are_noticed(scale: str) -> None:
     wrong, bits = Fraction(scale) * MUTANT_SCALE, SeededBits(1)
@@ -169,6 +171,7 @@ def selection_statistic(scores: list[int], factor: str, tested: str, bits: BitSo
     return float(((seen - expected) ** 2 / expected).sum())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scores", "factor"),
     [

@@ -201,6 +201,7 @@ def test_a_file_with_a_byte_order_mark_and_windows_line_ends_is_read(tmp_path):
     assert Schema.load(path) == schema
 
 
+@pytest.mark.long
 def test_too_many_attributes_or_values_are_refused():
     for value in (
         {"attributes": {f"a{k}": {"type": "boolean"} for k in range(10_001)}},
@@ -222,6 +223,7 @@ names = st.sampled_from(
 kinds = st.sampled_from(["categorical", "boolean", "integer", "real", "date"])
 
 
+@pytest.mark.long
 @settings(max_examples=400, deadline=None)
 @given(st.dictionaries(names, anything, max_size=4), kinds, anything)
 def test_any_other_input_is_a_schema_or_a_schema_error(fields, kind, rest):
@@ -246,6 +248,7 @@ def test_any_other_text_is_a_schema_or_a_schema_error(text):
         assert error.code.startswith("schema.")
 
 
+@pytest.mark.long
 def test_many_attributes_of_many_bins_are_refused_before_they_fill_memory():
     lines = [f"  a{k}: {{type: integer, bounds: [0, 999999], width: 1}}" for k in range(5000)]
     with pytest.raises(SchemaError) as refused:

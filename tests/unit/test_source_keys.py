@@ -136,6 +136,7 @@ CANNOT = {  # what the other library cannot make of such a column, or makes some
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", TYPED)
 @pytest.mark.parametrize("source", SOURCES)
 def test_equal_values_of_a_typed_column_are_one_person(source: str, kind: str, tmp_path: Path) -> None:

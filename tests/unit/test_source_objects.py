@@ -110,6 +110,7 @@ def test_numbers_of_any_length_are_clipped(name: str) -> None:
     assert codes(frame(values), schema(name, outside="clip")) == [9, 5, 0, 9, 9, 0, 9, 9]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("coded", [False, True])
 @pytest.mark.parametrize("name", ATTRIBUTES)
 def test_text_in_parquet_that_is_not_utf8_is_outside(name: str, coded: bool, tmp_path: Path) -> None:

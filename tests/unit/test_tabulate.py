@@ -74,6 +74,7 @@ def layouts(draw_: st.DrawFn) -> Layout:
     return Layout(sizes, tuple(sets))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", COSTS)
 @given(layout=layouts(), records=st.integers(0, 700), seed=st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None)
@@ -118,6 +119,7 @@ def test_a_repeated_set_is_filled_every_time() -> None:
     np.testing.assert_array_equal(counts(layout, codes), brute_force(codes, layout))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sizes", [(256, 257, 2), (65536, 3, 2), (65537, 2, 70_000), (1, 1, 1), (100_000, 40, 1)]
 )
@@ -189,6 +191,7 @@ def test_threads_do_not_matter(method: str) -> None:
             np.testing.assert_array_equal(counts(layout, codes, threads=threads), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["planes", "histograms"])
 def test_counters_widen_before_they_can_overflow(method: str) -> None:
     """Counters of 8 bits stand in for 32: 127 records fit, one more does not."""
