@@ -388,20 +388,21 @@ class Session:
         same answer, tau, budget and decider, gets its stored verdict and costs nothing.
         """
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
-        found = stored_verdicts(self.ledger, plan.keys)
+        found = stored_verdicts(self.ledger, self.ledger.reservations(), plan.keys)
         missing = plan.without(found)
         if missing.planned:
             with asking(self.ledger, missing.keys, wait=wait):
-                found = stored_verdicts(self.ledger, plan.keys)
+                held = self.ledger.reservations()
+                found = stored_verdicts(self.ledger, held, plan.keys)
                 missing = plan.without(found)
                 if missing.planned:
-                    found |= self._decide(missing, str(budget), progress or _silent)
+                    name = request_id(held, missing.keys, self.spender)
+                    found |= self._decide(name, missing, str(budget), progress or _silent)
         verdicts = [found[key] for key in plan.order]
         return verdicts[0] if isinstance(query, str | Query) else verdicts
 
-    def _decide(self, plan: CheckPlan, budget: str, progress: Any) -> dict[str, Verdict]:
-        """Verdicts of questions that the ledger has no verdict of."""
-        name = request_id(self.ledger, plan.keys, self.spender)
+    def _decide(self, name: str, plan: CheckPlan, budget: str, progress: Any) -> dict[str, Verdict]:
+        """Verdicts of questions that the ledger has no verdict of, under the name of a spend."""
         detail = CheckDetail(self.schema.version, budget, plan.keys)
         spend = Spend(plan.cost, KIND, detail.to_dict(), self.spender)
         with working_on(self.ledger, name) as account:

@@ -63,7 +63,7 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
 def check_journals(place: Path) -> None:
     """Refuse a pipe, a socket, a link or a folder where SQLite would open a file beside the ledger."""
     for ending in _JOURNALS:
-        journal = place.with_name(place.name + ending)
+        journal = f"{place}{ending}"  # as text: every transaction looks, and making paths takes longer than looking
         found = lstat(journal)
         if found is not None and not stat.S_ISREG(found.st_mode):
             raise LedgerError(
@@ -84,10 +84,10 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def lstat(place: Path) -> os.stat_result | None:
+def lstat(place: Path | str) -> os.stat_result | None:
     """What lies at a path, or None."""
     try:
-        return place.lstat()
+        return os.lstat(place)
     except FileNotFoundError:
         return None
     except OSError:
@@ -157,7 +157,7 @@ def _target(link: Path) -> Path | str:
         return "the link leads nowhere."
 
 
-def _unreachable(place: Path) -> LedgerError:
+def _unreachable(place: Path | str) -> LedgerError:
     return LedgerError(
         "ledger.unreadable", f"{place} cannot be reached.", "Check the permissions of its folder."
     )

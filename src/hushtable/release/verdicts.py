@@ -13,10 +13,10 @@ from hushtable.release.details import CheckDetail
 KIND = "check"
 
 
-def stored_verdicts(ledger: Ledger, keys: Collection[str]) -> dict[str, Verdict]:
-    """The verdicts among ``keys`` that were drawn and stored before."""
+def stored_verdicts(ledger: Ledger, holdings: Sequence[Holding], keys: Collection[str]) -> dict[str, Verdict]:
+    """The verdicts among ``keys`` that were drawn and stored before, by what the ledger holds."""
     found: dict[str, Verdict] = {}
-    for holding in ledger.reservations():
+    for holding in holdings:
         missing = (set(keys) - set(found)).intersection(_questions(holding))
         stored = [charge for charge in holding.charges if charge.stored]
         if missing and stored:
@@ -34,13 +34,13 @@ def asking(ledger: Ledger, keys: Collection[str], *, wait: bool) -> Generator[No
         yield
 
 
-def request_id(ledger: Ledger, keys: Sequence[str], spender: str | None) -> str:
+def request_id(holdings: Sequence[Holding], keys: Sequence[str], spender: str | None) -> str:
     """The name of the spend for these questions: a new one after a lost draw, the same when nothing was drawn."""
     parts = "\n".join([spender or "", *keys])
     base = f"check-{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
     used = [
         holding
-        for holding in ledger.reservations()
+        for holding in holdings
         if (holding.reservation.request or "").startswith(base)
         and (holding.charges or holding.state != "open")
     ]
