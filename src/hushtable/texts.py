@@ -31,7 +31,12 @@ def visible_lines(text: str) -> str:
 def visible_json(value: Any, *, ascii_only: bool = False) -> str:
     """A value as indented JSON that reads back as the same value, with nothing invisible in it."""
     lines = json.dumps(value, indent=2, ensure_ascii=ascii_only).split("\n")
-    return "\n".join(line if line.isprintable() else "".join(map(_json_escape, line)) for line in lines)
+    return "\n".join(map(escaped_json, lines))
+
+
+def escaped_json(line: str) -> str:
+    """A line of JSON with its invisible characters as escapes: the same value."""
+    return line if line.isprintable() else "".join(map(_json_escape, line))
 
 
 def _hidden(character: str) -> bool:

@@ -17,7 +17,7 @@ from hushtable.marginals import Layout
 from hushtable.measurement import Answers
 from hushtable.reconstruct.mle import from_answers
 from hushtable.release import Card
-from hushtable.release.promise import TRIALS, interval_promise
+from hushtable.release.promise import TRIALS, approximate, interval_promise
 from hushtable.report.public import write_report
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks-intervals.md"
@@ -46,6 +46,8 @@ def test_a_batch_promises_what_others_only_mean() -> None:
         card("identity", reuse=REUSED),
     ):
         assert "is meant to hold" in interval_promise(made) and "approximate" in interval_promise(made)
+        assert approximate(made)
+    assert not approximate(card("residual-planner"))
 
 
 @pytest.mark.parametrize(("variance", "held"), [(13.0, 0.938), (0.52, 0.874)])

@@ -151,6 +151,25 @@ def test_labels_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     assert "<b>" not in html
 
 
+def test_what_is_invisible_in_labels_is_written_out_in_page_and_charts(tmp_path: Path) -> None:
+    values = ["\x1b[31mred", "\u202eltr", "\u2028", "plain"]
+    schema = ht.Schema.from_dict(
+        {"attributes": {n: {"type": "categorical", "values": values} for n in ("a", "b")}}
+    )
+    frame = pl.DataFrame({"a": values * 9, "b": values * 9})
+    session = ht.Session.open(frame, schema=schema, ledger=tmp_path / "l.ledger", budget=ht.ZCDP(9))
+    pairs = ht.Workload.all_marginals(schema, order=2)
+    session.release(pairs, budget=ht.ZCDP(9), strategy="residual-planner").save(tmp_path / "o")
+    html = public_report(tmp_path / "o").html()
+    own = html[: html.index("<script>")]
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u0085\u2028\u2029\u202a-\u202e\u2066-\u2069]", own)
+    charts = json.dumps(payload(html)["specs"])
+    assert (
+        r"\\x1b[31mred" in charts and r"\\u202eltr" in charts and r"\u202e" not in charts.replace(r"\\", "")
+    )
+    assert any("\u202eltr" in text for text in payload(html)["csv"].values())  # the data stay as they are
+
+
 def test_chosen_tables_replace_the_default_ones(bundle: Path) -> None:
     page = public_report(bundle, tables=[("age", "sex")])
     assert "counts-0-1" in page.data() and "counts-0" not in page.data()

@@ -186,12 +186,13 @@ def _report(made: ht.Release, out: Path, remaining: str, *, as_json: bool) -> No
     known = made.accuracy().drop_nulls("half_width").sort("half_width")
     partly = sum(measured != "fully" for measured in made.accuracy()["measured"])
     widest = known.tail(1).to_dicts()
+    often = "about 95%" if ht.release.approximate(made.card) else "95%"
     _print_rounds(made)
     say(
         f"Released {counted(plan.marginals or 0, 'table')}, {counted(plan.cells or 0, 'cell')}, to {out}",
         f"  charged    {made.card}",
         f"  unit       {made.card.unit}",
-        *(f"  widest     {w['marginal']}: 95% of cells within ± {w['half_width']:,.1f}" for w in widest),
+        *(f"  widest     {w['marginal']}: {often} of cells within ± {w['half_width']:,.1f}" for w in widest),
         *_promised(made),
         *(
             [f"  modelled   {partly:,} tables: rely on their bounds, not on their estimates"]

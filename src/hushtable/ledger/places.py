@@ -63,7 +63,9 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
 def check_journals(place: Path) -> None:
     """Refuse a pipe, a socket, a link or a folder where SQLite would open a file beside the ledger."""
     for ending in _JOURNALS:
-        journal = f"{place}{ending}"  # as text: every transaction looks, and making paths takes longer than looking
+        journal = (
+            f"{place}{ending}"  # as text: every transaction looks, and making paths takes longer than looking
+        )
         found = lstat(journal)
         if found is not None and not stat.S_ISREG(found.st_mode):
             raise LedgerError(

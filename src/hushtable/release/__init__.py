@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hushtable.release.loading import Bundle
     from hushtable.release.microdata import Microdata, complete_priorities, counts_promise, make_microdata
     from hushtable.release.plan import Plan, budget_to_reach, plan_release
-    from hushtable.release.promise import MODELLED
+    from hushtable.release.promise import MODELLED, approximate
     from hushtable.release.release import Release
     from hushtable.release.repeats import Asking
 else:
@@ -55,6 +55,7 @@ __all__ = [
     "ReleaseDetail",
     "Reused",
     "add_explanation",
+    "approximate",
     "budget_to_reach",
     "check_free",
     "complete_priorities",

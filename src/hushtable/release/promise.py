@@ -28,6 +28,11 @@ WHOLE_TABLE = (
 )
 
 
+def approximate(card: Card) -> bool:
+    """Whether intervals are meant to hold as often as they say, and no more: the noise or the answers were chosen."""
+    return card.plan.strategy in ADAPTIVE or card.plan.strategy == "choose" or card.reuse is not None
+
+
 def interval_promise(card: Card, alpha: float = 0.05) -> str:
     """The sentence for intervals at ``1 - alpha`` of the release with this privacy card."""
     strategy, level = card.plan.strategy, f"{100 * (1 - alpha):.10g}%"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -17,6 +17,7 @@ from hushtable.outputs import can_write, whole_file
 from hushtable.report import javascript
 from hushtable.report.parts import SHOWN_ROWS, Grid, Section
 from hushtable.spreadsheets import write_csv
+from hushtable.texts import escaped_json, visible_lines
 
 _HOME = Path(__file__).parent
 MOST_FOUND = 200
@@ -45,6 +46,7 @@ class Page:
             autoescape=True,
             undefined=StrictUndefined,
             keep_trailing_newline=True,
+            finalize=_visible_text,
         )
         return environment.get_template("page.html.j2").render(
             title=self.title,
@@ -86,9 +88,9 @@ class Page:
         figures = [figure for section in self.sections for figure in section.figures]
         grids = [grid for section in self.sections for grid in section.grids if grid.searchable]
         return {
-            "specs": {figure.key: figure.spec for figure in figures},
+            "specs": {figure.key: _visible(figure.spec) for figure in figures},
             "csv": {figure.key: write_csv(figure.data, raw=self.raw) for figure in figures},
-            "tables": {grid.key: _search_data(grid) for grid in grids},
+            "tables": {grid.key: _visible(_search_data(grid)) for grid in grids},
         }
 
 
@@ -108,8 +110,25 @@ def _search_data(grid: Grid) -> dict[str, Any]:
     return {"rows": grid.rows, "numbers": numbers, "first": SHOWN_ROWS, "most": MOST_FOUND}
 
 
+def _visible_text(value: Any) -> Any:
+    """What a template or a chart shows: a text with what is invisible in it written out, anything else as it is."""
+    return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _visible(value: Any) -> Any:
+    """A spec or table with every text in it as it is to be read: data, domains of axes and orders alike."""
+    if isinstance(value, str):
+        return _visible_text(value)
+    if isinstance(value, dict):
+        return {
+            visible_lines(str(key)): _visible(part) for key, part in cast("dict[Any, Any]", value).items()
+        }
+    if isinstance(value, list | tuple):
+        return [_visible(part) for part in cast("Sequence[Any]", value)]
+    return value
+
+
 def _script_json(value: Any) -> str:
-    """JSON that cannot end the element it stands in."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
-        "<", "\\u003c"
-    )
+    """JSON that cannot end the element it stands in, with nothing invisible in it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return escaped_json(text.replace("<", "\\u003c"))
