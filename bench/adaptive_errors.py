@@ -18,9 +18,9 @@ import numpy as np
 
 from adaptive_figures import Clock, Figures
 from adaptive_tables import DELTA, MEMORY, Table
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout
-from hushtable.measurement import Measure, Purse, Reply, pooled_answers
+from hushtable.measurement import Answers, Measure, Purse, Reply
 from hushtable.planning import AdaptivePlan, State, plan_adaptive, plan_residuals
 from hushtable.privacy import rho_from
 from hushtable.reconstruct import from_answers
@@ -92,8 +92,7 @@ def measure(table: Table, strategy: str, reconstruction: str, rho: Fraction, clo
         plan = plan_adaptive(table.workload, strategy=strategy, rho=rho)
         return adaptive_rounds(plan, reconstruction, table, clock)
     plan = plan_residuals(table.workload, rho=rho)
-    request = Measure(table.sizes, plan.residuals, plan.precisions)
-    return [(request, Confidential(table.source, plan.layout, scored=False).measure(request)())]
+    return [(Measure(plan.part), Confidential(table.source).measure(plan.part)())]
 
 
 def expected_errors(table: Table, rho: Fraction) -> dict[str, Any]:
@@ -133,7 +132,9 @@ def disagreement(table: Table, estimates: np.ndarray) -> float:
 def fit(table: Table, measured: Measured, reconstruction: str) -> dict[str, Any]:
     """Errors and time of one reconstruction."""
     clock = Clock()
-    estimates = from_answers(pooled_answers(table.sizes, measured))
+    estimates = from_answers(
+        Answers.pooled(table.sizes, [Answers(request.part, values) for request, values in measured])
+    )
     flat = fit_tables(reconstruction, estimates, table.workload.closure).estimate_all(table.answered)
     times = {"fit_elapsed": clock.elapsed, "fit_processor": clock.processor}
     differ = disagreement(table, flat) if reconstruction == "maxent" and not table.sampled else 0.0

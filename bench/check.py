@@ -49,7 +49,7 @@ from hushtable.deciders import (
 )
 from hushtable.deciders.on_margin import MedianThreshold
 from hushtable.errors import QueryError
-from hushtable.kernel.decide import verdict
+from hushtable.kernel.draw import verdict
 from hushtable.kernel.sources.row_counter import exact_tally
 from hushtable.schema import Schema
 

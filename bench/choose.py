@@ -165,8 +165,8 @@ def _recreated(part: DeviationPart, before: linear.BucketTable, cells: Floats, v
 
 
 def noise_of(part: CellPart | DeviationPart, regions: int) -> Ints:
-    variances, lengths = part.noise
-    return np.hstack([discrete_gaussian(v, (regions, n)) for v, n in zip(variances, lengths, strict=True)])
+    runs = zip(part.noise.parameters, part.noise.lengths, strict=True)
+    return np.hstack([discrete_gaussian(v, (regions, n)) for v, n in runs])
 
 
 def best_thresholds(totals: Ints, right: Ints) -> float:

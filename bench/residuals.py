@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from hushtable.kernel.draw import noisy
 from hushtable.marginals import Layout, Workload, lift_all, project
 from hushtable.planning import BatchPlan, Problem, minimax_variances, plan_residuals
-from hushtable.privacy import discrete_gaussian_segments, rho_from
+from hushtable.privacy import rho_from
 from hushtable.reconstruct import from_residuals, half_widths
 
 
@@ -61,13 +62,11 @@ def best(action: Callable[[], Any], repeat: int) -> tuple[float, Any]:
 
 
 def lifted(counts: np.ndarray, source: Layout, plan: BatchPlan) -> np.ndarray:
-    return lift_all(plan.layout, project(counts, source, plan.layout))
+    return lift_all(plan.part.layout, project(counts, source, plan.part.layout))
 
 
 def measure(counts: np.ndarray, source: Layout, plan: BatchPlan) -> np.ndarray:
-    layout = plan.layout
-    variances = [m.noise_variance for m in plan.mechanisms()]
-    return lifted(counts, source, plan) + discrete_gaussian_segments(variances, layout.lengths.tolist())
+    return noisy(lifted(counts, source, plan), plan.part.noise)
 
 
 def run(folder: Path, order: int, repeat: int) -> dict[str, Any]:
@@ -81,7 +80,7 @@ def run(folder: Path, order: int, repeat: int) -> dict[str, Any]:
     measure_time, answers = best(lambda: measure(counts, source, plan), repeat)
 
     def rebuild() -> tuple[np.ndarray, np.ndarray]:
-        estimates = from_residuals(plan.layout, answers, plan.precisions)
+        estimates = from_residuals(plan.part.layout, answers, plan.part.precisions)
         return estimates.estimate_all(source), half_widths(estimates, source)
 
     rebuild_time, (estimate, widths) = best(rebuild, repeat)

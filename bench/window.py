@@ -29,7 +29,7 @@ import polars as pl
 
 import hushtable as ht
 from hushtable.kernel import rounds
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.kernel.spending import Account
 from hushtable.ledger import Ledger, Unit
 from hushtable.privacy import Cost

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -38,7 +37,7 @@ from hushtable.kernel import (
 from hushtable.kernel.choose import PartDrawer
 from hushtable.kernel.decide import prepare_check
 from hushtable.kernel.evaluate import Names, evaluate
-from hushtable.kernel.spending import Account, Draw
+from hushtable.kernel.spending import Account
 from hushtable.ledger import Holding, Ledger, Remaining, Spend, Unit
 from hushtable.linear import Mechanism
 from hushtable.marginals import Workload
@@ -69,7 +68,7 @@ from hushtable.release.choices import (
     start_choice,
 )
 from hushtable.release.plan import plan_release
-from hushtable.release.reuse import earlier_answers, nothing_new
+from hushtable.release.reuse import earlier_answers
 from hushtable.release.verdicts import KIND, asking, request_id, stored_verdicts
 from hushtable.release.whole_tables import bounded, with_l1_bounds
 from hushtable.schema import Schema
@@ -182,8 +181,8 @@ class Session:
             if reuse:
                 return self._release_difference(account, plan, method, show)
             spend = Spend(plan.cost, "release", plan.detail(self.schema).to_dict(), self.spender)
-            noise = plan.noise
-            payload = account.once(spend, lambda: prepare_batch(self._counter, noise, show))
+            part = plan.noise.part
+            payload = account.once(spend, lambda: prepare_batch(self._counter, part, show))
         return self._released(plan, account.request, Answers.from_bytes(payload), method)
 
     def _release_difference(self, account: Account, plan: Plan, method: str, progress: Any) -> Release:
@@ -192,16 +191,12 @@ class Session:
         before = None if repeated is None else repeated.reservation.number
         earlier = earlier_answers(self.ledger, self.schema, plan.workload.closure, before=before)
         less = earlier.lessen(plan, self.ledger.kind)
-        noise = cast("BatchPlan", less.noise)
+        part = cast("BatchPlan", less.noise).part
         detail = replace(plan.detail(self.schema), reuse=earlier.digest)
         spend = Spend(less.cost, "release", detail.to_dict(), self.spender)
 
-        def prepare() -> Draw:
-            if noise.layout.sets:
-                return prepare_batch(self._counter, noise, progress)
-            return partial(nothing_new, self.schema.sizes)
-
-        answers = earlier.pooled(Answers.from_bytes(account.once(spend, prepare)))
+        payload = account.once(spend, lambda: prepare_batch(self._counter, part, progress))
+        answers = earlier.pooled(Answers.from_bytes(payload))
         return self._released(less, account.request, answers, method, reused=earlier.card(plan, less))
 
     def _release_adaptively(

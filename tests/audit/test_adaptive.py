@@ -15,7 +15,7 @@ from lower_bounds import always_exceeds, gaussian_excess, normal_curve, range_bo
 
 from bit_sources import SeededBits
 from hushtable.kernel import select
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout
 from hushtable.measurement import GRID, Compare, Select
 from simulation import CodesInMemory

@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout, ResolvedWorkload, subsets
-from hushtable.measurement import Measure, Purse, Reply, pooled_answers
+from hushtable.measurement import Answers, Measure, Purse, Reply
 from hushtable.planning import State, plan_adaptive
 from hushtable.reconstruct import from_answers
 from hushtable.reconstruct.bounds import Bounder
@@ -68,9 +68,11 @@ def test_intervals_of_repeatedly_measured_cells_cover(strategy: str, tables: boo
         steps = measured(workload, layout, strategy, tables)
         times: dict[tuple[int, ...], int] = {}
         for request, _ in steps:
-            for s in request.sets:
+            for s in request.part.sets:
                 times[s] = times.get(s, 0) + 1
-        estimates = from_answers(pooled_answers(SIZES, steps))
+        estimates = from_answers(
+            Answers.pooled(SIZES, [Answers(request.part, values) for request, values in steps])
+        )
         for s in layout.sets[1:]:
             bounds = Bounder(estimates, (s,), 0.05).bounds(s)
             true = layout.view(truth, s).reshape(-1)

@@ -8,7 +8,7 @@ has a mutant with 10% too little noise; another mutant looks a second time witho
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,8 +17,7 @@ from lower_bounds import always_exceeds, gaussian_excess, normal_curve
 
 from bit_sources import SeededBits
 from hushtable import linear
-from hushtable.kernel import choose
-from hushtable.kernel.choose import noisy
+from hushtable.kernel.draw import LAWS, noisy
 from hushtable.linear import MarginalMechanism
 from hushtable.measurement import Part, ResidualPart
 from hushtable.privacy import sampler
@@ -42,15 +41,16 @@ class Drawer:
     def of(cls, part: Part) -> Drawer:
         counts = np.zeros(part.layout.cells, np.int64)
         counts[part.layout.offsets[:-1]] = 1
-        variances = np.repeat([float(v) for v in part.noise[0]], part.noise[1])
+        variances = np.repeat([float(v) for v in part.noise.parameters], part.noise.lengths)
         return cls(part, part.exact(counts), variances)
 
     def runs(self, people: int) -> np.ndarray:
         """What the kernel would release of a table with no or one person, one row per run."""
-        many = (self.part.noise[0], [n * RUNS for n in self.part.noise[1]])
-        pieces = np.split(self.moved * people, np.cumsum(self.part.noise[1])[:-1])
-        values = noisy(many, np.concatenate([np.tile(p, RUNS) for p in pieces]))
-        parts = np.split(values, np.cumsum([n * RUNS for n in self.part.noise[1]])[:-1])
+        noise = self.part.noise
+        many = replace(noise, lengths=[n * RUNS for n in noise.lengths])
+        pieces = np.split(self.moved * people, np.cumsum(noise.lengths)[:-1])
+        values = noisy(np.concatenate([np.tile(p, RUNS) for p in pieces]), many)
+        parts = np.split(values, np.cumsum(many.lengths)[:-1])
         return np.hstack([part.reshape(RUNS, -1) for part in parts])
 
     def evidence(self, values: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ def reuse() -> tuple[Drawer, list[Drawer]]:
     target = linear.marginals((2, 2), order=2, rho=RHO)
     shared = linear.common([first, target])
     assert isinstance(shared, MarginalMechanism) and linear.equivalent(shared, first)
-    known = ResidualPart((2, 2), first.precisions)
+    known = ResidualPart.of((2, 2), first.precisions)
     missing = missing_residuals(target, [known])
     assert missing is not None
     return Drawer.of(known), [Drawer.of(missing)]
@@ -144,7 +144,7 @@ def test_ten_percent_too_little_noise_is_caught(case: str, monkeypatch: pytest.M
     def less(variances: list[Fraction], lengths: list[int], **_: object) -> np.ndarray:
         return right([v * LESS**2 for v in variances], lengths, bits=bits)
 
-    monkeypatch.setattr(choose, "discrete_gaussian_segments", less)
+    monkeypatch.setitem(LAWS, "gaussian", less)
     assert always_exceeds(batch(case), 1)
 
 
@@ -152,5 +152,5 @@ def test_ten_percent_too_little_noise_is_caught(case: str, monkeypatch: pytest.M
 def test_a_look_that_is_not_paid_for_is_caught(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bits = SeededBits(4)
     right = sampler.discrete_gaussian_segments
-    monkeypatch.setattr(choose, "discrete_gaussian_segments", lambda v, n, **_: right(v, n, bits=bits))
+    monkeypatch.setitem(LAWS, "gaussian", lambda v, n, **_: right(v, n, bits=bits))
     assert always_exceeds(batch(case, twice=True), 1)

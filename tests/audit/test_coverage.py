@@ -11,7 +11,9 @@ import polars as pl
 import pytest
 
 import hushtable as ht
-from hushtable.kernel import measure, open_counter
+from hushtable.kernel import open_counter
+from hushtable.kernel.draw import Confidential
+from hushtable.measurement import Answers
 from hushtable.planning import PlanOptions
 from hushtable.release.plan import plan_release
 from thresholds import Z
@@ -47,12 +49,11 @@ def covered(
     strategy, objective, budget = CASES[case]
     workload = ht.Workload.all_marginals(schema, order=2)
     plan = plan_release(schema, workload, budget=budget, strategy=strategy, options=PlanOptions(objective))
-    exact = measure._exact_answers(open_counter(frame, schema), plan.noise)
+    part = plan.noise.part
+    drawing = Confidential(open_counter(frame, schema)).measure(part)
 
     def make() -> ht.Release:
-        return ht.Release(
-            schema, plan.workload.sets, measure._noisy_answers(exact, measure._without_noise(plan.noise)), {}
-        )
+        return ht.Release(schema, plan.workload.sets, Answers(part, drawing()), {})
 
     truth = [true_counts(frame, make(), names) for names in TABLES]
     shares = np.empty(runs)

@@ -32,7 +32,7 @@ from hushtable.deciders import (
     rows_only,
     tally,
 )
-from hushtable.kernel.decide import sigmoid_coin, verdict
+from hushtable.kernel.draw import sigmoid_coin, verdict
 from hushtable.privacy import (
     BitSource,
     bernoulli,

@@ -27,8 +27,9 @@ from lower_bounds import (
 from scipy import stats
 
 from bit_sources import SeededBits
-from hushtable.kernel import measure, open_counter
-from hushtable.planning import BatchPlan, IdentityPlan
+from hushtable.kernel import draw, open_counter
+from hushtable.kernel.draw import Confidential
+from hushtable.measurement import MarginalPart, ResidualPart, TablePart
 from hushtable.privacy import ResidualNoise, Selection, TruncatedNoise, exponential_mechanism, sampler
 from hushtable.schema import Schema
 from thresholds import AUDIT_BATCHES, AUDIT_ERROR
@@ -40,23 +41,23 @@ LESS = Fraction(9, 10)
 """Standard deviation or scale of the mutants, as a part of the right one."""
 
 
-def residual_plan(sizes: tuple[int, ...]) -> BatchPlan:
+def residual_plan(sizes: tuple[int, ...]) -> ResidualPart:
     """Many disjoint groups of attributes; the residual of each costs RHO."""
     order = len(sizes)
     groups = tuple(tuple(range(order * k, order * (k + 1))) for k in range(GROUPS))
     precision = 2 * RHO * prod(Fraction(n, n - 1) for n in sizes)
     assert ResidualNoise(sizes, precision).price().rho == RHO
-    return BatchPlan(sizes * GROUPS, groups, groups, (precision,) * GROUPS)
+    return ResidualPart(sizes * GROUPS, groups, (precision,) * GROUPS)
 
 
-def marginal_plan(noise: str) -> IdentityPlan:
+def marginal_plan(noise: str) -> MarginalPart:
     """Many two-cell marginals, each with Gaussian noise for RHO or Laplace noise for EPSILON."""
     sets = tuple((k,) for k in range(GROUPS))
     precision = 2 * RHO if noise == "gaussian" else EPSILON
-    return IdentityPlan((2,) * GROUPS, sets, noise, (precision,) * GROUPS)
+    return MarginalPart((2,) * GROUPS, sets, noise, (precision,) * GROUPS)
 
 
-def answers(plan: BatchPlan | IdentityPlan, people: int, runs: int) -> np.ndarray:
+def answers(plan: TablePart, people: int, runs: int) -> np.ndarray:
     """What the kernel would release of a table with no or one person: one row per run, one column per cell."""
     names = [f"a{k}" for k in range(len(plan.sizes))]
     schema = Schema.from_dict(
@@ -68,10 +69,8 @@ def answers(plan: BatchPlan | IdentityPlan, people: int, runs: int) -> np.ndarra
         }
     )
     frame = pl.DataFrame({name: [0] * people for name in names}, schema=dict.fromkeys(names, pl.Int64))
-    exact = measure._exact_answers(open_counter(frame, schema), plan)
-    calls = [
-        measure._noisy_answers(exact, measure._without_noise(plan)).values for _ in range(-(-runs // GROUPS))
-    ]
+    drawing = Confidential(open_counter(frame, schema)).measure(plan)
+    calls = [drawing() for _ in range(-(-runs // GROUPS))]
     return np.stack(calls).reshape(len(calls) * GROUPS, -1)[:runs]
 
 
@@ -81,15 +80,15 @@ def too_little_noise(monkeypatch: pytest.MonkeyPatch, seed: int) -> Iterator[Non
     bits = SeededBits(seed)
     gaussian, laplace = sampler.discrete_gaussian_segments, sampler.discrete_laplace_segments
 
-    def less_gaussian(variances, lengths):
+    def less_gaussian(variances, lengths, **_):
         return gaussian([v * LESS**2 for v in variances], lengths, bits=bits)
 
-    def less_laplace(scales, lengths):
+    def less_laplace(scales, lengths, **_):
         return laplace([s * LESS for s in scales], lengths, bits=bits)
 
     with monkeypatch.context() as patch:
-        patch.setattr(measure, "discrete_gaussian_segments", less_gaussian)
-        patch.setattr(measure, "discrete_laplace_segments", less_laplace)
+        patch.setitem(draw.LAWS, "gaussian", less_gaussian)
+        patch.setitem(draw.LAWS, "laplace", less_laplace)
         yield
 
 
@@ -110,9 +109,7 @@ def residual_batch(sizes: tuple[int, ...], runs: int) -> Callable[[], float]:
     return gaussian_batch(plan, moved, charged, runs)
 
 
-def gaussian_batch(
-    plan: BatchPlan | IdentityPlan, moved: np.ndarray, variance: float, runs: int
-) -> Callable[[], float]:
+def gaussian_batch(plan: TablePart, moved: np.ndarray, variance: float, runs: int) -> Callable[[], float]:
     curve, shift = discrete_curve(moved.tolist(), variance), float((moved**2).sum())
 
     def batch() -> float:
@@ -149,7 +146,7 @@ def cut_off_batch(
     ``drawn`` is the bound of a kernel that cuts elsewhere than it is charged for.
     """
     sets = tuple((k,) for k in range(GROUPS))
-    plan = IdentityPlan((2,) * GROUPS, sets, "laplace", (epsilon,) * GROUPS, drawn or bound)
+    plan = MarginalPart((2,) * GROUPS, sets, "laplace", (epsilon,) * GROUPS, drawn or bound)
     charged = float(TruncatedNoise(1 / epsilon, bound).delta())
     law, factor = cut_off_law(float(epsilon), drawn or bound), exp(epsilon)
     worst = [1 + z for z in law if law[z] >= factor * law.get(z + 1, 0.0) * (1 - 1e-12)]
@@ -244,8 +241,6 @@ def test_noise_that_is_cut_off_one_step_too_early_is_found(
     epsilon: Fraction, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bits, laplace = SeededBits(31), sampler.discrete_laplace_segments
-    monkeypatch.setattr(
-        measure, "discrete_laplace_segments", lambda scales, lengths: laplace(scales, lengths, bits=bits)
-    )
+    monkeypatch.setitem(draw.LAWS, "laplace", lambda s, n, **_: laplace(s, n, bits=bits))
     assert not always_exceeds(cut_off_batch(epsilon, bound, 20_000))
     assert always_exceeds(cut_off_batch(epsilon, bound, 20_000, drawn=bound - 1))

@@ -69,7 +69,7 @@ def tiny_runs(folder: Path) -> Runs:
             )
             found[k] = sum(
                 ROWS * float(answers.of(s).ravel() @ moved[s]) / float(variance)
-                for s, variance in zip(answers.layout.sets, answers.parameters, strict=True)
+                for s, variance in zip(answers.part.sets, answers.part.noise.parameters, strict=True)
             )
         return found
 
@@ -123,7 +123,7 @@ def pair_batch(folder: Path, count: int) -> Callable[[], float]:
         for rows in (0, ROWS)
     ]
     noise = sessions[0].plan(workload, budget=budget, strategy="residual-planner").noise
-    price = {s: m.price(ROWS).rho for s, m in zip(noise.layout.sets, noise.mechanisms(), strict=True)}
+    price = {s: m.price(ROWS).rho for s, m in zip(noise.part.sets, noise.part.mechanisms, strict=True)}
     moved = {(0,): PLUS, (1,): -PLUS, (0, 1): np.kron(PLUS, -PLUS)}
     mu = float(2 * sum(price[s] for s in moved)) ** 0.5
     weight = {s: 2 * float(price[s]) / (ROWS * float(m @ m)) for s, m in moved.items()}

@@ -23,7 +23,7 @@ import pytest
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import LedgerError
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.measurement import (
     Claim,
     Compare,
@@ -81,7 +81,7 @@ def described(release: ht.Release) -> dict[str, Any]:
     assert release.history is not None
     return {
         "values": release.answers.values.tolist(),
-        "noise": [str(p) for p in release.answers.parameters],
+        "noise": [str(p) for p in release.answers.part.precisions],
         "sets": release.answers.layout.sets,
         "history": release.history.to_dicts(),
         "bounds": release.card.to_dict().get("l1_bounds"),
@@ -159,7 +159,7 @@ def test_an_unfinished_release_is_resumed_where_only_the_last_bits_differ(
         str(p) for line in kept.lines for p in line.parameters
     ][: len(kept.lines)]
     known = kept.answers(small_schema.sizes)
-    assert release.answers.parameters[: len(known.parameters)] == known.parameters
+    assert release.answers.part.precisions[: len(known.part.precisions)] == known.part.precisions
     units = sum((line.price for line in whole.lines), Fraction(0)) * 10**12
     assert -(-units.numerator // units.denominator) == after.drawn.rho <= 3 * 10**11
     assert described(release) == described(released(again, way)) and again.ledger.verify().ok
@@ -172,7 +172,8 @@ def change_policy(patch: pytest.MonkeyPatch) -> None:
     def policy(self: AdaptivePlan, *args: Any) -> Any:
         first = next(real(self, *args))
         assert isinstance(first, Measure)
-        yield Measure(first.sizes, first.sets[:-1], first.precisions[:-1])
+        part = first.part
+        yield Measure.residuals(part.sizes, part.sets[:-1], part.precisions[:-1])
         raise AssertionError("its questions were answered by stored rounds about other sets")
 
     patch.setattr(AdaptivePlan, "policy", policy)
@@ -208,7 +209,7 @@ def test_an_unfinished_release_of_another_version_can_be_ended_and_read(
 def test_lines_come_back_as_they_were_written() -> None:
     """With all that a reader needs: labels, prices, exact noise, and claims with their tables."""
     sizes = (3, 2)
-    measure = Measure(
+    measure = Measure.residuals(
         sizes, ((0,), (0, 1)), (Fraction(1, 3), Fraction(7, 2**60)), Label("look", (0, 1), 2.5, 0.5)
     )
     select = Select((), np.array([1, 2]), 0.5, Fraction(1, 7), sets=((0,), (0, 1)))
@@ -237,14 +238,15 @@ def test_lines_come_back_as_they_were_written() -> None:
             None
         ] * 2
     whole = Transcript(tuple(lines))
-    assert whole.answers(sizes).parameters == tuple(m.noise_variance for m in measure.mechanisms)
+    read = whole.answers(sizes).part
+    assert (read.sets, read.precisions) == (measure.part.sets, measure.part.precisions)
     rounds = whole.rounds(Fraction(1))
     assert rounds is not None and rounds[0] == measure.label.round(2, measure.rho, Fraction(1))  # type: ignore[union-attr]
     for claim, read in zip(claims, whole.claims(), strict=True):
         assert claim.sets == read.sets and (claim.limits == read.limits).all()
         assert (claim.tables is None) == (read.tables is None)
         assert claim.tables is None or claim.tables.tobytes() == np.asarray(read.tables).tobytes()
-    other = Measure(sizes, ((0,), (1,)), (Fraction(1), Fraction(1)))
+    other = Measure.residuals(sizes, ((0,), (1,)), (Fraction(1), Fraction(1)))
     assert lines[0].reply_to(other) is None, "other sets"
 
 

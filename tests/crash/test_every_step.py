@@ -20,13 +20,13 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import HushtableError
-from hushtable.kernel import adaptive, choose, decide, measure, rounds, spending
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel import choose, decide, draw, measure, rounds, spending
+from hushtable.kernel.draw import Confidential
 from hushtable.privacy import UNIT
 
 SCHEMA = {"attributes": {"a": {"type": "boolean"}, "b": {"type": "boolean"}, "c": {"type": "boolean"}}}
 FRAME = pl.DataFrame({n: [(r * k) % 3 == 0 for r in range(40)] for k, n in ((1, "a"), (2, "b"), (5, "c"))})
-TRACED = {m.__file__ for m in (adaptive, choose, decide, measure, rounds, spending)}
+TRACED = {m.__file__ for m in (choose, decide, draw, measure, rounds, spending)}
 Place = tuple[CodeType, int]
 
 
@@ -80,12 +80,18 @@ class Drawn:
             return drawing
 
         patch.setattr(Confidential, "prepare", prepared)
-        for module, name in (
-            (measure, "discrete_gaussian_segments"),
-            (choose, "discrete_gaussian_segments"),
-            (decide, "verdict"),
-        ):
-            patch.setattr(module, name, self._counted(getattr(module, name)))
+        for module, name in ((measure, "Confidential"), (choose, "Confidential")):
+            patch.setattr(module, name, self._counting(Confidential))
+        patch.setattr(decide, "verdict", self._counted(decide.verdict))
+
+    def _counting(self, real: type[Confidential]) -> Any:
+        counted = self._counted
+
+        class Counting(real):
+            def measure(self, part: Any) -> Any:
+                return counted(super().measure(part))
+
+        return Counting
 
     def _counted(self, real: Any) -> Any:
         def drawing(*args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import hushtable as ht
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.measurement import fingerprint
 
 RANDOM = re.compile(r"[0-9a-f]{64}|[0-9a-f]{32}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

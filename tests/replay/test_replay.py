@@ -24,7 +24,7 @@ from neighbouring_tables import HOSTILE, KINDS, SECRET, TYPES, declared, neighbo
 import hushtable as ht
 from bit_sources import FixedBits
 from hushtable.cli.app import run
-from hushtable.kernel import measure
+from hushtable.kernel.sources.row_counter import RowCounter
 from hushtable.privacy import sampler
 from hushtable.release.tables import UNBIASED
 
@@ -260,7 +260,7 @@ def test_a_leak_in_a_file_name_a_size_or_a_message_would_be_noticed(
     memory_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any, caplog: Any
 ) -> None:
     """Mutants: the number of rows in a log line, or as the size of a temporary file."""
-    command, original = COMMANDS["identity Gaussian"], measure._exact_answers
+    command, original = COMMANDS["identity Gaussian"], RowCounter.tabulate
 
     def pair(kind: str, name: str) -> tuple[Replay, Replay]:
         first, second = (
@@ -278,19 +278,19 @@ def test_a_leak_in_a_file_name_a_size_or_a_message_would_be_noticed(
         )
         return first, second
 
-    def telling(source: Any, plan: Any) -> Any:
-        counts = original(source, plan)
+    def telling(counter: Any, layout: Any) -> Any:
+        counts = original(counter, layout)
         logging.getLogger("hushtable").debug("%d rows", counts[:4].sum())
         return counts
 
-    def leaving(source: Any, plan: Any) -> Any:
-        counts = original(source, plan)
+    def leaving(counter: Any, layout: Any) -> Any:
+        counts = original(counter, layout)
         Path("tmp", "rows").write_text("x" * int(counts[:4].sum()))
         return counts
 
     for name, mutant in (("tell", telling), ("leave", leaving)):
-        monkeypatch.setattr(measure, "_exact_answers", mutant)
+        monkeypatch.setattr(RowCounter, "tabulate", mutant)
         with pytest.raises(AssertionError):
             assert_same(*pair("csv", name), 10**6)
-    monkeypatch.setattr(measure, "_exact_answers", original)
+    monkeypatch.setattr(RowCounter, "tabulate", original)
     assert_same(*pair("csv", "honest"), 10**6)

@@ -16,8 +16,7 @@ import pytest
 
 import hushtable as ht
 from bit_sources import FixedBits
-from hushtable.kernel import measure
-from hushtable.measurement import Answers
+from hushtable.kernel import draw
 from hushtable.privacy import sampler
 from hushtable.report import write_report
 
@@ -66,20 +65,20 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_neighbours_with_the_same_noisy_answers_have_the_same_bundle_and_report_byte_by_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, kept = measure._noisy_answers, list[Answers]()
+    original, kept = draw.noisy, list[np.ndarray]()
 
-    def same(exact: Any, plan: Any) -> Answers:
-        kept.append(original(exact, plan))
+    def same(*given: Any) -> np.ndarray:
+        kept.append(original(*given))
         return kept[0]
 
-    monkeypatch.setattr(measure, "_noisy_answers", same)
+    monkeypatch.setattr(draw, "noisy", same)
     base = contents(published(tmp_path / "base", rows(COUNTS), "0.1"))
     assert "report.html" in base and any(name.startswith("report-data/") for name in base)
     for k, other in enumerate(({("A", "F"): 1902}, {(SECRET, "F"): 5500}, {("Z" * 5000, "M"): 1})):
         found = contents(published(tmp_path / f"{k}", rows(COUNTS | other), "0.1"))
         assert found.keys() == base.keys()
         assert [name for name in base if found[name] != base[name]] == []
-    assert not np.array_equal(kept[0].values, kept[1].values), "without the patch the answers differ"
+    assert not np.array_equal(kept[0], kept[1]), "without the patch the answers differ"
 
 
 def test_no_exact_count_row_number_or_value_is_in_a_published_bundle(
@@ -107,13 +106,13 @@ def test_a_report_that_told_the_number_of_rows_would_be_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutant: the exact total as the noisy one."""
-    original = measure._noisy_answers
+    original = draw.noisy
 
-    def telling(exact: Any, plan: Any) -> Answers:
-        noisy = original(exact, plan)
-        noisy.values[0] = exact[0]
+    def telling(exact: Any, *more: Any) -> np.ndarray:
+        noisy = original(exact, *more)
+        noisy[0] = exact[0]
         return noisy
 
-    monkeypatch.setattr(measure, "_noisy_answers", telling)
+    monkeypatch.setattr(draw, "noisy", telling)
     out = published(tmp_path / "leak", rows(COUNTS), "0.0000005")
     assert f"{sum(COUNTS.values()):,}" in (out / "report.html").read_text().split("<script>")[0]

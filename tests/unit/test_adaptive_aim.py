@@ -12,14 +12,15 @@ from tests.bit_sources import SeededBits
 from tests.simulation import CodesInMemory
 
 from hushtable.errors import BudgetError, WorkloadError
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.kernel.gap_loops import LARGEST_NORM
 from hushtable.kernel.select import Gaps
 from hushtable.marginals import Layout, ResolvedWorkload, decompose, reconstruct
-from hushtable.measurement import GRID, Line, Measure, Purse, Reply, Select, Transcript, pooled_answers
+from hushtable.measurement import GRID, Answers, Line, Measure, Purse, Reply, Select, Transcript
 from hushtable.planning import State, plan_adaptive
 from hushtable.planning.adaptive import work_limit
 from hushtable.planning.aim import aim_policy, improvement_weights, root_below
+from hushtable.privacy import exponential_mechanism
 from hushtable.reconstruct import from_answers
 
 SIZES = (3, 2, 4, 1, 3)
@@ -73,7 +74,7 @@ def slow_estimates(sizes: tuple[int, ...], steps: list) -> dict[tuple[int, ...],
         if not isinstance(request, Measure):
             continue
         start = 0
-        for tau, precision in zip(request.sets, request.precisions, strict=True):
+        for tau, precision in zip(request.part.sets, request.part.precisions, strict=True):
             shape = tuple(sizes[i] for i in tau)
             noisy = values[start : start + prod(shape)].reshape(shape) / prod(shape)
             start += prod(shape)
@@ -92,7 +93,7 @@ def slow_estimates(sizes: tuple[int, ...], steps: list) -> dict[tuple[int, ...],
 def test_the_final_estimates_are_those_of_the_published_algebra() -> None:
     workload = workload_of(SIZES)
     state, _, steps = run(workload, Fraction(1, 2), Rows(SIZES, 800))
-    answers = pooled_answers(SIZES, [(r, v) for r, v in steps if isinstance(r, Measure)])
+    answers = Answers.pooled(SIZES, [Answers(r.part, v) for r, v in steps if isinstance(r, Measure)])
     estimates, slow = from_answers(answers), slow_estimates(SIZES, steps)
     for gamma in workload.closure:
         assert np.abs(estimates.marginal(gamma) - slow[gamma]).max() < 1e-9
@@ -171,7 +172,9 @@ def test_scores_select_as_the_exponential_mechanism_over_the_published_score() -
     epsilon = Fraction(1, 10)
     request = Select((), weights, 3.0 * sqrt(2 / pi), epsilon)
     bits = SeededBits(3)
-    draws = np.bincount([gaps.prepare(request)(bits) for _ in range(20_000)], minlength=len(layout.sets))
+    candidates, scores, factor = gaps.scores(request)
+    chosen = [candidates[exponential_mechanism(scores, factor, bits=bits)] for _ in range(20_000)]
+    draws = np.bincount(chosen, minlength=len(layout.sets))
     score = weights * (np.add.reduceat(counts, layout.offsets[:-1]) - sqrt(2 / pi) * 3.0 * layout.lengths)
     chance = np.exp(float(epsilon) * (score - score.max()) / (2.0 * weights.max()))
     chance[weights == 0] = 0.0
@@ -201,7 +204,7 @@ def test_the_purse_pays_every_round_exactly_and_ends_empty(noise: str, rho: str)
         else:
             spent += sum(
                 precision * prod(Fraction(SIZES[i] - 1, SIZES[i]) for i in tau) / 2
-                for tau, precision in zip(request.sets, request.precisions, strict=True)
+                for tau, precision in zip(request.part.sets, request.part.precisions, strict=True)
             )
     assert spent == purse.spent <= limit
     assert limit - spent < limit * Fraction(1, 10**9)

@@ -17,7 +17,7 @@ import pytest
 import hushtable as ht
 from hushtable.errors import BudgetError, LedgerError, WorkloadError
 from hushtable.kernel import rounds
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.kernel.rounds import run_rounds
 from hushtable.kernel.spending import working_on
 from hushtable.marginals import Layout, ResolvedWorkload
@@ -236,7 +236,7 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(session: ht.S
             assert type(told) is Reply and told.asked is request
             reply = told.values
             assert type(reply) is np.ndarray and reply.dtype == np.int64 and reply.ndim == 1
-            length = request.layout.cells if isinstance(request, Measure) else 1
+            length = request.part.layout.cells if isinstance(request, Measure) else 1
             assert len(reply) == (len(request.sets) if isinstance(request, Compare) else length)
             kept = request
             if isinstance(request, Select) and request.tables is not None:

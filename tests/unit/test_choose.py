@@ -13,7 +13,7 @@ import pytest
 import hushtable as ht
 from hushtable import linear
 from hushtable.errors import BudgetError, HushtableError, LedgerError, RefusedError, WorkloadError
-from hushtable.kernel.choose import noisy
+from hushtable.kernel.draw import noisy
 from hushtable.measurement import DeviationPart, MatrixPart, ResidualPart
 from hushtable.privacy import Cost
 from hushtable.release.choices import Choice, plan_choice
@@ -370,9 +370,9 @@ def measured_variances(steps: list[ResidualPart], runs: int) -> dict[tuple[int, 
     weight: dict[tuple[int, ...], float] = {}
     for part in steps:
         for s, mechanism in zip(part.layout.sets, part.mechanisms, strict=True):
-            one = ResidualPart(part.sizes, {s: mechanism.precision})
+            one = ResidualPart(part.sizes, (s,), (mechanism.precision,))
             cells = int(np.prod([part.sizes[i] for i in s]))
-            draws = np.stack([noisy(one.noise, np.zeros(cells, np.int64)) for _ in range(runs)]) / cells
+            draws = np.stack([noisy(np.zeros(cells, np.int64), one.noise) for _ in range(runs)]) / cells
             total[s] = total.get(s, 0) + float(mechanism.precision) * draws
             weight[s] = weight.get(s, 0) + float(mechanism.precision)
     return {s: float((t / weight[s]).var()) for s, t in total.items()}
@@ -405,7 +405,7 @@ def test_integer_deviations_are_the_exact_residual_queries() -> None:
         dense = part.residual.dense()
         expected = dense.queries @ np.repeat(table.ravel(), 2) / 2
         assert np.allclose(np.concatenate([deviations.ravel(), totals[part.asked]]), expected)
-        variances = np.repeat([float(v) for v in part.noise[0]], part.noise[1])
+        variances = np.repeat([float(v) for v in part.noise.parameters], part.noise.lengths)
         whole = np.concatenate([part.whole.ravel().astype(float), np.ones(int(part.asked.sum()))])
         assert np.allclose(variances / whole**2, dense.covariance)
 

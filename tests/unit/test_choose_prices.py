@@ -35,7 +35,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 def record_costs(part: Part, sizes: tuple[int, ...]) -> list[Fraction]:
     """Half of the squared, variance-weighted move of one record, for a record in every cell of the domain."""
-    variances = [v for v, n in zip(*part.noise, strict=True) for _ in range(n)]
+    variances = [v for v, n in zip(part.noise.parameters, part.noise.lengths, strict=True) for _ in range(n)]
     costs: list[Fraction] = []
     for cell in itertools.product(*(range(n) for n in sizes)):
         codes = np.array([cell], np.int32).T

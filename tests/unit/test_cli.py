@@ -14,7 +14,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import app, run
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 
 SCHEMA = """\
 attributes:

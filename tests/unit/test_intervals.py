@@ -204,24 +204,23 @@ def simulated_errors(strategy: str, sets, sizes):
     targets = Layout(sizes, workload.sets)
     if strategy == "residual-planner":
         plan = plan_residuals(workload, rho=Fraction(1, 50))
-        layout = plan.layout
-        noise = [m.noise_variance for m in plan.mechanisms()]
-        draws = discrete_gaussian_segments(noise, (layout.lengths * RUNS).tolist())
+        layout = plan.part.layout
+        draws = discrete_gaussian_segments(plan.part.noise.parameters, (layout.lengths * RUNS).tolist())
         matrix = linear_map(
-            lambda y: from_residuals(layout, y, plan.precisions).estimate_all(targets), layout
+            lambda y: from_residuals(layout, y, plan.part.precisions).estimate_all(targets), layout
         )
     else:
         budget = (
             {"rho": Fraction(1, 20_000)} if strategy == "identity-gaussian" else {"epsilon": Fraction(1, 200)}
         )
         plan = plan_identity(workload, **budget)
-        layout = plan.layout
+        layout = plan.part.layout
         lengths = (layout.lengths * RUNS).tolist()
         if strategy == "identity-gaussian":
-            draws = discrete_gaussian_segments([m.variance for m in plan.mechanisms()], lengths)
+            draws = discrete_gaussian_segments(plan.part.noise.parameters, lengths)
         else:
-            draws = discrete_laplace_segments([m.scale for m in plan.mechanisms()], lengths)
-        mechanisms = plan.mechanisms()
+            draws = discrete_laplace_segments(plan.part.noise.parameters, lengths)
+        mechanisms = plan.part.mechanisms
         matrix = linear_map(lambda y: from_marginals(layout, y, mechanisms).estimate_all(targets), layout)
     return by_run(draws, layout, RUNS) @ matrix, targets, plan.error_model()
 

@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 import hushtable as ht
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout, ResolvedWorkload, assemble, centre, closure
-from hushtable.measurement import Measure, Purse, Reply, pooled_answers
+from hushtable.measurement import Answers, Measure, Purse, Reply
 from hushtable.planning import State, claims, plan_adaptive
 from hushtable.planning.claims import BETA, CELLS, CLAIMS, NOISE, TOTAL
 from hushtable.planning.l1_noise import l1_limits
@@ -192,7 +192,9 @@ def test_what_a_loop_claims_holds_for_all_its_tables_and_the_best_round_counts(t
         pairs = list(zip(state.claims, errors, strict=True))
         failed += any(bool((c.limits < error).any()) for c, error in pairs)
         mutant += any(bool((c.limits / 20 < error).any()) for c, error in pairs)
-        estimates = from_answers(pooled_answers(SIZES, measured))
+        estimates = from_answers(
+            Answers.pooled(SIZES, [Answers(request.part, values) for request, values in measured])
+        )
         both, alone = (
             l1_bounds(some, SETS, estimates, estimates) for some in (state.claims, state.claims[:1])
         )

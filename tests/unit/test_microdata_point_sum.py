@@ -11,14 +11,15 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import HushtableError
-from hushtable.kernel import measure
+from hushtable.kernel.draw import LAWS, noisy
+from hushtable.measurement import Answers
 from hushtable.microdata import Measurement, Noise, fit, uncertainty, upper_bound
 from hushtable.microdata.point_sum import counts_budget, counts_workload
 from hushtable.microdata.uncertainty import promise
 from hushtable.privacy import Cost, shared_bound
 from hushtable.privacy.amounts import text
 from hushtable.privacy.truncation import least_bound
-from hushtable.release.microdata import law_of
+from hushtable.release.microdata import laws_of
 from hushtable.release.plan import plan_release
 
 SCHEMA = {"attributes": {"block": {"type": "categorical", "values": list(range(40))}}}
@@ -49,7 +50,7 @@ def projected(counts, total):
 def test_a_pure_budget_buys_the_noise_of_the_theorem(session, accurate, parameters):
     opened = session(ht.PureDP(1))
     release = opened.release_counts(budget=ht.PureDP("0.5"), accurate=accurate)
-    assert [float(p) for p in release.answers.parameters] == pytest.approx(
+    assert [float(p) for p in release.answers.part.noise.parameters] == pytest.approx(
         [float(p) for p in parameters], rel=1e-9
     )
     assert opened.remaining.epsilon == pytest.approx(0.5)
@@ -59,8 +60,8 @@ def test_a_pure_budget_buys_the_noise_of_the_theorem(session, accurate, paramete
 def test_other_budgets_buy_gaussian_noise_of_equal_variance(session, budget):
     release = session(budget).release_counts(budget=budget)
     rho = budget.limit.rho / 1e12
-    assert release.answers.noise == "gaussian"
-    assert [float(p) for p in release.answers.parameters] == pytest.approx([1 / rho] * 2, rel=1e-6)
+    assert release.answers.part.noise.law == "gaussian"
+    assert [float(p) for p in release.answers.part.noise.parameters] == pytest.approx([1 / rho] * 2, rel=1e-6)
 
 
 @pytest.mark.long
@@ -88,7 +89,7 @@ CUT = ht.ApproxDP(epsilon=1, delta="0.2", truncation="0.2")
 def test_a_truncation_buys_noise_that_is_cut_off_and_is_charged_for_its_delta(session, tmp_path):
     opened = session(ht.ApproxDP(epsilon=2, delta="0.3", truncation="0.3"))
     release = opened.release_counts(budget=CUT, request="cut")
-    bound, spent = release.answers.bound, opened.ledger.spent()
+    bound, spent = release.answers.part.noise.bound, opened.ledger.spent()
     assert bound == least_bound(Fraction(2), Fraction(1, 10))
     assert (spent.xi, spent.rho) == (10**12, 0) and 0 < spent.delta <= Fraction(1, 5)
     assert float(spent.delta) == pytest.approx(2 * exp(-bound / 2) / (1 + exp(-0.5)) * 1, rel=1e-9)
@@ -102,7 +103,7 @@ def test_a_truncation_buys_noise_that_is_cut_off_and_is_charged_for_its_delta(se
     np.testing.assert_array_equal(again.answers.values, release.answers.values)
     release.save(tmp_path / "out")
     loaded = ht.Release.load(tmp_path / "out")
-    assert loaded.answers.bound == bound and loaded.card.charged == release.card.charged
+    assert loaded.answers.part.noise.bound == bound and loaded.card.charged == release.card.charged
     assert opened.ledger.verify().ok
 
 
@@ -117,7 +118,7 @@ def test_a_truncation_buys_noise_that_is_cut_off_and_is_charged_for_its_delta(se
 def test_delta_is_charged_only_where_it_promises_more(session, accurate, budget, bound):
     opened = session(ht.ApproxDP(epsilon=2, delta="0.3", truncation="0.3"))
     release = opened.release_counts(budget=budget, accurate=accurate)
-    assert (release.answers.bound is None) == (bound is None)
+    assert (release.answers.part.noise.bound is None) == (bound is None)
     assert bool(opened.ledger.spent().delta) == (bound is not None)
 
 
@@ -198,15 +199,15 @@ def test_what_is_released_errs_no_more_than_promised_on_hard_tables(accurate, bu
     schema = ht.Schema.from_dict({"attributes": {"block": {"type": "categorical", "values": list(range(d))}}})
     bought = counts_budget(d, accurate, budget)
     workload = counts_workload(schema, None, accurate)
-    plan = plan_release(schema, workload, budget=bought, strategy="identity").noise
+    part = plan_release(schema, workload, budget=bought, strategy="identity").noise.part
     for table in hard_tables(d, 12):
-        exact = np.concatenate([[table.sum()] if s == () else table for s in plan.layout.sets])
-        drawn = [measure._noisy_answers(exact, measure._without_noise(plan)) for _ in range(runs)]
-        laws = [law_of(drawn[0], p) for p in drawn[0].parameters]
+        exact = np.concatenate([[table.sum()] if s == () else table for s in part.sets])
+        drawn = [Answers(part, noisy(exact, part.noise)) for _ in range(runs)]
+        laws = laws_of(part)
         weights = np.array([weights_of(a, laws) for a in drawn])
-        if plan.bound is not None:
+        if part.bound is not None:
             noise = np.abs([int(a.of(())) - table.sum() for a in drawn])
-            assert (np.abs(weights - table).max(axis=1) <= noise + 2 * plan.bound + 1e-9).all()
+            assert (np.abs(weights - table).max(axis=1) <= noise + 2 * part.bound + 1e-9).all()
         made = promise(d, accurate, laws[-1])
         for errors, most in (
             (weights - table, made.point_error),
@@ -219,12 +220,8 @@ def test_what_is_released_errs_no_more_than_promised_on_hard_tables(accurate, bu
 
 def test_the_simulation_notices_noise_twice_as_wide(monkeypatch):
     """The mutant: promises are compared with errors of a kernel that adds twice its noise."""
-    laplace = measure.discrete_laplace_segments
-    monkeypatch.setattr(
-        measure,
-        "discrete_laplace_segments",
-        lambda scales, lengths: laplace([2 * s for s in scales], lengths),
-    )
+    laplace = LAWS["laplace"]
+    monkeypatch.setitem(LAWS, "laplace", lambda scales, n, **_: laplace([2 * s for s in scales], n))
     with pytest.raises(AssertionError):
         test_what_is_released_errs_no_more_than_promised_on_hard_tables("point", ht.PureDP(1))
 

@@ -72,7 +72,7 @@ def test_precisions_are_dyadic_with_forty_bits_and_never_above_the_optimum():
     workload = all_of(2, 3, 4, 7)
     best = residual_plan(workload.sizes, workload, 0.1)
     plan = plan_residuals(workload, rho=Fraction(1, 10))
-    for tau, precision in zip(plan.residuals, plan.precisions, strict=True):
+    for tau, precision in zip(plan.part.sets, plan.part.precisions, strict=True):
         assert precision.denominator & (precision.denominator - 1) == 0
         assert precision.numerator.bit_length() <= 40
         assert 1 - 2.0**-38 < float(precision) * best[tau] <= 1
@@ -86,22 +86,22 @@ def test_rounding_down_keeps_forty_bits(value):
 
 def test_a_plan_lists_one_mechanism_per_residual_and_sums_their_prices():
     plan = plan_residuals(all_of(2, 3, 4, 2), rho=Fraction(1, 2))
-    mechanisms = plan.mechanisms()
-    assert [m.sizes for m in mechanisms] == [tuple(plan.sizes[i] for i in s) for s in plan.residuals]
+    mechanisms = plan.part.mechanisms
+    assert [m.sizes for m in mechanisms] == [tuple(plan.part.sizes[i] for i in s) for s in plan.part.sets]
     assert plan.price(3).rho == sum((m.price(3).rho for m in mechanisms), Fraction(0))
     assert plan.price(3).rho == 9 * plan.price().rho
 
 
 def test_attributes_of_size_one_are_not_measured_and_cost_nothing():
     plan = plan_residuals(all_of(2, 3, 1), rho=Fraction(1, 2))
-    assert plan.residuals == ((), (0,))
+    assert plan.part.sets == ((), (0,))
     assert np.isfinite(plan.errors().std).all()
 
 
 def test_predicted_errors_are_those_of_the_formula():
     workload = Workload([(0, 1), (2,), ()], weights=[1, 5, 1]).resolve(table(3, 4, 5))
     plan = plan_residuals(workload, rho=Fraction(1, 100))
-    s2 = {t: 1 / float(p) for t, p in zip(plan.residuals, plan.precisions, strict=True)}
+    s2 = {t: 1 / float(p) for t, p in zip(plan.part.sets, plan.part.precisions, strict=True)}
     errors = plan.errors(alpha=0.1)
     for k, gamma in enumerate(workload.sets):
         variance = sum(
@@ -126,10 +126,10 @@ def test_identity_noise_is_split_to_minimise_the_weighted_sum_of_variances():
     size = np.array([3 * 4.0, 20.0])
     shares = np.linspace(0.001, 0.999, 999)
     best = min((size / np.array([s, 1 - s])).sum() for s in shares)
-    assert (size / np.array([float(p) for p in plan.precisions])).sum() <= best * (1 + 1e-9)
+    assert (size / np.array([float(p) for p in plan.part.precisions])).sum() <= best * (1 + 1e-9)
     plan = plan_identity(workload, epsilon=Fraction(1))
     best = min((size / np.array([s, 1 - s]) ** 2).sum() for s in shares)
-    assert (size / np.array([float(p) for p in plan.precisions]) ** 2).sum() <= best * (1 + 1e-9)
+    assert (size / np.array([float(p) for p in plan.part.precisions]) ** 2).sum() <= best * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("strategy", ["residual-planner", "identity", "identity-laplace"])

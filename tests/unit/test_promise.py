@@ -13,8 +13,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.marginals import Layout
-from hushtable.measurement import Answers
+from hushtable.measurement import Answers, MarginalPart
 from hushtable.reconstruct.mle import from_answers
 from hushtable.release import Card
 from hushtable.release.promise import TRIALS, approximate, interval_promise
@@ -53,9 +52,8 @@ def test_a_batch_promises_what_others_only_mean() -> None:
 @pytest.mark.parametrize(("variance", "held"), [(13.0, 0.938), (0.52, 0.874)])
 def test_noise_in_whole_steps_makes_a_batch_hold_less_often(variance: float, held: float) -> None:
     """The sum of the two cells of one table: an integer, whose interval comes from the normal law.  Exact."""
-    answers = Answers(
-        "marginal", "gaussian", Layout((2,), ((0,),)), (Fraction(variance),), np.zeros(2, np.int64)
-    )
+    part = MarginalPart((2,), ((0,),), "gaussian", (1 / Fraction(variance),))
+    answers = Answers(part, np.zeros(2, np.int64))
     width = from_answers(answers).model.half_widths([()])[0]
     x = np.arange(-99, 100)
     one = np.exp(-(x**2) / (2 * variance))

@@ -12,7 +12,7 @@ import pytest
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, closure, lift, project
-from hushtable.measurement import Answers
+from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.planning import BatchPlan, marginal_error_model
 from hushtable.privacy import (
     GaussianNoise,
@@ -195,11 +195,11 @@ def test_answers_of_every_form_lead_to_the_same_functions():
     layout = Layout(SIZES, ((0, 1),))
     values = np.arange(6)
     for noise, kind in (("gaussian", GaussianNoise), ("laplace", LaplaceNoise)):
-        answers = Answers("marginal", noise, layout, (Fraction(9),), values)
+        answers = Answers(MarginalPart(SIZES, layout.sets, noise, (Fraction(1, 9),)), values)
         expected = from_marginals(layout, values, (kind(Fraction(9)),))
         assert np.array_equal(from_answers(answers).values, expected.values)
         assert from_answers(answers).variance((0, 1)) == expected.variance((0, 1))
-    answers = Answers("residual", "gaussian", layout, (Fraction(36 * 5),), values)
+    answers = Answers(ResidualPart(SIZES, layout.sets, (Fraction(1, 5),)), values)
     assert from_answers(answers).precisions == pytest.approx([1 / 5])
 
 
@@ -207,14 +207,14 @@ def test_answers_of_every_form_lead_to_the_same_functions():
 def test_predicted_variances_match_simulation_and_reject_noise_ten_percent_too_small(shrink):
     """Mean squared error over 20,000 runs against the prediction, one z-score per marginal."""
     sizes, runs = (3, 4), 20_000
-    plan = BatchPlan(sizes, ((0, 1),), closure([(0, 1)]), tuple(Fraction(1, k) for k in (7, 3, 5, 2)))
-    layout = plan.layout
-    noise = [m.noise_variance * shrink**2 for m in plan.mechanisms()]
+    part = ResidualPart(sizes, closure([(0, 1)]), tuple(Fraction(1, k) for k in (7, 3, 5, 2)))
+    plan, layout = BatchPlan(((0, 1),), part), part.layout
+    noise = [variance * shrink**2 for variance in part.noise.parameters]
     draws = by_run(
         discrete_gaussian_segments(noise, [n * runs for n in layout.lengths.tolist()]), layout, runs
     )
     matrix = linear_map(
-        lambda answers: from_residuals(layout, answers, plan.precisions).estimate_all(layout), layout
+        lambda answers: from_residuals(layout, answers, part.precisions).estimate_all(layout), layout
     )
     errors = draws @ matrix
     model = plan.error_model()

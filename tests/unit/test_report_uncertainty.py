@@ -50,8 +50,8 @@ def test_noise_that_is_cut_off_is_measured_against_its_epsilon_and_delta(view) -
     budget = ht.ApproxDP(epsilon=1, delta="0.01", truncation="0.01")
     opened = view(budget, budget=budget)
     found, answers = standing(opened), opened.release.answers
-    assert answers.bound is not None
-    bound = answers.bound
+    assert answers.part.noise.bound is not None
+    bound = answers.part.noise.bound
     assert found.promise.point_error == pytest.approx(8 + 8 * bound + 4 * bound**2)
     spent = float(opened.card.charged.delta)
     assert str(opened.card.charged) == f"epsilon=1 and delta={opened.card.to_dict()['charged']['delta']}"
@@ -87,7 +87,7 @@ def test_the_report_of_the_command_shows_it(
     assert run([*words, "--counts", "block", "--accurate", "sum", *budget]) == 0
     printed = capfd.readouterr().out
     assert "delta=" in printed and "by --fit sequential err at most" in printed
-    assert ht.Release.load("out").answers.bound is not None
+    assert ht.Release.load("out").answers.part.noise.bound is not None
     assert "What records of this price must pay" in Path("out/report.html").read_text()
     assert run(["microdata", "out", "--fit", "sequential", "--out", "m.csv"]) == 0
     for wrong in (

@@ -14,10 +14,10 @@ import hushtable as ht
 from hushtable import linear
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, closure
-from hushtable.measurement import Answers
+from hushtable.measurement import Answers, MarginalPart
 from hushtable.privacy import Cost
 from hushtable.reconstruct import from_answers
-from hushtable.release.reuse import as_residuals, earlier_answers
+from hushtable.release.reuse import earlier_answers
 
 UNIT = 10**12
 
@@ -63,11 +63,11 @@ def test_only_what_is_missing_of_a_finer_workload_is_charged(session: ht.Session
     session.release(pairs(session), budget=ht.ZCDP("0.1"), strategy="residual-planner", reuse=True)
     old = session.plan(ones, budget=ht.ZCDP("0.1"), strategy="residual-planner").noise
     new = session.plan(pairs(session), budget=ht.ZCDP("0.1"), strategy="residual-planner").noise
-    known = dict(zip(old.residuals, old.precisions, strict=True))
+    known = dict(zip(old.part.sets, old.part.precisions, strict=True))
     sizes = session.schema.sizes
     price = sum(
         max(Fraction(0), p - known.get(s, 0)) * prod(Fraction(sizes[i] - 1, sizes[i]) for i in s) / 2
-        for s, p in zip(new.residuals, new.precisions, strict=True)
+        for s, p in zip(new.part.sets, new.part.precisions, strict=True)
     )
     assert spent(session) - before == -(-price * UNIT // 1)
     assert price < Fraction(1, 10)
@@ -81,8 +81,8 @@ def test_answers_of_choices_and_adaptive_releases_are_reused(session: ht.Session
     taken = spent(session)
     session.release(pairs(session), budget=ht.ZCDP("0.1"), strategy="identity", reuse=True)
     noise = session.plan(pairs(session), budget=ht.ZCDP("0.1"), strategy="identity").noise
-    variances = {s: 1 / p for s, p in zip(noise.marginals, noise.precisions, strict=True)}
-    target = linear.MarginalMechanism.from_tables(noise.sizes, variances)
+    variances = {s: 1 / p for s, p in zip(noise.part.sets, noise.part.precisions, strict=True)}
+    target = linear.MarginalMechanism.from_tables(noise.part.sizes, variances)
     rest = linear.residual(target, linear.common([target, choice.options[1]]))
     assert spent(session) - taken == -(-rest.rho * UNIT // 1) < UNIT // 100
     wide = session.release(pairs(session), budget=ht.ZCDP("0.4"), strategy="aim", request="aim")
@@ -90,15 +90,15 @@ def test_answers_of_choices_and_adaptive_releases_are_reused(session: ht.Session
     sets, sizes = closure([(0, 1), (0, 2), (1, 2)]), session.schema.sizes
     known = dict.fromkeys(sets, Fraction(0))
     for answers in earlier_answers(session.ledger, session.schema, sets).answers:
-        for s, parameter in zip(answers.layout.sets, answers.parameters, strict=True):
-            known[s] += prod(sizes[i] for i in s) ** 2 / parameter
-    for s, parameter in zip(wide.answers.layout.sets, wide.answers.parameters, strict=True):
-        assert known[s] > prod(sizes[i] for i in s) ** 2 / parameter
+        for s, precision in zip(answers.part.sets, answers.part.precisions, strict=True):
+            known[s] += precision
+    for s, precision in zip(wide.answers.part.sets, wide.answers.part.precisions, strict=True):
+        assert known[s] > precision
     session.release(pairs(session), budget=ht.ZCDP("0.3"), reuse=True)
     plan = session.plan(pairs(session), budget=ht.ZCDP("0.3"), strategy="residual-planner").noise
     price = sum(
         max(Fraction(0), p - known[s]) * prod(Fraction(sizes[i] - 1, sizes[i]) for i in s) / 2
-        for s, p in zip(plan.residuals, plan.precisions, strict=True)
+        for s, p in zip(plan.part.sets, plan.part.precisions, strict=True)
     )
     assert spent(session) - before == -(-price * UNIT // 1) < 3 * UNIT // 10
 
@@ -117,8 +117,9 @@ def test_old_and_new_combine_by_inverse_variance(session: ht.Session) -> None:
 def test_marginals_tell_residuals_exactly_what_least_squares_says() -> None:
     layout = Layout((4, 3, 2), ((0, 1), (1, 2)))
     values = np.random.default_rng(3).integers(-50, 200, layout.cells)
-    answers = Answers("marginal", "gaussian", layout, (Fraction(9000), Fraction(4000)), values)
-    direct, through = from_answers(answers), from_answers(as_residuals(answers))
+    part = MarginalPart(layout.sizes, layout.sets, "gaussian", (Fraction(1, 9000), Fraction(1, 4000)))
+    answers = Answers(part, values)
+    direct, through = from_answers(answers), from_answers(answers.residuals())
     for s in closure(layout.sets):
         assert np.allclose(direct.residual(s), through.residual(s))
         assert np.isclose(direct.variance(s), through.variance(s))

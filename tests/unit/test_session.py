@@ -69,7 +69,7 @@ def test_the_charge_is_the_exact_price_and_the_plan_predicts_the_errors(session:
     sizes = session.schema.sizes
     price = sum(
         precision * prod(Fraction(sizes[i] - 1, sizes[i]) for i in residual) / 2
-        for residual, precision in zip(plan.noise.residuals, plan.noise.precisions, strict=True)
+        for residual, precision in zip(plan.noise.part.sets, plan.noise.part.precisions, strict=True)
     )
     assert Fraction(99999, 10**6) < price <= Fraction(1, 10)
     spent = session.ledger.spent()
@@ -153,7 +153,7 @@ def test_a_pure_ledger_buys_laplace_noise_and_refuses_gaussian(
         small_frame, schema=small_schema, ledger=tmp_path / "p.ledger", budget=ht.PureDP(epsilon=1)
     )
     release = session.release(ht.Workload([("age",), ("sex",)]), budget=ht.PureDP(0.5), strategy="identity")
-    assert release.answers.noise == "laplace"
+    assert release.answers.part.noise.law == "laplace"
     assert isclose(session.remaining.epsilon, 0.5, abs_tol=1e-9)
     assert release.card.epsilon_by_delta == {"0": pytest.approx(0.5, abs=1e-9)}
     with pytest.raises(BudgetError):

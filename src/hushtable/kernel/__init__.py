@@ -6,9 +6,9 @@ What leaves this package is noisy, charged and stored.  Only ``hushtable.session
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.kernel.adaptive import Confidential
     from hushtable.kernel.counter import Counter
     from hushtable.kernel.draft import draft_schema
+    from hushtable.kernel.draw import Confidential
     from hushtable.kernel.measure import prepare_batch
     from hushtable.kernel.rounds import read_rounds, run_rounds
     from hushtable.kernel.sources import open_counter, place_of

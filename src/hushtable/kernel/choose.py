@@ -14,11 +14,12 @@ import numpy as np
 from hushtable.arrays import Ints
 from hushtable.errors import LedgerError
 from hushtable.kernel.counter import Counter
+from hushtable.kernel.draw import Confidential
 from hushtable.kernel.spending import Account, Draw, end_request, working_on
 from hushtable.kernel.warm import warm_gaussian
 from hushtable.ledger import Ledger, Spend
-from hushtable.measurement import Part, Segments
-from hushtable.privacy import BitSource, Cost, discrete_gaussian_segments
+from hushtable.measurement import Part
+from hushtable.privacy import Cost
 
 Pack = Callable[[Ints], bytes]
 """Noisy integers as the payload to store."""
@@ -80,12 +81,5 @@ class PartDrawer:
         warm_gaussian()
         if part is None:
             return lambda: pack(np.empty(0, np.int64))
-        exact = part.exact(self.counter.tabulate(part.layout))
-        noise = part.noise
-        return lambda: pack(noisy(noise, exact))
-
-
-def noisy(noise: Segments, exact: Ints, bits: BitSource | None = None) -> Ints:
-    """Exact integers plus exact discrete noise."""
-    variances, lengths = noise
-    return exact + discrete_gaussian_segments(variances, lengths, bits=bits)
+        drawing = Confidential(self.counter).measure(part)
+        return lambda: pack(drawing())

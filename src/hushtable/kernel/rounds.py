@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from hushtable.arrays import Ints
 from hushtable.errors import HushtableError, LedgerError
-from hushtable.kernel.adaptive import Confidential
+from hushtable.kernel.draw import Confidential
 from hushtable.kernel.measure import Progress
 from hushtable.kernel.spending import Account, ended_empty, undisturbed
 from hushtable.kernel.warm import warm_rounds

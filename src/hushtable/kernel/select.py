@@ -1,15 +1,13 @@
-"""Private selection: gaps between exact counts and public estimates, and the exact exponential mechanism over them.
+"""Private selection: gaps between exact counts and public estimates, and the scores that ``draw`` chooses by.
 
-Gaps and scores stay in this module; one number leaves it, drawn with the privacy cost of
-``privacy.mechanism.Selection``.
+The choice is made by the exact exponential mechanism, with the privacy cost of ``privacy.mechanism.Selection``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +23,14 @@ from hushtable.kernel.gap_loops import (
 from hushtable.marginals import Incidence, Layout
 from hushtable.marginals.threads import in_ranges
 from hushtable.measurement import GRID, LARGEST_PENALTY, Select
-from hushtable.privacy import BitSource, exponential_mechanism
 
-Selecting = Callable[[BitSource | None], int]
-"""Draws the number of a marginal; all that it needs has been computed."""
+
+class Scores(NamedTuple):
+    """What the exponential mechanism draws from: numbers of candidates, their scores, and what multiplies these."""
+
+    candidates: Ints
+    scores: Ints
+    factor: Fraction
 
 
 class Gaps:
@@ -82,10 +84,10 @@ class Gaps:
         )
         self._slots[numbers] = -1
 
-    def prepare(self, request: Select) -> Selecting:
-        """What draws the number of a marginal, by the exponential mechanism with the request's epsilon."""
+    def scores(self, request: Select) -> Scores:
+        """What a marginal is drawn from with the request's epsilon."""
         self._rating = _Rating.kept(self._rating, request, self._layout)
-        return self._rating.prepare(self._norms, request.epsilon)
+        return self._rating.scores(self._norms, request.epsilon)
 
 
 class Distances:
@@ -102,10 +104,10 @@ class Distances:
         where = (layout.offsets, self._counts, tables, GRID, self._norms)
         in_ranges(table_distances, layout.lengths[numbers], numbers, *where)
 
-    def prepare(self, request: Select) -> Selecting:
-        """What draws the number of a marginal, by the exponential mechanism with the request's epsilon."""
+    def scores(self, request: Select) -> Scores:
+        """What a marginal is drawn from with the request's epsilon."""
         self._rating = _Rating.kept(self._rating, request, self._layout)
-        return self._rating.prepare(self._norms, request.epsilon)
+        return self._rating.scores(self._norms, request.epsilon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,12 +132,11 @@ class _Rating:
             return _Rating.of(request, layout)
         return last
 
-    def prepare(self, norms: Ints, epsilon: Fraction) -> Selecting:
-        """Scores of the candidates, from which the exponential mechanism draws one."""
+    def scores(self, norms: Ints, epsilon: Fraction) -> Scores:
+        """Scores of the candidates, from which one is drawn."""
         scores = norms[self.places] - self.penalties
         scores *= self.rated
-        factor = selection_factor(epsilon, self.sensitivity)
-        return lambda bits: int(self.candidates[exponential_mechanism(scores, factor, bits=bits)])
+        return Scores(self.candidates, scores, selection_factor(epsilon, self.sensitivity))
 
     @classmethod
     def of(cls, request: Select, layout: Layout) -> _Rating:

@@ -13,8 +13,7 @@ from hashlib import shake_128
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.marginals import Layout
-from hushtable.measurement import Answers, Line, lines_to_bytes
+from hushtable.measurement import Answers, Line, MarginalPart, lines_to_bytes
 from hushtable.privacy import (
     bernoulli,
     bernoulli_exp,
@@ -90,4 +89,4 @@ def _warm_rounds() -> None:
 
 @cache
 def _warm_answers() -> None:
-    Answers("marginal", "laplace", Layout((2,), ((0,),)), (Fraction(1),), np.zeros(2, np.int64)).to_bytes()
+    Answers(MarginalPart((2,), ((0,),), "laplace", (Fraction(1),)), np.zeros(2, np.int64)).to_bytes()

@@ -6,7 +6,8 @@ if TYPE_CHECKING:
     from hushtable.measurement.answers import Answers
     from hushtable.measurement.arithmetic import LARGEST, MAX_ROWS, check_arithmetic, check_cell_noise
     from hushtable.measurement.claim import Claim
-    from hushtable.measurement.parts import CellPart, DeviationPart, MatrixPart, Part, ResidualPart, Segments
+    from hushtable.measurement.linear_parts import CellPart, DeviationPart, MatrixPart
+    from hushtable.measurement.parts import DiscreteNoise, Law, MarginalPart, Part, ResidualPart, TablePart
     from hushtable.measurement.requests import (
         GRID,
         LARGEST_PENALTY,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         Transcript,
         lines_from_bytes,
         lines_to_bytes,
-        pooled_answers,
     )
 else:
     __getattr__, __dir__ = lazily(__name__)
@@ -45,8 +45,11 @@ __all__ = [
     "Claim",
     "Compare",
     "DeviationPart",
+    "DiscreteNoise",
     "Label",
+    "Law",
     "Line",
+    "MarginalPart",
     "MatrixPart",
     "Measure",
     "Part",
@@ -56,13 +59,12 @@ __all__ = [
     "Request",
     "ResidualPart",
     "Round",
-    "Segments",
     "Select",
+    "TablePart",
     "Transcript",
     "check_arithmetic",
     "check_cell_noise",
     "fingerprint",
     "lines_from_bytes",
     "lines_to_bytes",
-    "pooled_answers",
 ]

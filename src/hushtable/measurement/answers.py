@@ -1,29 +1,35 @@
-"""Noisy integer answers: what the kernel hands out, what the ledger stores, what a bundle keeps.
+"""Noisy integer answers about marginals or residuals: what was measured, with which noise, and the integers.
 
-An ``Answers`` is complete: attribute sets, the noise that was added to each, and the integers.  Its bytes (Arrow
-IPC, uncompressed) have a length that depends on sizes and noise parameters only, never on the data.
+This is what a bundle keeps.  Its bytes (Arrow IPC, uncompressed) have a length that depends on sizes and noise
+parameters only, never on the data.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, cast
+from math import prod
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
 from hushtable.errors import BundleError
-from hushtable.marginals.layout import AttributeSet, Layout, is_attribute_set
+from hushtable.marginals import AttributeSet, Layout, lift, subsets
+from hushtable.marginals.layout import is_attribute_set
 from hushtable.measurement.arithmetic import LARGEST
+from hushtable.measurement.parts import MarginalPart, ResidualPart, TablePart
 
 FORMAT = "hushtable-answers-1"
 _SMALLEST = Fraction(1, 2**256)
 """Noise parameters lie between this and its inverse, with room to spare for every budget and table."""
 _FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
+_KINDS = {("residual", "gaussian"), ("marginal", "gaussian"), ("marginal", "laplace")}
+_NOTHING: Ints = np.empty(0, np.int64)
 _SCHEMA = pa.schema(
     [
         ("attributes", pa.list_(pa.int32())),
@@ -38,47 +44,82 @@ Columns = tuple[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Noisy answers to residual or marginal queries.
+    """A part and the noisy integers that it was answered with, flat, in the order of its layout."""
 
-    ``query`` "residual": each set holds ``kron(n_i I - 11') mu`` plus noise; "marginal": ``mu`` plus noise.
-    ``noise`` "gaussian": ``parameters`` are discrete Gaussian variances; "laplace": discrete Laplace scales, and with a
-    ``bound`` no noise lies beyond it.
-    ``values`` is flat, in the order of ``layout``.
-    """
+    part: TablePart
+    values: Ints
 
-    query: Literal["residual", "marginal"]
-    noise: Literal["gaussian", "laplace"]
-    layout: Layout
-    parameters: tuple[Fraction, ...]
-    values: NDArray[np.int64]
-    bound: int | None = None
+    @property
+    def layout(self) -> Layout:
+        """Where the integers of each set lie."""
+        return self.part.layout
 
-    def of(self, attributes: AttributeSet) -> NDArray[np.int64]:
+    def of(self, attributes: AttributeSet) -> Ints:
         """The noisy integers of one set, shaped."""
         return self.layout.view(self.values, attributes)
 
-    def with_values(self, values: NDArray[np.int64]) -> Answers:
-        """The same queries and noise with these integers."""
-        return replace(self, values=values)
+    @classmethod
+    def pooled(cls, sizes: tuple[int, ...], answers: Iterable[Answers]) -> Answers:
+        """Several answers about residuals as one; what was measured again occurs again."""
+        every = [a for a in answers if isinstance(a.part, ResidualPart)]
+        sets = tuple(s for a in every for s in a.part.sets)
+        precisions = tuple(p for a in every for p in a.part.precisions)
+        values = np.concatenate([_NOTHING, *(a.values for a in every)])
+        return cls(ResidualPart(sizes, sets, precisions), values)
+
+    def about(self, wanted: Collection[AttributeSet]) -> Answers:
+        """Those about some residuals alone."""
+        offsets, part = self.layout.offsets, self.part
+        kept = [k for k, s in enumerate(part.sets) if s in wanted]
+        values = [self.values[offsets[k] : offsets[k + 1]] for k in kept]
+        sets, precisions = tuple(part.sets[k] for k in kept), tuple(part.precisions[k] for k in kept)
+        return Answers(replace(part, sets=sets, precisions=precisions), np.concatenate([_NOTHING, *values]))
+
+    def residuals(self) -> Answers | None:
+        """The same as answers about residuals; None where the noise is not Gaussian.
+
+        A marginal with cell variance s tells residual tau with variance ``s n_gamma / n_tau`` per centred cell; those
+        of different tau are independent.
+        """
+        if isinstance(self.part, ResidualPart):
+            return self
+        if self.part.law != "gaussian":
+            return None
+        sizes = self.part.sizes
+        sets: list[AttributeSet] = []
+        precisions: list[Fraction] = []
+        values: list[Ints] = [_NOTHING]
+        for gamma, precision in zip(self.part.sets, self.part.precisions, strict=True):
+            table, cells = self.of(gamma), prod(sizes[i] for i in gamma)
+            for tau in subsets(gamma):
+                if any(sizes[i] == 1 for i in tau):
+                    continue
+                outside = tuple(k for k, i in enumerate(gamma) if i not in tau)
+                sets.append(tau)
+                precisions.append(precision * prod(sizes[i] for i in tau) / cells)
+                values.append(np.ravel(lift(table.sum(axis=outside))).astype(np.int64))
+        return Answers(ResidualPart(sizes, tuple(sets), tuple(precisions)), np.concatenate(values))
 
     def columns(self) -> Columns:
         """Sets and parameters as they are written: what can be made before there are integers."""
         return (
             pa.array([list(s) for s in self.layout.sets], pa.list_(pa.int32())),
-            pa.array([str(p) for p in self.parameters], pa.string()),
+            pa.array([str(p) for p in self.part.noise.parameters], pa.string()),
         )
 
     def to_table(self, columns: Columns | None = None) -> pa.Table:
         """One row per set; the description of the query and the noise is in the metadata."""
         lists = pa.LargeListArray.from_arrays(pa.array(self.layout.offsets), pa.array(self.values))
+        noise = self.part.noise
+        query = "residual" if isinstance(self.part, ResidualPart) else "marginal"
         header: dict[str, Any] = {
             "format": FORMAT,
-            "query": self.query,
-            "noise": self.noise,
-            "sizes": self.layout.sizes,
+            "query": query,
+            "noise": noise.law,
+            "sizes": self.part.sizes,
         }
-        if self.bound is not None:
-            header["bound"] = self.bound
+        if noise.bound is not None:
+            header["bound"] = noise.bound
         return pa.table(
             [*(self.columns() if columns is None else columns), lists],
             schema=_SCHEMA.with_metadata({b"hushtable": json.dumps(header).encode()}),
@@ -118,8 +159,7 @@ class Answers:
         parameters = _parameters(table["parameter"])
         if (
             header["format"] != FORMAT
-            or header["query"] not in ("residual", "marginal")
-            or header["noise"] not in ("gaussian", "laplace")
+            or (header["query"], header["noise"]) not in _KINDS
             or not _is_bound(header.get("bound"), header["noise"])
             or values.dtype != np.int64
             or not np.array_equal(lists.value_lengths().to_numpy(zero_copy_only=False), layout.lengths)
@@ -127,7 +167,11 @@ class Answers:
             or len(parameters) != len(sets)
         ):
             raise ValueError(FORMAT)
-        return cls(header["query"], header["noise"], layout, parameters, values, header.get("bound"))
+        if header["query"] == "residual":
+            pairs = zip(layout.lengths.tolist(), parameters, strict=True)
+            return cls(ResidualPart(sizes, sets, tuple(n**2 / p for n, p in pairs)), values)
+        precisions = tuple(1 / p for p in parameters)
+        return cls(MarginalPart(sizes, sets, header["noise"], precisions, header.get("bound")), values)
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> Answers:

@@ -1,279 +1,185 @@
-"""What a choice measures: integer queries of one table with independent discrete Gaussian noise, and their exact cost.
+"""What is measured: integer queries of one table with independent discrete noise, and their exact price.
 
-A part says which marginals it needs, turns their exact counts into integers, and gives the noise of each.  Residuals
-and bucket counts are exact; matrices are rounded to integers first, so that the price is that of what is really
-measured.  Nothing here sees data by itself or draws noise: the kernel does both.
+A part says which marginals it needs, turns their exact counts into integers, and gives the noise of each.  Here are
+residuals and marginals; the parts of choices between other queries are in ``linear_parts``.  Nothing here sees data by
+itself or draws noise: the kernel does both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from math import floor, isfinite, log2
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal
 
 from hushtable.arrays import Ints
-from hushtable.errors import WorkloadError
-from hushtable.linear import BucketResidual, BucketTable, LinearGaussian
-from hushtable.linear.partitions import spread, sum_cells
 from hushtable.marginals import AttributeSet, Layout, lift_all, sorted_sets
-from hushtable.measurement.arithmetic import DEVIATIONS, LARGEST, MAX_ROWS, check_arithmetic
-from hushtable.privacy import ResidualNoise, total_price
+from hushtable.measurement.arithmetic import check_arithmetic, check_cell_noise
+from hushtable.privacy import (
+    GaussianNoise,
+    LaplaceNoise,
+    Price,
+    ResidualNoise,
+    TruncatedNoise,
+    discrete_gaussian_variance,
+    discrete_laplace_variance,
+    total_price,
+)
 
-Segments = tuple[list[Fraction], list[int]]
-"""Variances of the noise, and how many consecutive integers each is for."""
+if TYPE_CHECKING:
+    computed_once = property  # is read like one, and may stand where one was promised
+else:
+    from functools import cached_property as computed_once
 
-MATRIX_BITS = 25
-"""Bits of the largest entry of a rounded matrix: products with counts stay exact in 64 bits."""
-
-FINEST_SCALE = 40
+Law = Literal["gaussian", "laplace"]
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualPart:
+class DiscreteNoise:
+    """Independent discrete noise of consecutive integers, run by run.
+
+    ``parameters`` are variances of a discrete Gaussian or scales of a discrete Laplace law, ``lengths`` how many
+    integers each is for.  Laplace noise with a ``bound`` is cut off there.
+    """
+
+    law: Law
+    parameters: Sequence[Fraction]
+    lengths: Sequence[int]
+    bound: int | None = None
+
+
+class Part(ABC):
+    """Integers of one table that are measured together."""
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """The marginals to count."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> DiscreteNoise:
+        """What is added to the integers."""
+
+    @property
+    @abstractmethod
+    def rho(self) -> Fraction:
+        """Exact zCDP cost for one row, of the dearest record."""
+
+    def price(self, rows: int = 1) -> Price:
+        """Exact cost for a person with at most ``rows`` rows."""
+        return Price(None, self.rho * rows**2)
+
+    @abstractmethod
+    def exact(self, counts: Ints) -> Ints:
+        """The integers that noise is added to, from the counts of ``layout``."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse what could overflow, from public sizes."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualPart(Part):
     """Residuals, each with its own precision (1 / s2), in the integer form of ``ResidualNoise``."""
 
     sizes: tuple[int, ...]
-    precisions: Mapping[AttributeSet, Fraction]
-
-    @cached_property
-    def layout(self) -> Layout:
-        """The marginals to count, which is also where the integers lie."""
-        return Layout(self.sizes, sorted_sets(tuple(self.precisions)))
-
-    @cached_property
-    def mechanisms(self) -> tuple[ResidualNoise, ...]:
-        """The noise of each residual, in the order of ``layout``."""
-        return tuple(
-            ResidualNoise(tuple(self.sizes[i] for i in s), self.precisions[s]) for s in self.layout.sets
-        )
-
-    @cached_property
-    def rho(self) -> Fraction:
-        """Exact cost for one row; every record type costs the same."""
-        return total_price(self.mechanisms).rho
-
-    @cached_property
-    def noise(self) -> Segments:
-        """One variance per residual."""
-        return [m.noise_variance for m in self.mechanisms], self.layout.lengths.tolist()
-
-    def exact(self, counts: Ints) -> Ints:
-        """The integers that noise is added to."""
-        return lift_all(self.layout, counts)
-
-    def check(self) -> None:
-        """Refuse what could overflow, from public sizes."""
-        check_arithmetic(self.sizes, self.layout.sets, [self.precisions[s] for s in self.layout.sets])
-
-
-@dataclass(frozen=True, eq=False)
-class CellPart:
-    """Every cell of a table over buckets, with its own variance."""
-
-    table: BucketTable
-
-    @cached_property
-    def layout(self) -> Layout:
-        """The marginal over the attributes that have more than one bucket."""
-        return _table_layout(self.table)
-
-    @property
-    def noise(self) -> Segments:
-        """One variance per cell."""
-        return _segments(list(self.table.variances.flat))
-
-    @property
-    def rho(self) -> Fraction:
-        """Exact cost for one row of the dearest cell."""
-        return self.table.rho
-
-    def exact(self, counts: Ints) -> Ints:
-        """Bucket counts."""
-        return bucket_counts(self.table, counts).ravel()
-
-    def check(self) -> None:
-        """Refuse what could overflow, from public sizes."""
-        _require_room(1, max(self.table.variances.flat))
-
-
-@dataclass(frozen=True, eq=False)
-class DeviationPart:
-    """What completes a coarser table: ``q x_c - p x_K`` in every cell, ``p/q`` its share of its block; block counts.
-
-    Block counts are measured where the residual asks for them, after the deviations.
-    """
-
-    residual: BucketResidual
-
-    @cached_property
-    def layout(self) -> Layout:
-        """The marginal over the attributes that have more than one bucket."""
-        return _table_layout(self.residual.table)
-
-    @cached_property
-    def whole(self) -> NDArray[np.object_]:
-        """``q`` of every cell."""
-        return _whole([w.denominator for w in self.residual.weights.flat], self.residual.weights)
-
-    @cached_property
-    def shares(self) -> NDArray[np.object_]:
-        """``p`` of every cell."""
-        return _whole([w.numerator for w in self.residual.weights.flat], self.residual.weights)
-
-    @cached_property
-    def asked(self) -> NDArray[np.bool_]:
-        """Blocks whose count is measured."""
-        return self.residual.totals.astype(np.float64) > 0
-
-    @property
-    def noise(self) -> Segments:
-        """One variance per deviation, then one per block count."""
-        deviations = (self.whole**2 * self.residual.table.variances).flat
-        return _segments([*deviations, *(1 / p for p in self.residual.totals[self.asked])])
-
-    @property
-    def rho(self) -> Fraction:
-        """Exact cost for one row of the dearest cell."""
-        return self.residual.rho
-
-    def exact(self, counts: Ints) -> Ints:
-        """Deviations, then block counts."""
-        cells = bucket_counts(self.residual.table, counts)
-        blocks = sum_cells(cells, self.residual.maps)
-        whole, shares = self.whole.astype(np.int64), self.shares.astype(np.int64)
-        deviations = whole * cells - shares * spread(blocks, self.residual.maps)
-        return np.concatenate([deviations.ravel(), blocks[self.asked]])
-
-    def outputs(self, values: Ints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Measured integers as deviations ``x_c - (v_c / V_K) x_K`` and block counts (zero where not measured)."""
-        cells = self.whole.size
-        deviations = values[:cells].reshape(self.whole.shape) / self.whole.astype(np.float64)
-        totals = np.zeros(self.asked.shape)
-        totals[self.asked] = values[cells:]
-        return deviations, totals
-
-    def check(self) -> None:
-        """Refuse what could overflow, from public sizes."""
-        _require_room(max(self.whole.ravel().tolist()), max(self.noise[0]))
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixPart:
-    """Integer queries over all cells of the domain: ``matrix @ x`` plus discrete Gaussian noise of variance 4^scale."""
-
-    sizes: tuple[int, ...]
-    matrix: Ints
-    scale: int
+    sets: tuple[AttributeSet, ...]
+    precisions: tuple[Fraction, ...]
 
     @classmethod
-    def rounded(cls, sizes: tuple[int, ...], mechanism: LinearGaussian) -> MatrixPart:
-        """A mechanism with unit noise, its queries multiplied by a power of two and rounded."""
-        rows = mechanism.whitened
-        largest = float(np.abs(rows).max(initial=0.0))
-        scale = min(FINEST_SCALE, floor(MATRIX_BITS - log2(largest))) if largest > 0 else 0
-        if scale < 0 or not isfinite(largest):
-            raise _too_much_precision()
-        matrix = np.rint(np.ldexp(rows, scale)).astype(np.int64)
-        return cls(sizes, matrix[matrix.any(axis=1)], scale)
+    def of(cls, sizes: tuple[int, ...], precisions: Mapping[AttributeSet, Fraction]) -> ResidualPart:
+        """The residuals of a mapping, small ones first."""
+        sets = sorted_sets(tuple(precisions))
+        return cls(sizes, sets, tuple(precisions[s] for s in sets))
 
-    @property
+    @computed_once
     def layout(self) -> Layout:
-        """The whole table."""
-        return Layout(self.sizes, (tuple(range(len(self.sizes))),))
+        """The marginals to count, which is also where the integers lie."""
+        return Layout(self.sizes, self.sets)
+
+    @computed_once
+    def mechanisms(self) -> tuple[ResidualNoise, ...]:
+        """The noise of each residual."""
+        pairs = zip(self.sets, self.precisions, strict=True)
+        return tuple(ResidualNoise(tuple(self.sizes[i] for i in s), p) for s, p in pairs)
+
+    @computed_once
+    def rho(self) -> Fraction:
+        """Every record costs the same."""
+        return total_price(self.mechanisms).rho
 
     @property
-    def noise(self) -> Segments:
-        """One variance for all queries."""
-        return [Fraction(4**self.scale)], [len(self.matrix)]
-
-    @cached_property
-    def profile(self) -> NDArray[np.object_]:
-        """Exact cost of one row in each cell: the squared column over the variance."""
-        return np.array([Fraction(s, 4**self.scale) for s in _column_squares(self.matrix)], object)
-
-    @cached_property
-    def rho(self) -> Fraction:
-        """Exact cost for one row of the dearest cell."""
-        return max(self.profile.tolist(), default=Fraction(0)) / 2
+    def noise(self) -> DiscreteNoise:
+        """One variance per residual."""
+        variances = [mechanism.noise_variance for mechanism in self.mechanisms]
+        return DiscreteNoise("gaussian", variances, self.layout.lengths.tolist())
 
     def exact(self, counts: Ints) -> Ints:
-        """Answers of the integer queries."""
-        return self.matrix @ counts
+        """Lifted residuals."""
+        return lift_all(self.layout, counts)
 
-    def mechanism(self) -> LinearGaussian:
-        """What was measured, as a mechanism: the rounded queries with unit noise."""
-        return LinearGaussian(
-            np.ldexp(self.matrix.astype(np.float64), -self.scale), np.ones(len(self.matrix))
+    def check(self, names: Sequence[str] = ()) -> None:
+        """Refuse what could overflow, from public sizes; ``names`` are for the message."""
+        check_arithmetic(self.sizes, self.sets, self.precisions, names)
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalPart(Part):
+    """The cells of marginals, each marginal with noise of its own.
+
+    ``precisions`` are 1 / variance of discrete Gaussian or 1 / scale of discrete Laplace noise.  With a ``bound``
+    Laplace noise is cut off there, for a delta.
+    """
+
+    sizes: tuple[int, ...]
+    sets: tuple[AttributeSet, ...]
+    law: Law
+    precisions: tuple[Fraction, ...]
+    bound: int | None = None
+
+    @computed_once
+    def layout(self) -> Layout:
+        """The marginals, which are also where the integers lie."""
+        return Layout(self.sizes, self.sets)
+
+    @computed_once
+    def mechanisms(self) -> tuple[GaussianNoise, ...] | tuple[LaplaceNoise, ...]:
+        """The noise of each marginal."""
+        if self.law == "gaussian":
+            return tuple(GaussianNoise(1 / p) for p in self.precisions)
+        return tuple(LaplaceNoise(1 / p) for p in self.precisions)
+
+    @property
+    def rho(self) -> Fraction:
+        """Every record costs the same."""
+        return self.price().rho
+
+    def price(self, rows: int = 1) -> Price:
+        """Exact cost for a person with at most ``rows`` rows; what is cut off costs a delta."""
+        whole = total_price(self.mechanisms, rows)
+        if self.bound is None:
+            return whole
+        tails = sum((TruncatedNoise(1 / p, self.bound).delta(rows) for p in self.precisions), Fraction(0))
+        return Price(whole.xi, whole.rho, tails)
+
+    @property
+    def noise(self) -> DiscreteNoise:
+        """One parameter per marginal."""
+        return DiscreteNoise(
+            self.law, [1 / p for p in self.precisions], self.layout.lengths.tolist(), self.bound
         )
 
-    def check(self) -> None:
-        """Refuse what could overflow, from public sizes."""
-        _require_room(int(np.abs(self.matrix).max(initial=0)), Fraction(4**self.scale))
+    def exact(self, counts: Ints) -> Ints:
+        """The counts themselves."""
+        return counts
+
+    def check(self, names: Sequence[str] = ()) -> None:
+        """Refuse what could overflow, from public sizes; ``names`` are for the message."""
+        variance = discrete_gaussian_variance if self.law == "gaussian" else discrete_laplace_variance
+        check_cell_noise(self.sets, [variance(1 / p) ** 0.5 for p in self.precisions], names)
 
 
-Part = ResidualPart | CellPart | DeviationPart | MatrixPart
-
-
-def bucket_counts(table: BucketTable, counts: Ints) -> Ints:
-    """Cells of a table over buckets from the marginal that ``CellPart.layout`` names."""
-    axes = _axes(table)
-    detailed = counts.reshape([table.sizes[i] for i in axes])
-    return sum_cells(detailed, [table.partitions[i] for i in axes]).reshape(table.variances.shape)
-
-
-def _axes(table: BucketTable) -> AttributeSet:
-    return tuple(i for i, buckets in enumerate(table.partitions) if max(buckets) > 0)
-
-
-def _table_layout(table: BucketTable) -> Layout:
-    return Layout(table.sizes, (_axes(table),))
-
-
-def _segments(variances: list[Fraction]) -> Segments:
-    """Equal neighbours together."""
-    kept: list[Fraction] = []
-    lengths: list[int] = []
-    for v in variances:
-        if kept and kept[-1] == v:
-            lengths[-1] += 1
-        else:
-            kept.append(v)
-            lengths.append(1)
-    return kept, lengths
-
-
-def _column_squares(matrix: Ints) -> list[int]:
-    """The sum of squares of every column, exactly: so many rows at a time as cannot leave 64 bits."""
-    largest = max(1, int(matrix.max(initial=0)), -int(matrix.min(initial=0)))
-    rows = LARGEST // largest**2
-    if rows == 0:
-        return [sum(v * v for v in column) for column in matrix.T.tolist()]
-    blocks = (matrix[start : start + rows] for start in range(0, len(matrix), rows))
-    sums = [np.einsum("ij,ij->j", block, block).tolist() for block in blocks]
-    return [sum(column) for column in zip(*sums, strict=True)] or [0] * matrix.shape[1]
-
-
-def _whole(numbers: list[int], like: NDArray[np.object_]) -> NDArray[np.object_]:
-    return np.array(numbers, object).reshape(like.shape)
-
-
-def _require_room(factor: int, variance: Fraction) -> None:
-    if not factor * MAX_ROWS + DEVIATIONS * float(variance) ** 0.5 < LARGEST:
-        raise WorkloadError(
-            "choose.overflow",
-            "The options could leave exact 64-bit arithmetic: their noise differs too much between cells.",
-            "Give every option equal noise, or a larger budget.",
-        )
-
-
-def _too_much_precision() -> WorkloadError:
-    return WorkloadError(
-        "choose.overflow",
-        "The noise of a matrix option is too small for exact 64-bit arithmetic.",
-        "Give a smaller budget or larger variances.",
-    )
+TablePart = ResidualPart | MarginalPart
+"""Parts that tell about whole marginals of the schema."""

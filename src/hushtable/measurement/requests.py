@@ -18,7 +18,9 @@ import numpy as np
 from hushtable.arrays import Floats, Ints
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.privacy import DistanceNoise, ResidualNoise, Selection, total_price
+from hushtable.measurement.answers import Answers
+from hushtable.measurement.parts import ResidualPart, TablePart
+from hushtable.privacy import DistanceNoise, Selection
 
 GRID_BITS = 8
 GRID = 2**GRID_BITS
@@ -61,56 +63,54 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """Noisy residuals, each with its own precision; the reply is the flat array of lifted residuals plus noise."""
+    """Noisy integers of a part; the reply is flat, in the part's own order."""
 
-    sizes: tuple[int, ...]
-    sets: tuple[AttributeSet, ...]
-    precisions: tuple[Fraction, ...]
+    part: TablePart
     label: Label | None = None
     kind = "measure"
 
-    @cached_property
-    def layout(self) -> Layout:
-        """Where the reply's integers lie."""
-        return Layout(self.sizes, self.sets)
+    @classmethod
+    def residuals(
+        cls,
+        sizes: tuple[int, ...],
+        sets: tuple[AttributeSet, ...],
+        precisions: tuple[Fraction, ...],
+        label: Label | None = None,
+    ) -> Measure:
+        """Residuals, each with its own precision."""
+        return cls(ResidualPart(sizes, sets, precisions), label)
 
-    @cached_property
-    def mechanisms(self) -> tuple[ResidualNoise, ...]:
-        """The noise of each residual."""
-        pairs = zip(self.sets, self.precisions, strict=True)
-        return tuple(ResidualNoise(tuple(self.sizes[i] for i in s), p) for s, p in pairs)
-
-    @cached_property
+    @property
     def rho(self) -> Fraction:
         """Cost for one row."""
-        return total_price(self.mechanisms).rho
+        return self.part.rho
 
     @property
     def work(self) -> int:
         """Cells touched."""
-        return self.layout.cells
+        return self.part.layout.cells
 
     @property
     def parameters(self) -> tuple[Fraction, ...]:
         """What fixes the noise, exactly."""
-        return self.precisions
+        return self.part.precisions
 
     def of(self, values: Ints) -> tuple[AttributeSet, ...]:
         """The sets that a reply is about."""
-        return self.sets
+        return self.part.sets
 
     def stored(
         self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
     ) -> Reply | None:
         """This request as it was asked when the reply was drawn; None where that was about other sets."""
-        if len(sets) != len(parameters) or sorted(sets) != sorted(self.sets):
+        if len(sets) != len(parameters) or sorted(sets) != sorted(self.part.sets):
             return None
-        asked = replace(self, sets=sets, precisions=parameters)
-        return Reply(asked, values) if len(values) == asked.layout.cells else None
+        asked = replace(self, part=replace(self.part, sets=sets, precisions=parameters))
+        return Reply(asked, values) if len(values) == asked.work else None
 
     def words(self) -> str:
         """The request in full, as text."""
-        return f"measure {self.sets} {[str(p) for p in self.precisions]}"
+        return f"measure {self.part.sets} {[str(p) for p in self.part.precisions]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,11 +226,12 @@ class Reply:
     asked: Request
     values: Ints
 
-    def learnt(self) -> tuple[Measure, Ints]:
-        """Of a measurement: what was measured, and the noisy residuals."""
+    @property
+    def answers(self) -> Answers:
+        """Of a measurement: what was measured, and the noisy integers."""
         if not isinstance(self.asked, Measure):
             raise BudgetError("budget.other-reply", "The reply is not a measurement.", "Please report this.")
-        return self.asked, self.values
+        return Answers(self.asked.part, self.values)
 
 
 Policy = Generator[Request, Reply, None]

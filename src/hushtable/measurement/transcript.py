@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Ints
 from hushtable.errors import BundleError
-from hushtable.marginals import AttributeSet, Layout
+from hushtable.marginals import AttributeSet
 from hushtable.measurement.answers import Answers
 from hushtable.measurement.claim import Claim
+from hushtable.measurement.parts import ResidualPart
 from hushtable.measurement.requests import Label, Measure, Reply, Request, Round, fingerprint
 
 LOST, NOTE = "lost", "note"
@@ -90,11 +91,11 @@ class Line:
         """Whether the line holds noisy residuals."""
         return self.kind in ("", Measure.kind) and bool(self.sets)
 
-    def measured(self, sizes: tuple[int, ...]) -> tuple[Measure, Ints] | None:
-        """The measurement that the line holds, if it is one."""
+    def answers(self, sizes: tuple[int, ...]) -> Answers | None:
+        """What the line measured, if it did."""
         if not self.measures:
             return None
-        return Measure(sizes, self.sets, self.parameters), self.values
+        return Answers(ResidualPart(sizes, self.sets, self.parameters), self.values)
 
     def round(self, limit: Fraction) -> Round | None:
         """What the history says of the line, if anything; ``limit`` is the whole budget."""
@@ -124,8 +125,8 @@ class Transcript:
 
     def answers(self, sizes: tuple[int, ...]) -> Answers:
         """All noisy residuals as one ``Answers``; a residual that was measured again occurs again."""
-        pairs = (line.measured(sizes) for line in self.lines)
-        return pooled_answers(sizes, [pair for pair in pairs if pair is not None])
+        found = (line.answers(sizes) for line in self.lines)
+        return Answers.pooled(sizes, [answers for answers in found if answers is not None])
 
     def rounds(self, limit: Fraction) -> list[Round] | None:
         """The history; None where the lines have no labels."""
@@ -135,14 +136,6 @@ class Transcript:
     def claims(self) -> list[Claim]:
         """What was proved of whole tables."""
         return [claim for claim in (line.claim() for line in self.lines) if claim is not None]
-
-
-def pooled_answers(sizes: tuple[int, ...], measured: Sequence[tuple[Measure, Ints]]) -> Answers:
-    """Noisy residuals of several measurements as one ``Answers``."""
-    sets = tuple(s for request, _ in measured for s in request.sets)
-    variances = tuple(m.noise_variance for request, _ in measured for m in request.mechanisms)
-    values = np.concatenate([_NO_INTS, *(values for _, values in measured)])
-    return Answers("residual", "gaussian", Layout(sizes, sets), variances, values)
 
 
 def lines_to_bytes(lines: Sequence[Line]) -> bytes:

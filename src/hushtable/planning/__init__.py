@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from hushtable.planning.aim import State
     from hushtable.planning.batch import (
         BatchPlan,
-        IdentityPlan,
         cell_cumulants,
         marginal_error_model,
         plan_identity,
@@ -45,7 +44,6 @@ __all__ = [
     "CellNoise",
     "ErrorModel",
     "Errors",
-    "IdentityPlan",
     "MemoryNeed",
     "MinimaxPlan",
     "NoisePlan",

@@ -13,7 +13,7 @@ from math import prod
 
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload
-from hushtable.measurement import Policy, Purse, check_arithmetic
+from hushtable.measurement import DiscreteNoise, Policy, Purse, check_arithmetic
 from hushtable.planning.aim import State, aim_policy
 from hushtable.planning.aim_tables import MOST_PER_ATTRIBUTE, Refit, aim_tables_policy
 from hushtable.planning.auto import Fit, auto_policy
@@ -59,12 +59,21 @@ class AdaptivePlan:
     rho: Fraction
     rows: int
     work: int | None = None
-    noise = "gaussian"
 
     @cached_property
     def layout(self) -> Layout:
         """The closure: every marginal that may be measured."""
         return Layout(self.workload.sizes, self.workload.closure)
+
+    @property
+    def noise(self) -> DiscreteNoise:
+        """Gaussian; its variances are decided on the way."""
+        return DiscreteNoise("gaussian", (), ())
+
+    @property
+    def measurements(self) -> int:
+        """Sets that may be measured."""
+        return len(self.layout.sets)
 
     def price(self, rows: int = 1) -> Price:
         """The whole budget."""

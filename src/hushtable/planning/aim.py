@@ -47,11 +47,11 @@ class State:
 
     def learn(self, reply: Reply) -> tuple[tuple[int, Floats], ...]:
         """Pool new noisy residuals with what is known; gives the change of each."""
-        request, values = reply.learnt()
-        layout = request.layout
-        moves = centre_all(layout, np.asarray(values, np.int64), layout.lengths.astype(np.float64))
-        numbers = [self.layout.index[s] for s in request.sets]
-        new = np.array([float(p) for p in request.precisions])
+        answers = reply.answers
+        part, layout = answers.part, answers.layout
+        moves = centre_all(layout, np.asarray(answers.values, np.int64), layout.lengths.astype(np.float64))
+        numbers = [self.layout.index[s] for s in part.sets]
+        new = np.array([float(p) for p in part.precisions])
         places = np.array(numbers, np.int64)
         self.precisions[places] += new
         gains = new / self.precisions[places]
@@ -123,10 +123,10 @@ class RoundPlanner:
         ones = [s for s in self.layout.sets if len(s) == 1]
         label = Label("start", sigma=sqrt(variance))
         if not ones:
-            return Measure(sizes, ((),), (round_down(float(2 * self.purse.left * _CLOSE)),), label)
+            return Measure.residuals(sizes, ((),), (round_down(float(2 * self.purse.left * _CLOSE)),), label)
         total = sum((Fraction(1, sizes[s[0]]) for s in ones), Fraction(0)) / variance
         kept = [s for s in ones if sizes[s[0]] > 1]
-        return Measure(sizes, ((), *kept), (total, *(1 / variance for _ in kept)), label)
+        return Measure.residuals(sizes, ((), *kept), (total, *(1 / variance for _ in kept)), label)
 
     def selection(self, variance: Fraction, epsilon: Fraction, **against: Any) -> Select:
         """A choice between all marginals; ``against`` says what the true counts are compared with."""
@@ -150,7 +150,7 @@ class RoundPlanner:
         sets = tuple(self.layout.sets[k] for k in kept.tolist())
         while True:
             exact = tuple(round_down(x) for x in precisions.tolist())
-            measure = Measure(self.layout.sizes, sets, exact, label)
+            measure = Measure.residuals(self.layout.sizes, sets, exact, label)
             if measure.rho <= budget:
                 return measure
             precisions = precisions * (1.0 - 2.0**-40)

@@ -172,7 +172,7 @@ class _Loop:
         while True:
             exact = tuple(round_down(float(g) * shrink) for g in gain[numbers])
             label = Label(action, sigma=1.0 / sqrt(float(np.mean([float(p) for p in exact]))))
-            request = Measure(plan.layout.sizes, sets, exact, label)
+            request = Measure.residuals(plan.layout.sizes, sets, exact, label)
             if request.rho <= limit:
                 break
             shrink *= float(limit / request.rho) * (1.0 - 2.0**-40)

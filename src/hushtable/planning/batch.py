@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
-from typing import Literal
 
 import numpy as np
 
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload
-from hushtable.measurement import check_arithmetic, check_cell_noise
+from hushtable.measurement import DiscreteNoise, MarginalPart, ResidualPart, TablePart
 from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
 from hushtable.planning.exact_plans import fitted, grid_amount
 from hushtable.planning.problem import Problem
@@ -26,13 +25,10 @@ from hushtable.privacy import (
     GaussianNoise,
     LaplaceNoise,
     Price,
-    ResidualNoise,
-    TruncatedNoise,
     discrete_gaussian_variance,
     discrete_laplace_kurtosis,
     discrete_laplace_variance,
     shared_bound,
-    total_price,
 )
 
 SETTLED = 10.0
@@ -43,82 +39,40 @@ LEAST_VARIANCE = 2.0**-40
 variance rounds to 0, by which nothing can be divided.  Errors are then stated as a millionth of a record, too large
 rather than too small, and above the rounding of the sums that tables are."""
 
-NoiseKind = Literal["gaussian", "laplace"]
-
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """Every residual below a workload, each measured once with its own precision (1 / s2)."""
+    """The marginals of a workload, and the one part that is measured for them.
 
-    sizes: tuple[int, ...]
+    Every residual below them once, with its own precision; or every marginal with independent noise of equal size in
+    its cells.  The errors of Laplace noise that is cut off are planned as without a bound, which they are below.
+    """
+
     marginals: tuple[AttributeSet, ...]
-    residuals: tuple[AttributeSet, ...]
-    precisions: tuple[Fraction, ...]
+    part: TablePart
 
     @property
-    def layout(self) -> Layout:
-        """Where the measured integers lie in one flat array."""
-        return Layout(self.sizes, self.residuals)
+    def noise(self) -> DiscreteNoise:
+        """The noise of all that is measured."""
+        return self.part.noise
 
-    def mechanisms(self) -> tuple[ResidualNoise, ...]:
-        """What is measured, in the order of ``residuals``."""
-        return tuple(
-            ResidualNoise(tuple(self.sizes[i] for i in s), precision)
-            for s, precision in zip(self.residuals, self.precisions, strict=True)
-        )
+    @property
+    def measurements(self) -> int:
+        """Sets that are measured."""
+        return len(self.part.sets)
 
     def price(self, rows: int = 1) -> Price:
         """Exact cost for a person with at most ``rows`` rows."""
-        return total_price(self.mechanisms(), rows)
+        return self.part.price(rows)
 
     def error_model(self) -> ErrorModel:
-        """The errors that this plan will have, exactly."""
-        return residual_error_model(self.layout, self.precisions)
+        """The errors that this plan will have, after least squares over all that it measures."""
+        if isinstance(self.part, ResidualPart):
+            return residual_error_model(self.part.layout, self.part.precisions)
+        return marginal_error_model(self.part.layout, self.part.mechanisms)
 
     def errors(self, alpha: float = 0.05) -> Errors:
         """Expected errors of the workload's marginals."""
-        return self.error_model().errors(self.marginals, alpha)
-
-
-@dataclass(frozen=True)
-class IdentityPlan:
-    """Every marginal of a workload measured with independent noise of equal size in its cells.
-
-    ``precisions`` are 1 / variance of the discrete Gaussian or 1 / scale of the discrete Laplace noise.  With a
-    ``bound`` Laplace noise is cut off there, for a delta; its errors are planned as without one, which they are below.
-    """
-
-    sizes: tuple[int, ...]
-    marginals: tuple[AttributeSet, ...]
-    noise: NoiseKind
-    precisions: tuple[Fraction, ...]
-    bound: int | None = None
-
-    @property
-    def layout(self) -> Layout:
-        """Where the measured integers lie in one flat array."""
-        return Layout(self.sizes, self.marginals)
-
-    def mechanisms(self) -> tuple[GaussianNoise, ...] | tuple[LaplaceNoise, ...]:
-        """What is measured, in the order of ``marginals``."""
-        if self.noise == "gaussian":
-            return tuple(GaussianNoise(1 / p) for p in self.precisions)
-        return tuple(LaplaceNoise(1 / p) for p in self.precisions)
-
-    def price(self, rows: int = 1) -> Price:
-        """Exact cost for a person with at most ``rows`` rows."""
-        whole = total_price(self.mechanisms(), rows)
-        if self.bound is None:
-            return whole
-        tails = sum((TruncatedNoise(1 / p, self.bound).delta(rows) for p in self.precisions), Fraction(0))
-        return Price(whole.xi, whole.rho, tails)
-
-    def error_model(self) -> ErrorModel:
-        """The errors of least squares over all these measurements."""
-        return marginal_error_model(self.layout, self.mechanisms())
-
-    def errors(self, alpha: float = 0.05) -> Errors:
-        """Expected errors of the workload's marginals after least squares."""
         return self.error_model().errors(self.marginals, alpha)
 
 
@@ -130,14 +84,13 @@ def plan_residuals(
     problem = Problem.of_workload(workload)
     variances = plan_variances(problem, float(limit), objective)
     residuals = problem.residuals.sets
-    empty = BatchPlan(workload.sizes, workload.sets, residuals, ())
 
     def cost(precisions: tuple[Fraction, ...]) -> Fraction:
-        return BatchPlan(empty.sizes, empty.marginals, residuals, precisions).price().rho
+        return ResidualPart(workload.sizes, residuals, precisions).rho
 
-    precisions = fitted((1.0 / variances).tolist(), limit, cost)
-    check_arithmetic(workload.sizes, residuals, precisions, workload.names)
-    return BatchPlan(workload.sizes, workload.sets, residuals, precisions)
+    part = ResidualPart(workload.sizes, residuals, fitted((1.0 / variances).tolist(), limit, cost))
+    part.check(workload.names)
+    return BatchPlan(workload.sets, part)
 
 
 def plan_identity(
@@ -147,7 +100,7 @@ def plan_identity(
     epsilon: Fraction | None = None,
     delta: Fraction | int = 0,
     rows: int = 1,
-) -> IdentityPlan:
+) -> BatchPlan:
     """Independent noise per marginal: Gaussian when ``rho`` is given, Laplace when ``epsilon`` is.
 
     Laplace noise is cut off where that costs no more than ``delta``, if there is one.
@@ -160,22 +113,21 @@ def plan_identity(
     scale = check_rows(rows)
     size = np.array([float(w) * prod(workload.sizes[i] for i in s) for s, w in _weighted(workload)])
     if rho is not None:
-        limit, noise, share = grid_amount(rho, "rho") / scale**2, "gaussian", np.sqrt(size)
+        limit, law, share = grid_amount(rho, "rho") / scale**2, "gaussian", np.sqrt(size)
         wanted = share / share.sum() * (2.0 * float(limit))
     else:
-        limit, noise, share = grid_amount(epsilon or Fraction(0), "epsilon") / scale, "laplace", np.cbrt(size)
+        limit, law, share = grid_amount(epsilon or Fraction(0), "epsilon") / scale, "laplace", np.cbrt(size)
         wanted = share / share.sum() * float(limit)
 
     def cost(precisions: tuple[Fraction, ...]) -> Fraction:
         total = sum(precisions, Fraction(0))
-        return total / 2 if noise == "gaussian" else total
+        return total / 2 if law == "gaussian" else total
 
-    plan = IdentityPlan(workload.sizes, workload.sets, noise, fitted(wanted.tolist(), limit, cost))
-    deviations = [cell_cumulants(mechanism)[0] ** 0.5 for mechanism in plan.mechanisms()]
-    check_cell_noise(workload.sets, deviations, workload.names)
-    if noise == "laplace" and delta:
-        return replace(plan, bound=shared_bound([1 / p for p in plan.precisions], Fraction(delta), scale))
-    return plan
+    part = MarginalPart(workload.sizes, workload.sets, law, fitted(wanted.tolist(), limit, cost))
+    part.check(workload.names)
+    if law == "laplace" and delta:
+        part = replace(part, bound=shared_bound(part.noise.parameters, Fraction(delta), scale))
+    return BatchPlan(workload.sets, part)
 
 
 def residual_error_model(layout: Layout, precisions: Sequence[Fraction]) -> ErrorModel:

@@ -14,10 +14,10 @@ from typing import ClassVar
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import ResolvedWorkload
 from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive
-from hushtable.planning.batch import BatchPlan, IdentityPlan, plan_identity, plan_residuals
+from hushtable.planning.batch import BatchPlan, plan_identity, plan_residuals
 from hushtable.privacy import UNIT, Budget
 
-NoisePlan = BatchPlan | IdentityPlan | AdaptivePlan
+NoisePlan = BatchPlan | AdaptivePlan
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, ResolvedWorkload
-from hushtable.planning.batch import BatchPlan, IdentityPlan, check_rows, plan_identity, plan_residuals
+from hushtable.planning.batch import BatchPlan, check_rows, plan_identity, plan_residuals
 from hushtable.privacy.budget import UNIT
 
 REFERENCE = 1e-6
@@ -80,7 +80,7 @@ def _smallest(start: float, enough: Callable[[float], bool]) -> float:
 
 def _builder(
     workload: ResolvedWorkload, strategy: str, objective: str
-) -> tuple[Callable[[Fraction], BatchPlan | IdentityPlan], int]:
+) -> tuple[Callable[[Fraction], BatchPlan], int]:
     if strategy == "residual-planner":
         return lambda budget: plan_residuals(workload, rho=budget, objective=objective), 2
     if strategy == "identity":

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, sorted_sets
-from hushtable.measurement import Answers
+from hushtable.measurement import Answers, MarginalPart
 from hushtable.planning import ErrorModel, Errors, cell_cumulants, marginal_error_model, residual_error_model
 from hushtable.privacy.mechanism import GaussianNoise, LaplaceNoise
 
@@ -99,15 +99,11 @@ def from_marginals(
 
 def from_answers(answers: Answers) -> ResidualEstimates:
     """Estimates from what was measured, whichever form the measurement had."""
-    layout = answers.layout
-    if answers.query == "residual":
-        lengths = layout.lengths.tolist()
-        precisions = [n**2 / p for n, p in zip(lengths, answers.parameters, strict=True)]
-        estimates = from_residuals(layout, answers.values, precisions)
-        return estimates if len(layout.index) == len(layout.sets) else _pooled(estimates)
-    if answers.noise == "gaussian":
-        return from_marginals(layout, answers.values, tuple(GaussianNoise(p) for p in answers.parameters))
-    return from_marginals(layout, answers.values, tuple(LaplaceNoise(p) for p in answers.parameters))
+    part = answers.part
+    if isinstance(part, MarginalPart):
+        return from_marginals(part.layout, answers.values, part.mechanisms)
+    estimates = from_residuals(part.layout, answers.values, part.precisions)
+    return estimates if len(part.layout.index) == len(part.sets) else _pooled(estimates)
 
 
 def combine(estimates: Sequence[ResidualEstimates]) -> ResidualEstimates:

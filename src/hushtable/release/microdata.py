@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import HushtableError, WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
-from hushtable.measurement import Answers
+from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.microdata import METHODS, Measurement, Noise, fit, round_table
 from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
 from hushtable.microdata.generator import Targets, affordable, count_records, generate
@@ -154,7 +153,7 @@ def _whole(
 ) -> tuple[NDArray[np.int32], float, tuple[str, ...]]:
     """Fit the full table, round it."""
     possible = possible_cells(release.schema)
-    residual = release.answers.query == "residual"
+    residual = isinstance(release.answers.part, ResidualPart)
     if residual and method in ("ols", "nnls"):
         table, certificate = _residual_fit(release, method, possible, work)
         notes: tuple[str, ...] = ()
@@ -201,12 +200,10 @@ def _residual_fit(
 
 def _measurements(release: Release) -> tuple[list[Measurement], list[AttributeSet]]:
     """What a fit sees, small marginals first: the answers themselves, or the reconstructed marginals."""
-    answers = release.answers
-    if answers.query == "marginal":
-        pairs = sorted(
-            zip(answers.layout.sets, answers.parameters, strict=True), key=lambda p: (len(p[0]), p[0])
-        )
-        return [Measurement(s, answers.of(s), law_of(answers, p)) for s, p in pairs], [s for s, _ in pairs]
+    answers, part = release.answers, release.answers.part
+    if isinstance(part, MarginalPart):
+        pairs = sorted(zip(part.sets, laws_of(part), strict=True), key=lambda p: (len(p[0]), p[0]))
+        return [Measurement(s, answers.of(s), law) for s, law in pairs], [s for s, _ in pairs]
     estimates = release.estimates
     sets = [s for s in sorted(closure(release.workload), key=lambda s: (len(s), s)) if estimates.measured(s)]
     noises = [Noise.gaussian(estimates.variance(s)) for s in sets]
@@ -215,25 +212,23 @@ def _measurements(release: Release) -> tuple[list[Measurement], list[AttributeSe
 
 def counts_promise(answers: Answers) -> Promise | None:
     """What Theorem 4 promises for records of these answers; None unless they are counts, or counts and their sum."""
-    sets, noises = answers.layout.sets, set(answers.parameters)
-    if (
-        answers.query != "marginal"
-        or len(noises) != 1
-        or len(sets) > 2
-        or (len(sets) == 2 and () not in sets)
-    ):
+    part = answers.part
+    if isinstance(part, ResidualPart):
+        return None
+    laws, sets = set(laws_of(part)), part.sets
+    if len(laws) != 1 or len(sets) > 2 or (len(sets) == 2 and () not in sets):
         return None
     accurate = "sum" if len(sets) == 2 else "point"
-    return promise(int(max(answers.layout.lengths)), accurate, law_of(answers, noises.pop()))
+    return promise(int(max(part.layout.lengths)), accurate, laws.pop())
 
 
-def law_of(answers: Answers, parameter: Fraction) -> Noise:
-    """The noise of measured marginals, as fits and bounds see it."""
-    if answers.noise == "gaussian":
-        return Noise.discrete_gaussian(float(parameter))
-    if answers.bound is not None:
-        return Noise.truncated_geometric(float(1 / parameter), answers.bound)
-    return Noise.discrete_laplace(float(parameter))
+def laws_of(part: MarginalPart) -> list[Noise]:
+    """The noise of each measured marginal, as fits and bounds see it."""
+    noise = part.noise
+    if noise.bound is not None:
+        return [Noise.truncated_geometric(float(p), noise.bound) for p in part.precisions]
+    law = Noise.discrete_gaussian if noise.law == "gaussian" else Noise.discrete_laplace
+    return [law(float(parameter)) for parameter in noise.parameters]
 
 
 def _levels(schema: Schema, priorities: Priorities, sets: list[AttributeSet]) -> list[list[int]]:

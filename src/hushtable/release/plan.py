@@ -16,8 +16,6 @@ from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import (
     AdaptivePlan,
-    BatchPlan,
-    IdentityPlan,
     NoisePlan,
     PlanOptions,
     budget_for,
@@ -64,15 +62,15 @@ class Plan:
     @property
     def facts(self) -> PlanFacts:
         """The plan in public words, for the ledger and the bundle."""
-        kind = "gaussian" if isinstance(self.noise, BatchPlan) else self.noise.noise
-        bound = self.noise.bound if isinstance(self.noise, IdentityPlan) else None
+        noise = self.noise.noise
+        cut = "" if noise.bound is None else f", cut off at {noise.bound}"
         return PlanFacts(
             strategy=self.strategy,
             objective=self.objective,
-            noise=f"discrete {kind.capitalize()}" + ("" if bound is None else f", cut off at {bound}"),
+            noise=f"discrete {noise.law.capitalize()}{cut}",
             marginals=len(self.workload.sets),
             cells=self.workload.cells,
-            measurements=len(self.noise.layout.sets),
+            measurements=self.noise.measurements,
             work=self.noise.work if isinstance(self.noise, AdaptivePlan) else None,
         )
 

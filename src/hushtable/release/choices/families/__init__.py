@@ -14,7 +14,7 @@ from hushtable.linear import Mechanism, marginals
 from hushtable.marginals import Workload
 from hushtable.release.choices.families.bucket_tables import BucketTables
 from hushtable.release.choices.families.family import Family, Measured, MeasuredPart, Released
-from hushtable.release.choices.families.marginal_tables import MarginalTables, missing_residuals, pool
+from hushtable.release.choices.families.marginal_tables import MarginalTables, missing_residuals
 from hushtable.release.choices.families.query_matrices import ROUNDING, QueryMatrices
 from hushtable.schema import Schema, document
 
@@ -28,7 +28,6 @@ __all__ = [
     "family_of",
     "missing_residuals",
     "option_from_file",
-    "pool",
     "read_option",
     "register",
     "shared_family",

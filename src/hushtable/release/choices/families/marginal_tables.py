@@ -51,12 +51,12 @@ class MarginalTables(Family):
         return missing_residuals(target, [part for part in drawn if isinstance(part, ResidualPart)])
 
     def refined(self, step: MarginalMechanism, rho: Fraction) -> Part:
-        return ResidualPart(step.sizes, step.scaled(rho=rho).precisions)
+        return ResidualPart.of(step.sizes, step.scaled(rho=rho).precisions)
 
     def table(self, part: Part | None, values: Ints) -> pa.Table:
         if not isinstance(part, ResidualPart):
             return super().table(part, values)
-        return Answers("residual", "gaussian", part.layout, tuple(part.noise[0]), values).to_table()
+        return Answers(part, values).to_table()
 
     def stored(
         self, table: pa.Table, note: Mapping[str, Any], planned: Callable[[], Part | None]
@@ -64,10 +64,7 @@ class MarginalTables(Family):
         if "parameter" not in table.column_names:  # nothing was missing: no more than a note was stored
             return None, np.empty(0, np.int64)
         answers = Answers.from_table(table)
-        lengths = answers.layout.lengths.tolist()
-        pairs = zip(answers.layout.sets, lengths, answers.parameters, strict=True)
-        precisions = {s: n**2 / variance for s, n, variance in pairs}
-        return ResidualPart(answers.layout.sizes, precisions), answers.values
+        return answers.part, answers.values
 
     def signal(self, measured: Measured, option: int) -> Signal:
         sets = _primary(measured)
@@ -101,26 +98,19 @@ def missing_residuals(target: MarginalMechanism, drawn: Sequence[ResidualPart]) 
     """
     known: dict[AttributeSet, Fraction] = {}
     for part in drawn:
-        for tau, p in part.precisions.items():
+        for tau, p in zip(part.sets, part.precisions, strict=True):
             known[tau] = known[tau] + p if tau in known else p
     left = {
         tau: p - known[tau] if tau in known else p
         for tau, p in target.precisions.items()
         if tau not in known or p > known[tau]
     }
-    return ResidualPart(target.sizes, left) if left else None
-
-
-def pool(answers: Sequence[Answers]) -> Answers:
-    """Several ``Answers`` about residuals as one; what was measured again occurs again."""
-    layout = Layout(answers[0].layout.sizes, tuple(s for a in answers for s in a.layout.sets))
-    parameters = tuple(p for a in answers for p in a.parameters)
-    return Answers("residual", "gaussian", layout, parameters, np.concatenate([a.values for a in answers]))
+    return ResidualPart.of(target.sizes, left) if left else None
 
 
 def _pooled(measured: Measured) -> Answers:
     parts = [(m.part, m.values) for m in measured.parts if isinstance(m.part, ResidualPart)]
-    return pool([Answers("residual", "gaussian", p.layout, tuple(p.noise[0]), v) for p, v in parts])
+    return Answers.pooled(measured.schema.sizes, [Answers(part, values) for part, values in parts])
 
 
 def _primary(measured: Measured) -> tuple[AttributeSet, ...]:

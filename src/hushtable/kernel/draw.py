@@ -1,0 +1,190 @@
+"""Noise and counts: the only module that holds both.
+
+``Confidential`` keeps the exact counts of one run behind the requests of ``measurement``: each of them is prepared
+first, which reads, counts and computes all that the reply needs, and then drawn, which adds noise and does no more.
+Exact counts, gaps, scores and tallies never leave; nothing here charges: ``spending`` does, between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arrays import Ints
+from hushtable.deciders import CandidateDecider, CoinDecider, Decider, NoisyDecider, Tally
+from hushtable.errors import QueryError
+from hushtable.kernel.counter import Counter
+from hushtable.kernel.gap_loops import distances
+from hushtable.kernel.select import Distances, Gaps
+from hushtable.marginals import AttributeSet, Layout
+from hushtable.marginals.threads import in_ranges
+from hushtable.measurement import GRID, Compare, DiscreteNoise, Measure, Part, Request, Select
+from hushtable.privacy import (
+    BitSource,
+    bernoulli,
+    bernoulli_exp,
+    discrete_gaussian_segments,
+    discrete_laplace_segments,
+    exponential_mechanism,
+)
+
+Drawing = Callable[[], Ints]
+"""Draws noise and gives the reply; to be called once, after the charge."""
+
+LAWS = {"gaussian": discrete_gaussian_segments, "laplace": discrete_laplace_segments}
+
+PASS_CELLS = 150_000_000
+"""Cells tabulated in one pass when counts are kept narrow: 1.2 GB.  With fewer, rows are read more often."""
+
+
+def noisy(exact: Ints, noise: DiscreteNoise, bits: BitSource | None = None) -> Ints:
+    """Exact integers plus exact discrete noise: every noisy count there is was made here."""
+    if not len(exact):
+        return exact
+    drawn = LAWS[noise.law](noise.parameters, noise.lengths, bits=bits)
+    if noise.bound is not None:
+        np.clip(drawn, -noise.bound, noise.bound, out=drawn)
+    drawn += exact
+    return drawn
+
+
+def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bool:
+    """One decision about exact tallies: True for "satisfied"."""
+    if isinstance(decider, NoisyDecider):
+        scales = decider.noise
+        noise = discrete_laplace_segments(scales, [1] * len(scales), bits=bits)
+        return decider.decide(exact, [int(value) for value in noise])
+    if isinstance(decider, CoinDecider):
+        return sigmoid_coin(decider.logit(exact), bits)
+    if isinstance(decider, CandidateDecider):
+        chosen = exponential_mechanism(-decider.penalties(exact), decider.rate, bits=bits)
+        return chosen in range(decider.accepted.start, decider.accepted.stop)
+    raise QueryError("query.no-draw", f"The decider {decider.name!r} cannot be drawn.", "Choose another one.")
+
+
+def sigmoid_coin(logit: Fraction, bits: BitSource | None = None) -> bool:
+    """True with probability exactly 1 / (1 + exp(-logit)): propose a side, keep the less likely one sometimes."""
+    while True:
+        proposed = bernoulli(Fraction(1, 2), bits=bits)
+        if proposed == (logit >= 0) or bernoulli_exp(abs(logit), bits=bits):
+            return proposed
+
+
+class Confidential:
+    """Exact counts of one run.
+
+    With a ``layout`` its counts are kept, all of them in 64 bits (``wide``); or else marginals of more than two
+    attributes are counted again whenever they are asked for, and gaps are kept in 32 bits.  ``scored``: selections will
+    be asked for that compare counts with changing estimates.
+    """
+
+    def __init__(
+        self,
+        counter: Counter,
+        layout: Layout | None = None,
+        *,
+        wide: bool = True,
+        scored: bool = True,
+        bits: BitSource | None = None,
+    ) -> None:
+        self._counter, self._bits = counter if wide else counter.staged(), bits
+        self._layout = Layout((), ()) if layout is None else layout
+        kept = self._layout.sets if wide else tuple(s for s in self._layout.sets if len(s) <= 2)
+        self._kept = Layout(self._layout.sizes, kept)
+        self._counts = self._counter.tabulate(self._kept) if kept else np.empty(0, np.int64)
+        self._gaps: Gaps | Distances | None = None
+        if scored and layout is not None:
+            self._gaps = Gaps(self._layout, self._counts.copy() if wide else self._narrow_counts())
+
+    def update(self, request: Request) -> None:
+        """Take over the public part of a request: the changes of the estimates that a selection is scored against."""
+        if not isinstance(request, Select):
+            return
+        if request.tables is not None and request.numbers is not None:
+            if not isinstance(self._gaps, Distances):
+                self._gaps = Distances(self._layout, self._counts)
+            self._gaps.update(request.numbers, request.tables)
+        elif isinstance(self._gaps, Gaps):
+            self._gaps.update(request.changes)
+
+    def prepare(self, request: Request) -> Drawing:
+        """Read, count and compute all that the reply needs but its noise; what is handed back draws, and once."""
+        self.update(request)
+        if isinstance(request, Measure):
+            return self.measure(request.part)
+        if isinstance(request, Compare):
+            return self.compare(request)
+        return self.select(request)
+
+    def measure(self, part: Part) -> Drawing:
+        """The integers of a part plus its noise."""
+        return self._noisy(part.exact(self._tables(part.layout)), part.noise)
+
+    def select(self, request: Select) -> Drawing:
+        """One marginal, by private selection."""
+        if self._gaps is None:
+            raise ValueError("This handle keeps no gaps.")
+        candidates, scores, factor = self._gaps.scores(request)
+
+        def draw() -> Ints:
+            return candidates[[exponential_mechanism(scores, factor, bits=self._bits)]]
+
+        return draw
+
+    def compare(self, request: Compare) -> Drawing:
+        """L1 distances of true marginals from the request's tables, on the grid, plus discrete Gaussian noise."""
+        layout = request.layout
+        exact = np.empty(len(layout.sets), np.int64)
+        for first, last in _passes(layout):
+            part = Layout(layout.sizes, layout.sets[first:last])
+            tables = request.tables[layout.offsets[first] : layout.offsets[last]]
+            norms = np.empty(last - first, np.int64)
+            counts = self._tables(part)
+            in_ranges(distances, part.lengths, part.offsets, counts, tables, GRID, norms)
+            exact[first:last] = norms
+        return self._noisy(exact, DiscreteNoise("gaussian", [request.variance], [len(exact)]))
+
+    def _noisy(self, exact: Ints, noise: DiscreteNoise) -> Drawing:
+        return lambda: noisy(exact, noise, self._bits)
+
+    def _tables(self, layout: Layout) -> Ints:
+        """Exact counts of the given sets, flat; those that are not kept are counted again."""
+        missing = tuple(s for s in layout.sets if s not in self._kept.index)
+        if not layout.sets:
+            return np.empty(0, np.int64)
+        if len(missing) == len(layout.sets):
+            return self._counter.tabulate(layout)
+        again = Layout(layout.sizes, missing) if missing else self._kept
+        counted = self._counter.tabulate(again) if missing else self._counts
+        flat = np.empty(layout.cells, np.int64)
+        for k, attributes in enumerate(layout.sets):
+            where = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
+            flat[where] = self._one(attributes, again, counted)
+        return flat
+
+    def _one(self, attributes: AttributeSet, again: Layout, counted: Ints) -> Ints:
+        home, flat = (self._kept, self._counts) if attributes in self._kept.index else (again, counted)
+        k = home.index[attributes]
+        return flat[home.offsets[k] : home.offsets[k + 1]]
+
+    def _narrow_counts(self) -> NDArray[Any]:
+        """Counts of the whole closure in 32 bits, saturated, a part at a time."""
+        layout = self._layout
+        cells = np.empty(layout.cells, np.int32)
+        for first, last in _passes(layout):
+            part = Layout(layout.sizes, layout.sets[first:last])
+            counts = self._counter.tabulate(part)
+            cells[layout.offsets[first] : layout.offsets[last]] = np.minimum(counts, np.iinfo(np.int32).max)
+        return cells
+
+
+def _passes(layout: Layout) -> list[tuple[int, int]]:
+    """Ranges of consecutive sets of about ``PASS_CELLS`` cells."""
+    parts = layout.offsets[1:] // PASS_CELLS
+    cuts = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(layout.sets)]
+    return [(first, last) for first, last in pairwise(cuts) if last > first]
