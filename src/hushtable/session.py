@@ -63,7 +63,6 @@ from hushtable.release.choices import (
     Choice,
     ChoiceContext,
     ChoiceRecord,
-    require_unsettled,
     resume_choice,
     start_choice,
 )
@@ -444,9 +443,9 @@ def end(ledger: str | PathLike[str] | Ledger, request: str, *, wait: bool = Fals
 def abandon_choice(ledger: str | PathLike[str] | Ledger, choice: str, *, wait: bool = False) -> Holding:
     """Abandon an open choice without opening the data; refuses one that is settled."""
     account = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    record = ChoiceRecord.read(account, choice)
+    record = ChoiceRecord(account, choice)
     ended = end_request(account, choice, wait=wait)  # of one whose end was interrupted, too
-    require_unsettled(record)
+    record.require_unsettled()
     return ended
 
 
@@ -454,7 +453,7 @@ def open_choice(
     ledger: str | PathLike[str], choice: str, *, data: Any = None, frozen: bool = False, wait: bool = False
 ) -> Choice:
     """A choice from its ledger and id alone: the ledger knows its schema and where its data were."""
-    note = ChoiceRecord.read(Ledger.open(ledger), choice).opening
+    note = ChoiceRecord(Ledger.open(ledger), choice).opening
     place = note.data if data is None else data
     if place is None:
         raise LedgerError(

@@ -173,7 +173,8 @@ def test_an_interrupted_refinement_holds_nothing_for_ever(
         with pytest.raises(KeyboardInterrupt):
             choice.refine(rho="0.2")
     assert session.ledger.held().rho > UNIT // 5
-    later, head = session.choice(choice.id), session.ledger.head
+    head = session.ledger.head
+    later = session.choice(choice.id)
     assert later.state == "open" and "interrupted" in later.notes[-1]
     assert session.ledger.held() != later.held and session.ledger.head == head
     later.tidy()
@@ -261,11 +262,12 @@ def finish_interrupted(session: ht.Session, step: str, monkeypatch: pytest.Monke
 def test_an_interrupted_finish_is_found_finished(
     session: ht.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = finish_interrupted(session, "settle", monkeypatch)
-    head = session.ledger.head
+    begun = finish_interrupted(session, "settle", monkeypatch)
+    head, held = session.ledger.head, session.ledger.held()
+    later = session.choice(begun.id)
     assert later.state == "finished" and later.taken == 1 and "interrupted" in later.notes[-1]
     assert later.result().table("age", "sex").height == 12
-    assert session.ledger.head == head, "reading wrote to the ledger"
+    assert session.ledger.head == head and later.held == held != Cost.ZERO, "reading wrote to the ledger"
     with pytest.raises(RefusedError) as caught:
         later.finish(1)
     assert caught.value.code == "choose.finished" and later.notes == []

@@ -202,7 +202,7 @@ def show(
     json: Json = False,
 ) -> None:
     """How a choice stands; with --out, write again what was taken, or what the options share.  Spends nothing."""
-    opened = ht.release.read_choice(ht.Ledger.open(ledger), choice)
+    opened = ht.release.ChoiceView(ht.Ledger.open(ledger), choice)
     if out is not None:
         (opened.common if opened.taken is None else opened.result()).save(out)
     _report(opened, ledger, as_json=json)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -140,9 +141,9 @@ class LinearGaussian:
         """Smallest delta at ``epsilon`` of each record type."""
         return gaussian_delta(self.profile, epsilon)
 
-    def scaled(self, *, rho: float) -> LinearGaussian:
+    def scaled(self, *, rho: float | Fraction) -> LinearGaussian:
         """The same queries with all noise multiplied so that the mechanism costs ``rho``."""
-        if not (np.isfinite(rho) and rho > 0):
+        if not (np.isfinite(float(rho)) and rho > 0):
             raise WorkloadError("linear.rho", "rho must be a positive number.", "Give for example rho=0.1.")
         if self.rho == 0:
             raise WorkloadError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, Self
+from typing import Any
 
 from hushtable.errors import WorkloadError
 from hushtable.linear.decompose import (
@@ -38,47 +38,10 @@ from hushtable.linear.partitions import (
 from hushtable.linear.reading import residual_recreate
 from hushtable.privacy.bits import BitSource
 
-
-class Part(Protocol):
-    """A linear Gaussian mechanism of any kind, or what completes one."""
-
-    @property
-    def sizes(self) -> tuple[int, ...] | None:
-        """Lengths of the attributes; None when only the number of cells is known."""
-        ...
-
-    @property
-    def cells(self) -> int:
-        """Cells of the domain."""
-        ...
-
-    @property
-    def rho(self) -> Fraction | float:
-        """zCDP parameter."""
-        ...
-
-    def dense(self) -> LinearGaussian:
-        """The same mechanism with explicit matrices."""
-        ...
-
-
-class Mechanism(Part, Protocol):
-    """What can be an option of a choice."""
-
-    @property
-    def fixed(self) -> bool:
-        """Whether its noise was given, rather than left to a budget."""
-        ...
-
-    def scaled(self, *, rho: Any) -> Self:
-        """The same mechanism with all noise multiplied so that it costs ``rho``."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; ``from_dict`` of its class gives it back."""
-        ...
-
-
+Mechanism = LinearGaussian | MarginalMechanism | BucketTable
+"""What can be an option of a choice."""
+Part = Mechanism | BucketResidual
+"""A mechanism, or what completes one."""
 Output = tuple[Any, Any]
 """A part and what it released."""
 
@@ -87,9 +50,8 @@ Output = tuple[Any, Any]
 class Algebra:
     """How mechanisms of one kind are compared, taken apart and put together; all arguments are of that kind."""
 
-    kind: type
     parts: tuple[type, ...]
-    """What its mechanisms can be recreated from."""
+    """The kind of mechanism, and what else its mechanisms can be recreated from."""
     common: Callable[[Sequence[Any]], Any]
     answerable: Callable[[Any, Any], bool]
     residual: Callable[[Any, Any], Any]
@@ -97,7 +59,7 @@ class Algebra:
     recreate: Callable[[Any, Sequence[Output], BitSource | None], Any]
 
 
-def _stack_as_dense(mechanisms: Sequence[Part]) -> LinearGaussian:
+def _stack_dense(mechanisms: Sequence[Part]) -> LinearGaussian:
     return stack_dense([m.dense() for m in mechanisms])
 
 
@@ -117,32 +79,29 @@ def _recreate_table(mechanism: BucketTable, parts: Sequence[Output], bits: BitSo
 
 CLOSED_FORMS = (
     Algebra(
-        MarginalMechanism,
         (MarginalMechanism,),
-        residual_common,
-        residual_answerable,
-        residual_residual,
-        residual_stack,
-        residual_recreate,
+        common=residual_common,
+        answerable=residual_answerable,
+        residual=residual_residual,
+        stack=residual_stack,
+        recreate=residual_recreate,
     ),
     Algebra(
-        BucketTable,
         (BucketTable, BucketResidual),
-        bucket_common,
-        bucket_answerable,
-        bucket_residual,
-        _stack_as_dense,
-        _recreate_table,
+        common=bucket_common,
+        answerable=bucket_answerable,
+        residual=bucket_residual,
+        stack=_stack_dense,
+        recreate=_recreate_table,
     ),
 )
 MATRICES = Algebra(
-    LinearGaussian,
     (LinearGaussian,),
-    dense_common,
-    dense_answerable,
-    dense_residual,
-    stack_dense,
-    _recreate_dense,
+    common=dense_common,
+    answerable=dense_answerable,
+    residual=dense_residual,
+    stack=_stack_dense,
+    recreate=_recreate_dense,
 )
 _KNOWN = (LinearGaussian, *(part for algebra in CLOSED_FORMS for part in algebra.parts))
 
@@ -252,7 +211,7 @@ def _alike(mechanisms: Sequence[Part]) -> tuple[Algebra, Sequence[Part]]:
     """The mechanisms and their closed form, or matrices of all of them; refuses different domains."""
     _require_domain(mechanisms)
     for algebra in CLOSED_FORMS:
-        if _all(algebra.kind, mechanisms):
+        if _all(algebra.parts[0], mechanisms):
             return algebra, mechanisms
     return MATRICES, [m.dense() for m in mechanisms]
 

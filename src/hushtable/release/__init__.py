@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         ChoiceView,
         option_from_file,
         option_text,
-        read_choice,
     )
     from hushtable.release.details import CheckDetail, ReleaseDetail
     from hushtable.release.files import request_in
@@ -67,6 +66,5 @@ __all__ = [
     "option_from_file",
     "option_text",
     "plan_release",
-    "read_choice",
     "request_in",
 ]

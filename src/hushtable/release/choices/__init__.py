@@ -1,8 +1,8 @@
 """Choices between analyses: their families of options, their plan, what a ledger stores of them, and how they go on."""
 
-from hushtable.release.choices.choice import Choice, ChoiceContext, require_unsettled
+from hushtable.release.choices.choice import Choice, ChoiceContext
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
-from hushtable.release.choices.choice_view import RULES, ChoiceView, Rule, read_choice
+from hushtable.release.choices.choice_view import RULES, ChoiceView, Rule
 from hushtable.release.choices.families import FAMILIES, Family, option_from_file, register
 from hushtable.release.choices.notes import Taken
 from hushtable.release.choices.record import KIND, ChoiceRecord, StoredPart
@@ -25,9 +25,7 @@ __all__ = [
     "option_text",
     "plan_choice",
     "plan_options",
-    "read_choice",
     "register",
-    "require_unsettled",
     "resume_choice",
     "start_choice",
 ]

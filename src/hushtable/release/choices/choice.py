@@ -25,7 +25,7 @@ from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.choice_view import ChoiceView, Rule
 from hushtable.release.choices.families import Released
 from hushtable.release.choices.notes import Note, Refinement, Step, Taken
-from hushtable.release.choices.record import KIND, ChoiceRecord, pack, refinement
+from hushtable.release.choices.record import KIND, pack, refinement
 from hushtable.schema import Schema
 
 Pack = Callable[[Ints], bytes]
@@ -75,8 +75,10 @@ class Choice(ChoiceView):
     Reading it writes nothing.  What an interrupted command left waiting for its end is ended by the next one that acts.
     """
 
-    def __init__(self, context: ChoiceContext, record: ChoiceRecord, plan: ChoicePlan) -> None:
-        super().__init__(context.ledger, context.schema, record, plan)
+    def __init__(
+        self, context: ChoiceContext, choice: str, *, plan: ChoicePlan | None = None, frozen: bool = False
+    ) -> None:
+        super().__init__(context.ledger, choice, schema=context.schema, plan=plan, frozen=frozen)
         self._draw = context.draw
 
     def decide(
@@ -121,7 +123,7 @@ class Choice(ChoiceView):
                 f"Take it with finish({len(self.options) - 1}), or an earlier one.",
             )
         part = self.plan.step_part(stage, self._drawn)
-        self._measure(part, self.plan.steps[stage], Step(stage, self.plan.sizes))
+        self._measure(part, self.plan.steps[stage], Step(stage))
 
     def refine(self, *, rho: Any) -> None:
         """Buy the common part once more at ``rho`` per person, to decide with more certainty.
@@ -141,11 +143,11 @@ class Choice(ChoiceView):
             self.plan.steps[self.stage], positive("rho", rho) / self.schema.max_rows_per_person**2
         )
         part.check()
-        number, spender = len(self._record.refined), self._record.stored.reservation.spender
+        number, spender = len(self._refined), self._stored.reservation.spender
         spend = Spend(self._units(part.rho), f"{KIND}-refine", {"refines": self.id, "rho": str(rho)}, spender)
         packed = partial(pack, family, Refinement(number), part)
         self._draw.once(spend, refinement(self.id, number), part, packed)
-        self._refresh()
+        self._read()
 
     def finish(self, option: int) -> Released:
         """Take an option: measure what is missing of it, pay the difference, and free the rest."""
@@ -158,23 +160,22 @@ class Choice(ChoiceView):
                 f"Finish with one of the options {self.stage} to {len(self.options) - 1}.",
             )
         part = self.plan.finish_part(self.stage, chosen, self._drawn)
-        note = Taken(chosen, self.plan.frozen, self.plan.sizes)
+        note = Taken(chosen, self.plan.frozen)
         self._measure(part, self.options[chosen], note, last=True)
         return self.result()
 
     def abandon(self) -> None:
         """Take no option: what was measured stays spent, the rest is free again."""
-        self._require_unsettled()
+        self.tidy()
+        self.require_unsettled()
         self._draw.end(self.id)
-        self._refresh()
+        self._read()
 
     def tidy(self) -> None:
         """Free what an interrupted command left waiting for its end, unless somebody is working on it."""
-        waiting = self._record.waiting
-        for request in waiting:
+        for request in self.waiting:
             self._draw.tidy(request)
-        if waiting:
-            self._refresh()
+        self._read()
 
     @property
     def _drawn(self) -> list[Part]:
@@ -183,7 +184,7 @@ class Choice(ChoiceView):
     def _measure(self, part: Part | None, target: Mechanism, note: Note, *, last: bool = False) -> None:
         """Charge the difference to the running cost that ``part`` leads to, and measure it."""
         drawn = [*self._paid, *([] if part is None else [part])]
-        total, spent = self._units(self.plan.rho_with(target, drawn)).rho, self._record.stored.drawn.rho
+        total, spent = self._units(self.plan.rho_with(target, drawn)).rho, self._stored.drawn.rho
         cost = Cost(0, max(0, total - spent))
         if not cost <= self.held:
             raise RefusedError(
@@ -195,36 +196,19 @@ class Choice(ChoiceView):
         if part is not None:
             part.check()
         packed = partial(pack, self.plan.family, note, part)
-        self._draw.go_on(self.id, len(self._record.stored.charges), part, cost, packed, last=last)
-        self._refresh()
+        self._draw.go_on(self.id, len(self._stored.charges), part, cost, packed, last=last)
+        self._read()
 
-    def _refresh(self) -> None:
-        self._record = ChoiceRecord.read(self._ledger, self.id)
+    def _read(self) -> None:
         self.__dict__.pop("_measured", None)
+        super()._read()
 
     def _require_open(self) -> None:
-        self._require_unsettled()
-        if self._record.lost:
+        self.tidy()
+        self.require_unsettled()
+        if None in self._stored.payloads:
             raise LedgerError(
                 "choose.draw-lost",
                 "A part of this choice was charged, and its answers were lost in a crash; they stay spent.",
                 "Abandon it to free what is held, and choose again.",
             )
-
-    def _require_unsettled(self) -> None:
-        self.tidy()
-        require_unsettled(self._record)
-
-
-def require_unsettled(record: ChoiceRecord) -> None:
-    """Refuse a choice that was finished or abandoned."""
-    if record.taken is not None:
-        raise RefusedError(
-            "choose.finished",
-            f"This choice was finished with option {record.taken.option}.",
-            "Read it again with result() or `hush choose show`; another option needs a new choice.",
-        )
-    if record.state == "abandoned":
-        raise RefusedError(
-            "choose.abandoned", "This choice was abandoned.", "Start a new one with `hush choose`."
-        )

@@ -20,7 +20,7 @@ from hushtable.privacy.budget import Kind, price_in
 from hushtable.release.card import Card, Chosen, LedgerStamp, PlanFacts
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import Measured, Released, family_of
-from hushtable.release.choices.record import ChoiceRecord, State
+from hushtable.release.choices.record import ChoiceRecord
 from hushtable.schema import Schema
 
 FROZEN_NOTE = "The price rests on the curator's word that no row changed while the choice was open."
@@ -39,53 +39,30 @@ Rule = Literal["point", "three-sigma"]
 RULES: tuple[str, ...] = get_args(Rule)
 
 
-class ChoiceView:
-    """How a choice stands; ``read_choice`` makes it from a ledger and an id alone."""
+class ChoiceView(ChoiceRecord):
+    """How a choice stands; made from a ledger and an id alone."""
 
-    def __init__(self, ledger: Ledger, schema: Schema, record: ChoiceRecord, plan: ChoicePlan) -> None:
-        self.schema, self.plan = schema, plan
-        self.opening = record.opening
-        """How it began; a choice whose common part was lost is refused here."""
-        self._ledger, self._record = ledger, record
+    def __init__(
+        self,
+        ledger: Ledger,
+        choice: str,
+        *,
+        schema: Schema | None = None,
+        plan: ChoicePlan | None = None,
+        frozen: bool = False,
+    ) -> None:
+        super().__init__(ledger, choice)
+        opening = self.opening
+        self.schema = Schema.loads(opening.schema_yaml) if schema is None else schema
+        self.plan = self._planned(frozen=frozen) if plan is None else plan
         self._ratios = RATIOS
         self.decision: int | None = None
         """The option that the last rule decided for, when one was asked."""
 
     @property
-    def id(self) -> str:
-        """The id of the choice, by which any later session goes on with it."""
-        return self._record.id
-
-    @property
     def options(self) -> tuple[Mechanism, ...]:
         """The options, counted from 0, with their final noise."""
         return self.plan.options
-
-    @property
-    def state(self) -> State:
-        """Whether an option can still be taken."""
-        return self._record.state
-
-    @property
-    def taken(self) -> int | None:
-        """The option that was finished, if one was."""
-        taken = self._record.taken
-        return None if taken is None else taken.option
-
-    @property
-    def stage(self) -> int:
-        """How many of the coarsest options have been passed by."""
-        return self._record.stage
-
-    @property
-    def charged(self) -> Cost:
-        """What was spent so far, refinements included."""
-        return self._record.charged
-
-    @property
-    def held(self) -> Cost:
-        """What is set aside until the choice is finished or abandoned."""
-        return self._record.stored.held
 
     @property
     def remaining(self) -> str:
@@ -109,7 +86,7 @@ class ChoiceView:
     @property
     def notes(self) -> list[str]:
         """What the analyst should know before deciding."""
-        waiting = [WAITING_NOTE] if self._record.waiting else []
+        waiting = [WAITING_NOTE] if self.waiting else []
         return [*self._notes_on_prices(), *self._notes_on_freezing(), *waiting]
 
     def _notes_on_prices(self) -> list[str]:
@@ -137,7 +114,7 @@ class ChoiceView:
         if self.plan.frozen:
             return FROZEN_NOTE
         due = self._units(sum((part.rho for part in self._paid), Fraction(0)))
-        return None if due <= self._record.stored.drawn else UNASKED_NOTE
+        return None if due <= self._stored.drawn else UNASKED_NOTE
 
     @property
     def common(self) -> Released:
@@ -227,11 +204,13 @@ class ChoiceView:
 
     @cached_property
     def _measured(self) -> Measured:
-        return self._record.measured(self.plan, self.schema)
+        parts = tuple(self._measured_part(self.plan, stored) for stored in self._parts)
+        return Measured(self.schema, self.options, self.stage, self.plan.steps[self.stage], parts)
 
     @property
     def _paid(self) -> list[Part]:
-        return self._record.paid(self._measured)
+        """The parts that the choice's own reservation has paid for."""
+        return [m.part for m in self._measured.parts if m.part is not None and m.role != "refinement"]
 
     def _checked(self, option: int) -> int:
         if isinstance(option, bool) or not isinstance(option, int) or not 0 <= option < len(self.options):
@@ -265,7 +244,7 @@ class ChoiceView:
     @property
     def card(self) -> Card:
         """The privacy card of what was measured so far."""
-        stored = self._record.stored
+        stored = self._stored
         plan = PlanFacts(strategy="choose", noise="discrete Gaussian", options=len(self.options))
         stamp = LedgerStamp.of(self._ledger, stored, account=False)
         budget = str(stored.reservation.detail.get("budget", ""))
@@ -275,9 +254,3 @@ class ChoiceView:
 def person_price(rho: Fraction, unit: Unit, ledger: Ledger) -> Cost:
     """Price of a cost for one row, per person, in the ledger's currency, rounded up once."""
     return charge(*price_in(cast("Kind", ledger.kind), None, rho * unit.rows**2))
-
-
-def read_choice(ledger: Ledger, choice: str) -> ChoiceView:
-    """A choice as it stands, from its ledger and id alone."""
-    record = ChoiceRecord.read(ledger, choice)
-    return ChoiceView(ledger, Schema.loads(record.opening.schema_yaml), record, record.plan())

@@ -1,112 +1,78 @@
 """What the stored parts of a choice say beside their integers: how it began, a step, the option taken, a refinement.
 
 The first note describes the whole choice, so that it can be finished after a restart from its ledger and its id alone.
+Fields are named as they are stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Self
 
 from hushtable.linear import Mechanism
 from hushtable.release.choices.families import read_option
-from hushtable.schema import Schema
+
+
+@dataclass(frozen=True)
+class _Note:
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, as they are stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+        """The note that ``to_dict`` wrote, here or in version 0.1; it may say more."""
+        return cls(**{name: given[name] for name in (f.name for f in fields(cls)) if name in given})
 
 
 @dataclass(frozen=True, eq=False)
-class Opening:
+class Opening(_Note):
     """The common part of all options: what they are, over which schema, of which data."""
 
-    stage: ClassVar[int] = 0
+    step: ClassVar[int] = 0
 
     sizes: tuple[int, ...]
     options: tuple[Mechanism, ...]
     schema: str
     """Version of the schema."""
     schema_yaml: str
-    frozen: bool | None
-    """Whether the curator declared that no row changes; version 0.1 did not ask (None)."""
-    data: str | None
+    frozen: bool | None = None
+    """Whether the curator declared that no row changes; version 0.1 did not ask."""
+    data: str | None = None
     """Where the data were, when they had a path."""
-
-    @classmethod
-    def of(cls, schema: Schema, options: tuple[Mechanism, ...], *, frozen: bool, data: str | None) -> Opening:
-        """The note of a choice that begins."""
-        return cls(schema.sizes, options, schema.version, schema.to_yaml(), frozen, data)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, as they are stored."""
-        return {
-            "step": 0,
-            "sizes": list(self.sizes),
-            "options": [option.to_dict() for option in self.options],
-            "schema": self.schema,
-            "schema_yaml": self.schema_yaml,
-            **({} if self.frozen is None else {"frozen": self.frozen}),
-            "data": self.data,
-        }
+        return {"step": 0, **vars(self), "options": [option.to_dict() for option in self.options]}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Opening:
-        """The note that ``to_dict`` wrote."""
+        """The note that ``to_dict`` wrote, here or in version 0.1."""
         options = tuple(read_option(option) for option in given["options"])
-        frozen = bool(given["frozen"]) if "frozen" in given else None
-        place = given.get("data")
-        return cls(
-            tuple(given["sizes"]), options, str(given["schema"]), str(given["schema_yaml"]), frozen, place
-        )
+        return super().from_dict({**given, "sizes": tuple(given["sizes"]), "options": options})
 
 
 @dataclass(frozen=True)
-class Step:
-    """What the options from number ``stage`` on share beyond the step before: the coarser ones were passed by."""
+class Step(_Note):
+    """What the options from number ``step`` on share beyond the step before: the coarser ones were passed by."""
 
-    stage: int
-    sizes: tuple[int, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, as they are stored."""
-        return {"step": self.stage, "sizes": list(self.sizes)}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Step:
-        """The note that ``to_dict`` wrote."""
-        return cls(int(given["step"]), tuple(given["sizes"]))
+    step: int
 
 
 @dataclass(frozen=True)
-class Taken:
+class Taken(_Note):
     """What completes the option that was taken; ``frozen`` is the curator's word when it was."""
 
     option: int
-    frozen: bool
-    sizes: tuple[int, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, as they are stored."""
-        return {"option": self.option, "frozen": self.frozen, "sizes": list(self.sizes)}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Taken:
-        """The note that ``to_dict`` wrote; version 0.1 had no word about freezing."""
-        return cls(int(given["option"]), bool(given.get("frozen", False)), tuple(given["sizes"]))
+    frozen: bool = False
 
 
 @dataclass(frozen=True)
-class Refinement:
+class Refinement(_Note):
     """The common part once more, bought by itself."""
 
-    number: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, as they are stored."""
-        return {"refine": self.number}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Refinement:
-        """The note that ``to_dict`` wrote."""
-        return cls(int(given["refine"]))
+    refine: int
 
 
 Note = Opening | Step | Taken | Refinement
@@ -117,5 +83,4 @@ _TELLING = {"options": Opening, "option": Taken, "refine": Refinement, "step": S
 
 def read_note(given: Mapping[str, Any]) -> Note:
     """A stored note; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
-    kind = next(note for key, note in _TELLING.items() if key in given)
-    return kind.from_dict(given)
+    return next(kind for key, kind in _TELLING.items() if key in given).from_dict(given)

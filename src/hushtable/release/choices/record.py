@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from hushtable.arrays import Ints
-from hushtable.errors import BundleError, LedgerError
+from hushtable.errors import BundleError, LedgerError, RefusedError
 from hushtable.ledger import Ledger, Stored
 from hushtable.linear import ladder
 from hushtable.measurement import Part
 from hushtable.privacy import Cost
 from hushtable.release.choices.choice_plan import ChoicePlan
-from hushtable.release.choices.families import Family, Measured, MeasuredPart
+from hushtable.release.choices.families import Family, MeasuredPart
 from hushtable.release.choices.notes import Note, Opening, Refinement, Step, Taken, read_note
-from hushtable.schema import Schema
 
 KIND = "choose"
 """What a ledger calls the spend of a choice."""
@@ -28,8 +27,6 @@ NOTE = b"hushtable-choice"
 """Where a payload keeps its note."""
 
 _UNREADABLE = (pa.ArrowException, LookupError, ValueError, TypeError, AttributeError, StopIteration)
-
-State = Literal["open", "finished", "abandoned"]
 
 
 def pack(family: Family, note: Note, part: Part | None, values: Ints) -> bytes:
@@ -63,39 +60,33 @@ class StoredPart:
             raise _damaged() from None
 
 
-@dataclass(frozen=True, eq=False)
 class ChoiceRecord:
     """The payloads of a choice and of its refinements, oldest first, and where its reservation stands."""
 
-    stored: Stored
-    refined: tuple[Stored, ...]
-    parts: tuple[StoredPart, ...]
+    def __init__(self, ledger: Ledger, choice: str) -> None:
+        self._ledger, self.id = ledger, choice
+        self._read()
 
-    @classmethod
-    def read(cls, ledger: Ledger, choice: str) -> ChoiceRecord:
-        """What the ledger knows of a choice."""
-        found = ledger.find(choice)
+    def _read(self) -> None:
+        """What the ledger knows now."""
+        found = self._ledger.find(self.id)
         if found is None or found.reservation.kind != KIND or "options" not in found.reservation.detail:
             raise LedgerError(
                 "choose.unknown",
                 "The ledger has no choice of this id.",
                 "Copy the id from `hush choose`, or find it with `hush ledger show`.",
             )
-        refined: list[Stored] = []
-        while (more := ledger.find(refinement(choice, len(refined)))) is not None:
-            refined.append(more)
-        kept = [p for s in (found, *refined) for p in s.payloads if p is not None]
-        return cls(found, tuple(refined), tuple(StoredPart.of(p) for p in kept))
-
-    @property
-    def id(self) -> str:
-        """The id of the choice, which is the request of its reservation."""
-        return str(self.stored.reservation.request)
+        self._stored = found
+        self._refined: list[Stored] = []
+        while (more := self._ledger.find(refinement(self.id, len(self._refined)))) is not None:
+            self._refined.append(more)
+        kept = [p for s in (found, *self._refined) for p in s.payloads if p is not None]
+        self._parts = [StoredPart.of(payload) for payload in kept]
 
     @property
     def opening(self) -> Opening:
-        """How the choice began."""
-        note = self.parts[0].note if self.parts else None
+        """How the choice began: its options, its schema and where the data were."""
+        note = self._parts[0].note if self._parts else None
         if not isinstance(note, Opening):
             raise LedgerError(
                 "choose.draw-lost",
@@ -104,75 +95,83 @@ class ChoiceRecord:
             )
         return note
 
-    @cached_property
-    def taken(self) -> Taken | None:
-        """The option that was taken, if one was."""
-        return next((p.note for p in self.parts if isinstance(p.note, Taken)), None)
-
-    @cached_property
-    def stage(self) -> int:
-        """How many of the coarsest options have been passed by."""
-        return max((p.note.stage for p in self.parts if isinstance(p.note, Step)), default=0)
+    @property
+    def _taken(self) -> Taken | None:
+        return next((p.note for p in self._parts if isinstance(p.note, Taken)), None)
 
     @property
-    def state(self) -> State:
+    def taken(self) -> int | None:
+        """The option that was finished, if one was."""
+        return None if self._taken is None else self._taken.option
+
+    @property
+    def stage(self) -> int:
+        """How many of the coarsest options have been passed by."""
+        return max((p.note.step for p in self._parts if isinstance(p.note, Step)), default=0)
+
+    @property
+    def state(self) -> Literal["open", "finished", "abandoned"]:
         """Whether an option can still be taken."""
-        if self.taken is not None:
+        if self._taken is not None:
             return "finished"
-        return "open" if self.stored.state == "open" else "abandoned"
+        return "open" if self._stored.state == "open" else "abandoned"
 
     @property
     def charged(self) -> Cost:
         """What was spent so far, refinements included."""
-        return sum((more.drawn for more in self.refined), self.stored.drawn)
+        return sum((more.drawn for more in self._refined), self._stored.drawn)
 
     @property
-    def lost(self) -> bool:
-        """Whether a part was charged and never stored."""
-        return None in self.stored.payloads
+    def held(self) -> Cost:
+        """What is set aside until the choice is finished or abandoned."""
+        return self._stored.held
 
     @property
     def waiting(self) -> list[str]:
         """Requests that are only waiting for their end: whoever worked on them was interrupted."""
-        ended = (self.stored,) if self.taken is not None else ()
-        return [str(s.reservation.request) for s in (*ended, *self.refined) if s.state == "open"]
+        ended = () if self._taken is None else (self._stored,)
+        return [str(s.reservation.request) for s in (*ended, *self._refined) if s.state == "open"]
 
-    def plan(self, *, frozen: bool = False) -> ChoicePlan:
+    def require_unsettled(self) -> None:
+        """Refuse a choice that was finished or abandoned."""
+        if self.state == "finished":
+            raise RefusedError(
+                "choose.finished",
+                f"This choice was finished with option {self.taken}.",
+                "Read it again with result() or `hush choose show`; another option needs a new choice.",
+            )
+        if self.state == "abandoned":
+            raise RefusedError(
+                "choose.abandoned", "This choice was abandoned.", "Start a new one with `hush choose`."
+            )
+
+    def _planned(self, *, frozen: bool) -> ChoicePlan:
         """The plan that the opening describes.
 
         ``frozen`` speaks for a choice of version 0.1; once an option is taken, the word that was given then is kept.
         """
         opening = self.opening
-        word = frozen or (self.taken is not None and self.taken.frozen)
+        word = frozen or (self._taken is not None and self._taken.frozen)
         steps = tuple(step for step in ladder(opening.options) if step is not None)
         kept = word if opening.frozen is None else opening.frozen
         return ChoicePlan(opening.sizes, opening.options, steps, kept)
 
-    def measured(self, plan: ChoicePlan, schema: Schema) -> Measured:
-        """All that was measured, as the family of the choice reads it."""
+    def _measured_part(self, plan: ChoicePlan, stored: StoredPart) -> MeasuredPart:
+        """A payload as the family of the choice reads it."""
+        match stored.note:
+            case Taken(option):
+                role, target = "option", plan.options[option]
+                planned = partial(plan.finish_part, self.stage, option, ())
+            case Refinement():
+                role, target, planned = "refinement", plan.steps[self.stage], lambda: None
+            case note:
+                role, target = "step", plan.steps[note.step]
+                planned = partial(plan.step_part, note.step, ())
         try:
-            parts = tuple(self._part(plan, stored) for stored in self.parts)
+            part, values = plan.family.stored(stored.table, stored.told, planned)
         except _UNREADABLE:
             raise _damaged() from None
-        return Measured(schema, plan.options, self.stage, plan.steps[self.stage], parts)
-
-    def paid(self, measured: Measured) -> list[Part]:
-        """The parts that the choice's own reservation has paid for."""
-        pairs = zip(self.parts, measured.parts, strict=True)
-        return [m.part for s, m in pairs if m.part is not None and not isinstance(s.note, Refinement)]
-
-    def _part(self, plan: ChoicePlan, stored: StoredPart) -> MeasuredPart:
-        note = stored.note
-        if isinstance(note, Taken):
-            target, planned = (
-                plan.options[note.option],
-                partial(plan.finish_part, self.stage, note.option, ()),
-            )
-        else:
-            at = self.stage if isinstance(note, Refinement) else note.stage
-            target, planned = plan.steps[at], partial(plan.step_part, at, ())
-        part, values = plan.family.stored(stored.table, stored.told, planned)
-        return MeasuredPart(part, values, target, completes=isinstance(note, Taken))
+        return MeasuredPart(part, values, target, role)
 
 
 def refinement(choice: str, number: int) -> str:

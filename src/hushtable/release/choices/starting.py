@@ -49,11 +49,10 @@ def start_choice(
     first = plan.step_part(0, ())
     rho = plan.rho_with(plan.steps[0], [] if first is None else [first])
     common, held = (person_price(price, Unit.of(schema), ledger) for price in (rho, plan.dearest))
-    note = Opening.of(schema, plan.options, frozen=frozen, data=context.data)
+    note = Opening(plan.sizes, plan.options, schema.version, schema.to_yaml(), frozen, context.data)
     spend = Spend(held, KIND, _detail(context, plan, budget), context.spender)
     packed = partial(pack, plan.family, note, first)
-    record = ChoiceRecord.read(ledger, context.draw.start(spend, request, first, common, packed))
-    started = Choice(context, record, plan)
+    started = Choice(context, context.draw.start(spend, request, first, common, packed), plan=plan)
     started.tidy()
     return started
 
@@ -63,14 +62,13 @@ def resume_choice(context: ChoiceContext, choice: str, *, frozen: bool = False) 
 
     ``frozen`` declares, for a choice of version 0.1 that says nothing of it, that no row has changed since it began.
     """
-    record = ChoiceRecord.read(context.ledger, choice)
-    if record.opening.schema != context.schema.version:
+    if ChoiceRecord(context.ledger, choice).opening.schema != context.schema.version:
         raise WorkloadError(
             "choose.other-schema",
             "The choice was made over another schema than this session's.",
             "Open the session with the schema of the choice.",
         )
-    return Choice(context, record, record.plan(frozen=frozen))
+    return Choice(context, choice, frozen=frozen)
 
 
 def plan_options(

@@ -76,7 +76,7 @@ def _cells(measured: Measured, option: int | None) -> Floats:
     """Cells of the table that all parts add up to, each step recreated from the one before."""
     cells, before = np.empty(0), None
     for one in measured.parts:
-        if one.completes and option is None:
+        if one.role == "option" and option is None:
             continue
         if isinstance(one.part, DeviationPart) and before is not None:
             cells = bucket_recreate(one.part.residual, before, cells, *one.part.outputs(one.values))

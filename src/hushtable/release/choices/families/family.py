@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -29,12 +29,12 @@ Released = Release | QueryRelease
 
 @dataclass(frozen=True, eq=False)
 class MeasuredPart:
-    """Noisy integers of one part, the mechanism that it leads to, and whether it completes the option taken."""
+    """Noisy integers of one part, the mechanism that it leads to, and what that is to the choice."""
 
     part: Part | None
     values: Ints
     target: Any
-    completes: bool = False
+    role: Literal["step", "option", "refinement"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,7 @@ class QueryMatrices(Family):
         return table.append_column("row", rows)
 
     def facts(self, part: Part | None) -> dict[str, Any]:
-        return {"scale": part.scale} if isinstance(part, MatrixPart) else {}
+        return {"sizes": part.sizes, "scale": part.scale} if isinstance(part, MatrixPart) else {}
 
     def stored(
         self, table: pa.Table, note: Mapping[str, Any], planned: Callable[[], Part | None]
