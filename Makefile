@@ -43,7 +43,7 @@ lint: $(VENV)/.dev
 bench: bench-sampler bench-tabulate bench-residuals bench-adaptive bench-microdata bench-choose bench-check bench-intervals bench-window
 
 bench-%: $(VENV)/.dev
-	$(BIN)/python bench/$*.py
+	$(BIN)/hush bench $*
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/write_errors.py

@@ -1,6 +1,6 @@
 """Between a charge and its store nothing is loaded or compiled: a kill there costs what drawing, hashing, writing take.
 
-How long these take against the whole window is measured by ``bench/window.py``.
+How long these take against the whole window is measured by ``bench/spending/window.py``.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ from math import pi, prod, sqrt
 
 import numpy as np
 import pytest
-from tests.bit_sources import SeededBits
-from tests.simulation import CodesInMemory
 
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.kernel.draw import Confidential
@@ -22,6 +20,8 @@ from hushtable.planning.adaptive import work_limit
 from hushtable.planning.aim import aim_policy, improvement_weights, root_below
 from hushtable.privacy import exponential_mechanism
 from hushtable.reconstruct import from_answers
+from tests.bit_sources import SeededBits
+from tests.simulation import CodesInMemory
 
 SIZES = (3, 2, 4, 1, 3)
 

@@ -6,6 +6,7 @@ and write their own pages.  None of them is given a ledger of the user's.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,17 +40,20 @@ def bench(
     if name not in programs:
         known = ", ".join(sorted(programs))
         raise UsageError("bench.unknown", "There is no such benchmark.", f"Give one of: {known}.")
-    done = subprocess.run([sys.executable, str(programs[name]), *(options or [])], check=False)
+    root, module = programs[name]
+    paths = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", module, *(options or [])]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, check=False)
     raise click.exceptions.Exit(done.returncode)
 
 
-def find_programs() -> dict[str, Path]:
-    """Every program of the folder ``bench`` beside the sources or here, by name."""
+def find_programs() -> dict[str, tuple[Path, str]]:
+    """Every program of the folder ``bench`` beside the sources or here, by name: the checkout and the module."""
     for root in (Path(__file__).resolve().parents[3], Path.cwd()):
         found = {
-            path.stem: path
-            for path in sorted((root / "bench").glob("*.py"))
-            if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+            path.stem: (root, f"bench.{path.parent.name}.{path.stem}")
+            for path in sorted((root / "bench").glob("*/*.py"))
+            if f"\n    hush bench {path.stem} " in path.read_text(encoding="utf-8")
         }
         if found:
             return found

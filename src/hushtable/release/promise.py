@@ -2,7 +2,7 @@
 
 A batch fixes its noise before anything is seen, so its intervals hold as often as they say, up to the steps of noise
 that comes in whole numbers.  Where the noise depended on earlier replies they are approximate, and how often they
-held in trials is part of the sentence (``bench/intervals.py``, docs/benchmarks-intervals.md).
+held in trials is part of the sentence (``bench/tables/intervals.py``, docs/benchmarks-intervals.md).
 """
 
 from __future__ import annotations

@@ -1,0 +1,48 @@
+"""The kept history of figures: each run of a benchmark adds a line to ``bench/history/NAME.jsonl``.
+
+A kept figure means the same on another machine: a ratio of two runs side by side, an error, a share.  Seconds alone are
+printed and not kept.  ``hush bench trends`` draws what was kept.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.shared.places import ROOT
+
+FOLDER = ROOT / "bench" / "history"
+DIGITS = 6
+
+
+def keep(name: str, figures: Mapping[str, float], folder: Path = FOLDER, **facts: str) -> None:
+    """Add a run; ``facts`` are what the figures were measured against or with."""
+    line = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "commit": _commit(),
+        **facts,
+        "figures": {figure: float(f"{value:.{DIGITS}g}") for figure, value in figures.items()},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def kept(folder: Path = FOLDER) -> dict[str, list[dict[str, Any]]]:
+    """All runs of all benchmarks, oldest first."""
+    return {
+        path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for path in sorted(folder.glob("*.jsonl"))
+    }
+
+
+def _commit() -> str:
+    """The commit that was measured, with a plus sign where files had changed since."""
+    asked = subprocess.run(
+        ["git", "describe", "--always", "--exclude=*", "--dirty=+"], cwd=ROOT, capture_output=True, text=True
+    )
+    return asked.stdout.strip() or "unknown"

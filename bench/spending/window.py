@@ -1,0 +1,216 @@
+"""How long a charge waits for its payload, against drawing, hashing and writing alone.
+
+    hush bench window -- [--runs 3] [--json]
+
+What was charged and not yet stored is lost in a crash, so everything else has to come before.  Each run is a process of
+its own: cold with an empty cache of compiled loops, warm with a filled one.  In it a request is made once; the
+window is the processor time from the end of the charge to the end of the store.  Then the same draws are made again,
+and their payload is stored again in a ledger of its own: the same three things alone.  Both are added up over the
+charges of a request.  Rounds of ``aim`` are charged in groups on purpose: their window holds the work between the
+draws as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import hushtable as ht
+from bench.shared.history import keep
+from bench.shared.places import ROOT
+from hushtable.kernel import rounds
+from hushtable.kernel.draw import Confidential
+from hushtable.kernel.spending import Account
+from hushtable.ledger import Ledger, Unit
+from hushtable.privacy import Cost
+
+WAYS = ("residual-planner", "identity", "choose", "check", "auto", "aim")
+MOST = 1.5
+"""The window may be so many times the three things alone."""
+REPEATS = 7
+ATTRIBUTES = 12
+
+
+def table(people: int = 20_000) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Made-up people with some attributes of six values."""
+    rng = np.random.default_rng(5)
+    names = [f"a{k}" for k in range(ATTRIBUTES)]
+    frame = pl.DataFrame({name: np.minimum(rng.geometric(0.3, people), 6) for name in names})
+    return frame, {"attributes": {n: {"type": "integer", "bounds": [1, 6], "width": 1} for n in names}}
+
+
+class Watch:
+    """Times of windows, and what was drawn in them."""
+
+    def __init__(self) -> None:
+        self.windows: list[float] = []
+        self.draws: list[list[Callable[[], Any]]] = []
+        self.lines: list[list[Any]] = []
+        self._charged = 0.0
+
+    def install(self) -> None:
+        """Stand beside the steps of the ledger and of the kernel; nothing is changed but for reading a clock."""
+        charge, store = Ledger.charge, Ledger.store
+        draw, prepare, written = Account.draw, Confidential.prepare, rounds.lines_to_bytes
+
+        def charged(ledger: Ledger, *args: Any, **kwargs: Any) -> Any:
+            made = charge(ledger, *args, **kwargs)
+            self.draws.append([])
+            self.lines.append([])
+            self._charged = time.process_time()
+            return made
+
+        def stored(ledger: Ledger, *args: Any, **kwargs: Any) -> Any:
+            kept = store(ledger, *args, **kwargs)
+            self.windows.append(time.process_time() - self._charged)
+            return kept
+
+        def drawn(account: Account, cost: Cost, drawing: Callable[[], bytes], **more: Any) -> bytes:
+            return draw(account, cost, self._kept(drawing), **more)
+
+        def prepared(handle: Confidential, request: Any) -> Any:
+            return self._kept(prepare(handle, request))
+
+        def kept_lines(lines: Any) -> bytes:
+            self.lines[-1] = list(lines)
+            return written(lines)
+
+        Ledger.charge, Ledger.store = charged, stored  # type: ignore[method-assign]
+        Account.draw, Confidential.prepare = drawn, prepared  # type: ignore[method-assign]
+        rounds.lines_to_bytes = kept_lines
+
+    def _kept(self, drawing: Callable[[], Any]) -> Callable[[], Any]:
+        def call() -> Any:
+            self.draws[-1].append(drawing)
+            return drawing()
+
+        return call
+
+    def alone(self, number: int, scratch: Ledger) -> float:
+        """Seconds of the draws of a charge and of storing their payload, made again: the median of several times."""
+        draws, lines = self.draws[number], self.lines[number]
+        times: list[float] = []
+        for _ in range(REPEATS):
+            cost = Cost(0, 1)
+            charge = scratch.charge(scratch.reserve(cost=cost, kind="release", detail={}), cost)
+            start = time.process_time()
+            made = [draw() for draw in draws]
+            payload = _LINES(lines) if lines else b"".join(made)
+            _STORE(scratch, charge, payload)
+            times.append(time.process_time() - start)
+        return statistics.median(times)
+
+
+_STORE = Ledger.store
+_LINES = rounds.lines_to_bytes
+
+
+def ask(session: ht.Session, way: str) -> None:
+    """One request."""
+    if way == "check":
+        queries = tuple(f"COUNT WHERE a0 >= {k}" for k in (2, 3, 4))
+        session.check(queries, table(1000)[0], tau=50, budget=ht.PureDP("0.3"))
+    elif way == "choose":
+        options = [ht.linear.marginals(session.schema, order=k) for k in (1, 2)]
+        session.choose(options, budget=ht.ZCDP("0.1")).finish(1)
+    else:
+        session.release(
+            ht.Workload.all_marginals(session.schema, order=3), budget=ht.ZCDP("0.1"), strategy=way
+        )
+
+
+def child(way: str) -> dict[str, float]:
+    """One request in this process: the sum of its windows, and of the same things alone."""
+    frame, schema = table()
+    watch = Watch()
+    with tempfile.TemporaryDirectory() as folder:
+        session = ht.Session.open(
+            frame, schema=schema, ledger=Path(folder) / "a.ledger", budget=ht.ZCDP(1000)
+        )
+        scratch = Ledger.create(Path(folder) / "scratch.ledger", ht.ZCDP(1), Unit(1))
+        watch.install()
+        ask(session, way)
+        windows = list(watch.windows)
+        alone = [watch.alone(number, scratch) for number in range(len(windows))]
+    return {"charges": len(windows), "window": sum(windows), "alone": sum(alone)}
+
+
+def run(way: str, cache: str | None) -> dict[str, float]:
+    """One request in a fresh interpreter; with an empty cache of compiled loops if one is given."""
+    environment = {**os.environ, **({} if cache is None else {"NUMBA_CACHE_DIR": cache})}
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.spending.window", "--child", way],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def measure(way: str, runs: int) -> list[dict[str, Any]]:
+    """Medians over so many warm runs and cold runs; the first warm one fills the cache and does not count."""
+    run(way, None)
+    found: list[dict[str, Any]] = []
+    for start in ("warm", "cold"):
+        results: list[dict[str, float]] = []
+        for _ in range(runs):
+            with tempfile.TemporaryDirectory() as cache:
+                results.append(run(way, cache if start == "cold" else None))
+        ratios = [one["window"] / one["alone"] for one in results]
+        found.append(
+            {
+                "way": way,
+                "start": start,
+                "charges": int(results[0]["charges"]),
+                "window": statistics.median(one["window"] for one in results),
+                "alone": statistics.median(one["alone"] for one in results),
+                "ratio": statistics.median(ratios),
+            }
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--ways", nargs="*", default=WAYS)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.child:
+        json.dump(child(chosen.child), sys.stdout)
+        return
+    rows: list[dict[str, Any]] = []
+    if not chosen.json:
+        print("| request | start | charges | window, ms | drawing, hashing, writing alone, ms | ratio |")
+        print("|---|---|---|---|---|---|")
+    for way in chosen.ways:
+        for r in measure(way, chosen.runs):
+            rows.append(r)
+            times = f"{1000 * r['window']:.1f} | {1000 * r['alone']:.1f}"
+            if not chosen.json:
+                line = f"| {r['way']} | {r['start']} | {r['charges']} | {times} | {r['ratio']:.2f} |"
+                print(line, flush=True)
+    if chosen.json:
+        json.dump(rows, sys.stdout, indent=1)
+    keep("window", {f"{r['way']}, {r['start']}: window over what it must hold": r["ratio"] for r in rows})
+    if any(r["ratio"] > MOST for r in rows):
+        sys.exit(f"A window is more than {MOST} times what it must hold.")
+
+
+if __name__ == "__main__":
+    main()
