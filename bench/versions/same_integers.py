@@ -130,7 +130,7 @@ class Case:
         frame = people()[0].sample(fraction=0.9, seed=3)
         verdicts = self.session.check(query, frame, tau=tau, budget=budget, decider=decider, **more)
         for verdict in verdicts if isinstance(verdicts, list) else [verdicts]:
-            self.seen.append([verdict.satisfied, repr(verdict.error_bound), str(verdict.price)])
+            self.seen.append([verdict.satisfied, f"{verdict.error_bound:.8e}"])
 
     def charges(self) -> list[Any]:
         """What the ledger was told, in order, without names, times and hashes."""
@@ -152,10 +152,11 @@ def interrupt_after(steps: int) -> Callable[[str, int, int], None]:
 
 
 def digest(table: Any) -> str:
-    """The values of an Arrow table in a few letters."""
+    """The values of an Arrow table in a few letters; of floating-point numbers nine digits."""
     whole = hashlib.sha256()
     for name in sorted(table.column_names):
-        whole.update(f"{name} {table[name].to_pylist()!r}".encode())
+        values = [f"{v:.8e}" if isinstance(v, float) else v for v in table[name].to_pylist()]
+        whole.update(f"{name} {values!r}".encode())
     return whole.hexdigest()[:16]
 
 
@@ -263,12 +264,13 @@ def choose(options: Callable[[Case], list[Any]], *, frozen: bool, ends: str) -> 
         if "refine" in ends:
             choice.refine(rho="0.05")
         choice = case.session.choice(choice.id)
-        case.seen.append([np.asarray(choice.snr(choice.stage)).tolist(), str(choice.charged)])
+        ratios = [f"{ratio:.8e}" for ratio in np.asarray(choice.snr(choice.stage)).ravel()]
+        case.seen.append([ratios, choice.charged.rho])
         if "abandon" in ends:
             choice.abandon()
         else:
             case.keep(choice.finish(0 if "first" in ends else len(given) - 1))
-        case.seen.append([str(choice.charged), choice.state])
+        case.seen.append([choice.charged.rho, choice.state])
 
     return act
 
@@ -383,6 +385,17 @@ def earlier(revision: str, patterns: list[str]) -> dict[str, Any]:
         return recorded(other, patterns)
 
 
+def differences(before: Any, after: Any, place: str = "") -> list[str]:
+    """Where two results differ, and what stands there."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        pairs = [(f"{place}.{key}", before.get(key), after.get(key)) for key in {**before, **after}]
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = [(f"{place}[{k}]", *pair) for k, pair in enumerate(zip(before, after, strict=True))]
+    else:
+        return [] if before == after else [f"{place}: {before} became {after}"[:300]]
+    return [line for where, one, two in pairs for line in differences(one, two, where)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -400,7 +413,7 @@ def main() -> None:
     before = earlier(options.revision, options.cases)
     differing = [name for name in after if before.get(name) != after[name]]
     for name in differing:
-        print(f"{name}\n  before {json.dumps(before.get(name))}\n  after  {json.dumps(after[name])}")
+        print(name, *differences(before.get(name, {}), after[name]), sep="\n  ")
     refused = sum(
         any(isinstance(s, str) and s.startswith("refused") for s in one["seen"]) for one in after.values()
     )
