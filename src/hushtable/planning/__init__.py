@@ -4,7 +4,6 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive
-    from hushtable.planning.aim import State
     from hushtable.planning.batch import (
         BatchPlan,
         cell_cumulants,
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from hushtable.planning.minimax import MinimaxPlan, minimax_variances
     from hushtable.planning.problem import Problem
     from hushtable.planning.residual import OBJECTIVES, residual_plan
+    from hushtable.planning.state import State
     from hushtable.planning.strategies import (
         STRATEGIES,
         NoisePlan,

@@ -14,11 +14,12 @@ from math import prod
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import DiscreteNoise, Policy, Purse, check_arithmetic
-from hushtable.planning.aim import State, aim_policy
-from hushtable.planning.aim_tables import MOST_PER_ATTRIBUTE, Refit, aim_tables_policy
+from hushtable.planning.aim import aim_policy
 from hushtable.planning.auto import Fit, auto_policy
 from hushtable.planning.exact_plans import grid_amount
 from hushtable.planning.limits import too_large
+from hushtable.planning.scorers import MOST_PER_ATTRIBUTE, Refit, TableScorer
+from hushtable.planning.state import State
 from hushtable.privacy import UNIT, Price
 
 CELLS_PER_SECOND = 250_000_000
@@ -87,9 +88,8 @@ class AdaptivePlan:
         With ``refit``, the rounds of "aim" are scored against the tables that it makes.
         """
         if self.strategy == "aim":
-            if refit is not None:
-                return aim_tables_policy(self.workload, state, purse, refit, work=self.work)
-            return aim_policy(self.workload, state, purse, work=self.work)
+            scorer = None if refit is None else TableScorer(self.layout, refit)
+            return aim_policy(self.workload, state, purse, scorer, work=self.work)
         cells = self.work if keeping.large else 0
         return auto_policy(self.workload, state, purse, fit, largest=cells)
 

@@ -7,93 +7,75 @@ flag ends the loop; the empty set is no candidate; what is not measured is not c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import accumulate
 from math import gcd, lcm, pi, sqrt
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from hushtable.arrays import Floats, Ints
-from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, centre_all
-from hushtable.measurement import Claim, Label, Measure, Policy, Purse, Reply, Select
+from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
+from hushtable.measurement import Label, Measure, Policy, Purse, Reply, Select
 from hushtable.planning.claims import SelectionClaims
 from hushtable.planning.exact_plans import round_down
 from hushtable.planning.problem import prices
-from hushtable.planning.round_loops import moved_norm, pool_residuals, round_precisions
+from hushtable.planning.round_loops import round_precisions
+from hushtable.planning.scorers import Against, ResidualScorer, Scorer
+from hushtable.planning.state import State
 
 SKIP = 1e-3
 """A residual whose share of a round is smaller is not measured."""
 
 LARGEST_WEIGHT = 2**16
-_EXPECTED = sqrt(2.0 / pi)
+EXPECTED = sqrt(2.0 / pi)
+"""Mean of the absolute value of a standard normal variable."""
 _CLOSE = Fraction(2**40 - 1, 2**40)
 
 
-@dataclass
-class State:
-    """The public state of a loop: pooled residuals, their precisions, and what was proved of tables."""
-
-    layout: Layout
-    values: Floats
-    precisions: Floats
-    claims: list[Claim] = field(default_factory=list)
-
-    @classmethod
-    def empty(cls, layout: Layout) -> State:
-        """Nothing is known."""
-        return cls(layout, np.zeros(layout.cells), np.zeros(len(layout.sets)))
-
-    def learn(self, reply: Reply) -> tuple[tuple[int, Floats], ...]:
-        """Pool new noisy residuals with what is known; gives the change of each."""
-        answers = reply.answers
-        part, layout = answers.part, answers.layout
-        moves = centre_all(layout, np.asarray(answers.values, np.int64), layout.lengths.astype(np.float64))
-        numbers = [self.layout.index[s] for s in part.sets]
-        new = np.array([float(p) for p in part.precisions])
-        places = np.array(numbers, np.int64)
-        self.precisions[places] += new
-        gains = new / self.precisions[places]
-        pool_residuals(places, self.layout.offsets, layout.offsets, gains, self.values, moves)
-        cuts = layout.offsets.tolist()
-        return tuple((k, moves[a:b]) for k, a, b in zip(numbers, cuts, cuts[1:], strict=False))
-
-
 def aim_policy(
-    workload: ResolvedWorkload, state: State, purse: Purse, *, noise: str = "crp", work: int | None = None
+    workload: ResolvedWorkload,
+    state: State,
+    purse: Purse,
+    scorer: Scorer | None = None,
+    *,
+    noise: str = "crp",
+    work: int | None = None,
 ) -> Policy:
-    """The loop; ``noise`` is "crp" (conditional plan) or "iid" (equal noise in the cells of the chosen marginal).
+    """The loop; ``scorer`` keeps the estimates that candidates are compared with, by default sums of residuals.
 
-    ``work`` limits the cells touched; the round that reaches it spends what is left.
+    ``noise`` is "crp" (conditional plan) or "iid" (equal noise in the cells of the chosen marginal).  ``work`` limits
+    the cells touched; the round that reaches it spends what is left.
     """
     loop = RoundPlanner(workload, state, purse, noise)
-    variance = Fraction(len(state.layout.sets)) / (Fraction(9, 10) * purse.limit)
+    scorer = ResidualScorer(state.layout, loop.below) if scorer is None else scorer
+    epsilon, variance = _shares(purse.limit / scorer.rounds)
     changes = state.learn((yield loop.start(variance)))
     if len(state.layout.sets) == 1:
         return
-    epsilon = root_below(Fraction(4, 10) * purse.limit / len(state.layout.sets))
-    touched, last = 0, False
+    scorer.start(state, changes)
+    claims, last = loop.claims(epsilon), False
     budget, two = 1 / (2 * variance), _two_rounds(variance, epsilon)
-    claims = loop.claims(epsilon)
     while not last:
-        last = purse.left <= two or (work is not None and touched > work)
+        last = purse.left <= two or (work is not None and scorer.work > work)
         if last:
-            epsilon, variance = root_below(purse.left * Fraction(8, 10)), 1 / (Fraction(18, 10) * purse.left)
-        select, chosen, label = loop.chosen(
-            (yield loop.selection(variance, epsilon, changes=changes)), variance
-        )
+            epsilon, variance = _shares(purse.left)
+        asked = loop.selection(variance, epsilon, scorer.against())
+        select, chosen, label = loop.chosen((yield asked), variance)
         measure = loop.plan(chosen, purse.left if last else budget, fill=last, label=label)
         changes = state.learn((yield measure))
-        touched += select.work + sum(int(loop.work_above[k]) for k, _ in changes)
-        away = loop.change_of(chosen, changes)
+        away = scorer.away(state, chosen, changes)
         if last:
             state.claims += claims.end(select, chosen, away, state.precisions, changes)
             return
         claims.add(select, chosen, away, state.precisions, changes)
-        if away <= _EXPECTED * sqrt(variance) * loop.cells[chosen]:
+        if scorer.moved(state, chosen, changes) <= EXPECTED * sqrt(variance) * loop.cells[chosen]:
             epsilon, variance = 2 * epsilon, variance / 4
             budget, two = 1 / (2 * variance), _two_rounds(variance, epsilon)
+
+
+def _shares(rho: Fraction) -> tuple[Fraction, Fraction]:
+    """Epsilon and variance of a round for ``rho``: a tenth of it selects, nine tenths measure."""
+    return root_below(Fraction(8, 10) * rho), 1 / (Fraction(18, 10) * rho)
 
 
 def _two_rounds(variance: Fraction, epsilon: Fraction) -> Fraction:
@@ -111,11 +93,6 @@ class RoundPlanner:
         self.price = prices(self.layout)
         self.weights = improvement_weights(workload, self.layout.sets)
         self.below = Incidence.between(self.layout.sets, self.layout)
-        there = self.below.members >= 0
-        above = np.bincount(
-            self.below.members[there], self.cells[self.below.owners[there]], len(self.layout.sets)
-        )
-        self.work_above = above.astype(np.int64)
 
     def start(self, variance: Fraction) -> Measure:
         """All 1-way residuals and the total, as if each 1-way marginal were measured (aim-grem, Algorithm 6)."""
@@ -128,11 +105,11 @@ class RoundPlanner:
         kept = [s for s in ones if sizes[s[0]] > 1]
         return Measure.residuals(sizes, ((), *kept), (total, *(1 / variance for _ in kept)), label)
 
-    def selection(self, variance: Fraction, epsilon: Fraction, **against: Any) -> Select:
+    def selection(self, variance: Fraction, epsilon: Fraction, against: Against) -> Select:
         """A choice between all marginals; ``against`` says what the true counts are compared with."""
-        given: dict[str, Any] = {"changes": (), **against}
-        penalty = _EXPECTED * sqrt(variance)
-        return Select(weights=self.weights, penalty=penalty, epsilon=epsilon, sets=self.layout.sets, **given)
+        changes, numbers, tables = against
+        penalty = EXPECTED * sqrt(variance)
+        return Select(changes, self.weights, penalty, epsilon, numbers, tables, self.layout.sets)
 
     def chosen(self, reply: Reply, variance: Fraction) -> tuple[Select, int, Label]:
         """The selection as it was asked, the number of its marginal, and what the history will say of the round."""
@@ -162,17 +139,6 @@ class RoundPlanner:
             return round_precisions(members, cells, self.cells, self.price, known, twice, SKIP, fill)
         share = self.cells[members] / cells
         return members, share * twice / (float((self.price[members] * share).sum()) if fill else 1.0)
-
-    def change_of(self, chosen: int, changes: tuple[tuple[int, Floats], ...]) -> float:
-        """L1 distance between the new and the previous estimate of the chosen marginal."""
-        first, last = self.below.starts[chosen], self.below.starts[chosen + 1]
-        mask_of = dict(
-            zip(self.below.members[first:last].tolist(), self.below.masks[first:last].tolist(), strict=True)
-        )
-        masks = np.array([mask_of[k] for k, _ in changes], np.int64)
-        starts = np.array([0, *accumulate(len(change) for _, change in changes)], np.int64)
-        flat = np.concatenate([change for _, change in changes])
-        return moved_norm(self.layout.shapes[chosen], masks, starts, flat, int(self.cells[chosen]))
 
     def claims(self, epsilon: Fraction) -> SelectionClaims:
         """What the rounds prove; ``epsilon`` is of the first selection, which no other falls below."""

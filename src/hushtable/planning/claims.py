@@ -22,8 +22,7 @@ from hushtable.marginals import Incidence, Layout, assemble
 from hushtable.measurement import GRID, Claim, Compare, Select
 from hushtable.planning.l1_noise import l1_limit
 from hushtable.planning.problem import prices
-
-Changes = tuple[tuple[int, Floats], ...]
+from hushtable.planning.state import Changes
 
 BETA = 0.05
 """The bound of a table fails with this probability at most."""

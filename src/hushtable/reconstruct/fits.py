@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.planning import State
-from hushtable.planning.aim_tables import Refit
+from hushtable.planning.scorers import Refit
 from hushtable.reconstruct.local import LocalTables
 from hushtable.reconstruct.maxent import MaxentTables, fit_maxent, start_tables
 from hushtable.reconstruct.mle import ResidualEstimates
