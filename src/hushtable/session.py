@@ -11,53 +11,29 @@ This is the only module outside the kernel that calls it.  Whatever it returns w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
-from math import prod
+from functools import partial
 from os import PathLike
-from pathlib import Path
-from typing import Any, cast, overload
-
-from polars import DataFrame
+from typing import Any, Unpack, overload
 
 from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check, read_verdicts
-from hushtable.errors import LedgerError, RefusedError
-from hushtable.kernel import (
-    Confidential,
-    Counter,
-    draft_schema,
-    end_request,
-    open_counter,
-    place_of,
-    prepare_batch,
-    read_rounds,
-    run_rounds,
-    working_on,
-)
+from hushtable.errors import LedgerError
+from hushtable.kernel import Counter, Runner, draft_schema, end_request, open_counter, place_of, working_on
 from hushtable.kernel.choose import PartDrawer
 from hushtable.kernel.decide import prepare_check
-from hushtable.kernel.evaluate import Names, evaluate
-from hushtable.kernel.spending import Account
+from hushtable.kernel.evaluate import evaluate
 from hushtable.ledger import Holding, Ledger, Remaining, Spend, Unit
 from hushtable.linear import Mechanism
 from hushtable.marginals import Workload
-from hushtable.measurement import Answers, Line, Purse, Transcript
-from hushtable.microdata.point_sum import counts_budget, counts_workload
+from hushtable.microdata import counts_to_buy
 from hushtable.notebook import html_card
 from hushtable.planning import (
-    AdaptivePlan,
-    BatchPlan,
     PlanOptions,
-    State,
-    check_memory,
     memory_limit,
-    strategy_named,
 )
-from hushtable.planning.adaptive import Keeping
 from hushtable.privacy import Budget
-from hushtable.reconstruct.fits import fit_for, reconstruction_named, refit_for
-from hushtable.release import Card, CheckDetail, LedgerStamp, Plan, Release, history_frame
-from hushtable.release.card import Reused
+from hushtable.reconstruct import Evaluation
+from hushtable.release import CheckDetail, Plan, Release
 from hushtable.release.choices import KIND as CHOICE
 from hushtable.release.choices import (
     Choice,
@@ -66,10 +42,9 @@ from hushtable.release.choices import (
     resume_choice,
     start_choice,
 )
+from hushtable.release.measured import measure
 from hushtable.release.plan import plan_release
-from hushtable.release.reuse import earlier_answers
-from hushtable.release.verdicts import KIND, asking, request_id, stored_verdicts
-from hushtable.release.whole_tables import bounded, with_l1_bounds
+from hushtable.release.verdicts import KIND, CheckOptions, answered, request_id
 from hushtable.schema import Schema
 
 
@@ -102,7 +77,7 @@ class Session:
         declared = Schema.of(schema)
         declared.require_reviewed()
         counter = open_counter(data, declared)
-        account = _open_ledger(ledger, budget, declared, head)
+        account = Ledger.at(ledger, budget, Unit.of(declared), head=head)
         account.schema_version(declared.canonical)
         if spender is not None:
             account.remaining(spender)
@@ -132,13 +107,17 @@ class Session:
         strategy: str = "residual-planner",
         objective: str = "sum_variance",
         time: str | float | None = None,
+        reconstruct: str | None = None,
+        reuse: bool = False,
     ) -> Plan:
-        """Noise, price and expected error of every table, before anything is spent."""
+        """Noise, price and expected error of every table, before anything is spent; :meth:`run` runs it."""
         return plan_release(
             self.schema,
             workload,
             budget=budget,
             strategy=strategy,
+            reconstruct=reconstruct,
+            reuse=reuse,
             options=PlanOptions(objective, time),
             currency=self.ledger.kind,
         )
@@ -168,84 +147,31 @@ class Session:
         earlier releases in this ledger answer is not bought again: the tables are at least as exact as ``budget`` makes
         them, and only the difference is charged (auto then plans like residual-planner).
         """
-        chosen = strategy_named(strategy)
-        chosen = chosen.differences() if reuse else chosen
-        method = reconstruction_named(reconstruct or chosen.reconstruction).name
-        plan = self.plan(workload, budget=budget, strategy=chosen.name, objective=objective, time=time)
-        show = progress or _silent
-        with working_on(self.ledger, request, wait=wait) as account:
-            if isinstance(plan.noise, AdaptivePlan):
-                return self._release_adaptively(account, plan, plan.noise, method, memory, show)
-            check_memory(plan.workload, memory=memory_limit(memory))
-            if reuse:
-                return self._release_difference(account, plan, method, show)
-            spend = Spend(plan.cost, "release", plan.detail(self.schema).to_dict(), self.spender)
-            part = plan.noise.part
-            payload = account.once(spend, lambda: prepare_batch(self._counter, part, show))
-        return self._released(plan, account.request, Answers.from_bytes(payload), method)
+        plan = self.plan(
+            workload,
+            budget=budget,
+            strategy=strategy,
+            objective=objective,
+            time=time,
+            reconstruct=reconstruct,
+            reuse=reuse,
+        )
+        return self.run(plan, request=request, memory=memory, wait=wait, progress=progress)
 
-    def _release_difference(self, account: Account, plan: Plan, method: str, progress: Any) -> Release:
-        """Measure what earlier releases in this ledger do not answer, and combine old and new."""
-        repeated = self.ledger.holding(account.request)
-        before = None if repeated is None else repeated.reservation.number
-        earlier = earlier_answers(self.ledger, self.schema, plan.workload.closure, before=before)
-        less = earlier.lessen(plan, self.ledger.kind)
-        part = cast("BatchPlan", less.noise).part
-        detail = replace(plan.detail(self.schema), reuse=earlier.digest)
-        spend = Spend(less.cost, "release", detail.to_dict(), self.spender)
-
-        payload = account.once(spend, lambda: prepare_batch(self._counter, part, progress))
-        answers = earlier.pooled(Answers.from_bytes(payload))
-        return self._released(less, account.request, answers, method, reused=earlier.card(plan, less))
-
-    def _release_adaptively(
+    def run(
         self,
-        account: Account,
         plan: Plan,
-        rounds: AdaptivePlan,
-        method: str,
-        memory: str | int | None,
-        progress: Any,
+        *,
+        request: str | None = None,
+        memory: str | int | None = None,
+        wait: bool = False,
+        progress: Any = None,
     ) -> Release:
-        """Run the rounds of an adaptive strategy, or those that are still missing."""
-        known = self.ledger.holding(account.request)
-        tables = None if known is None else known.reservation.detail.get("scored") == "tables"
-        keeping = None
-        if not account.settled:
-            keeping = rounds.keeping(memory_limit(memory), method, tables=tables)
-            tables = keeping.tables
-        scored = "tables" if tables and rounds.may_score_tables(method) else None
-        detail = replace(plan.detail(self.schema), scored=scored)
-        spend = Spend(plan.cost, "release", detail.to_dict(), self.spender)
-        if keeping is None:
-            transcript = read_rounds(account, spend)
-        else:
-            transcript = self._run_rounds(account, rounds, keeping, spend, progress)
-        rounds_made = transcript.rounds(rounds.rho)
-        history = None if rounds_made is None else history_frame(self.schema.names, rounds_made)
-        answers = transcript.answers(self.schema.sizes)
-        release = self._released(plan, account.request, answers, method, history)
-        return with_l1_bounds(release, transcript.claims())
-
-    def _run_rounds(
-        self, account: Account, rounds: AdaptivePlan, keeping: Keeping, spend: Spend, progress: Any
-    ) -> Transcript:
-        state, purse, sizes = State.empty(rounds.layout), Purse(rounds.rho), self.schema.sizes
-        refit = refit_for(self.schema, rounds.layout) if keeping.tables else None
-        policy = rounds.policy(state, purse, fit_for(self.schema, rounds.layout.sets), keeping, refit)
-        wanted = frozenset(rounds.workload.sets)
-
-        def open_handle() -> Confidential:
-            scored = rounds.strategy == "aim" and refit is None
-            return Confidential(self._counter, rounds.layout, wide=keeping.wide, scored=scored)
-
-        def notes() -> list[Line]:
-            if not bounded(rounds.workload.sets, sizes):
-                return []
-            claims = (claim.about(wanted, sizes) for claim in state.claims)
-            return [Line.note(claim) for claim in claims if claim is not None]
-
-        return run_rounds(policy, purse, open_handle, account, spend, rounds.rows, progress, notes)
+        """Measure a plan and charge it; go on after what ``request`` has stored, or read it if that is all."""
+        with working_on(self.ledger, request, wait=wait) as account:
+            runner = Runner(account, self._counter, self.schema, progress or _silent)
+            made = measure(plan, runner, self.spender, memory_limit(memory))
+        return made.release(self.ledger, account.request)
 
     def release_counts(
         self,
@@ -264,18 +190,15 @@ class Session:
         is the one that achieves ``microdata.upper_bound``: a budget whose whole delta is a truncation may buy noise
         that is cut off.
         """
-        workload = counts_workload(self.schema, attributes, accurate)
-        cells = max(prod(self.schema.sizes[axis] for axis in s) for s in workload.resolve(self.schema).sets)
-        bought = counts_budget(cells, accurate, budget, rows=self.schema.max_rows_per_person)
-        return self.release(
-            workload,
-            budget=bought,
-            strategy="identity",
-            request=request,
-            memory=memory,
-            wait=wait,
-            progress=progress,
-        )
+        plan = self.plan_counts(attributes, budget=budget, accurate=accurate)
+        return self.run(plan, request=request, memory=memory, wait=wait, progress=progress)
+
+    def plan_counts(
+        self, attributes: Sequence[str] | None = None, *, budget: Budget, accurate: str = "sum"
+    ) -> Plan:
+        """What :meth:`release_counts` measures."""
+        workload, bought = counts_to_buy(self.schema, attributes, accurate, budget)
+        return self.plan(workload, budget=bought, strategy="identity")
 
     def choose(
         self,
@@ -338,30 +261,10 @@ class Session:
         )
 
     @overload
-    def check(
-        self,
-        query: str | Query,
-        synthetic: Any,
-        *,
-        tau: float | str | Fraction,
-        budget: Budget,
-        decider: str = ...,
-        largest: float | None = ...,
-        wait: bool = ...,
-        progress: Any = ...,
-    ) -> Verdict: ...
+    def check(self, query: str | Query, synthetic: Any, **options: Unpack[CheckOptions]) -> Verdict: ...
     @overload
     def check(
-        self,
-        query: list[str] | tuple[str | Query, ...],
-        synthetic: Any,
-        *,
-        tau: float | str | Fraction,
-        budget: Budget,
-        decider: str = ...,
-        largest: float | None = ...,
-        wait: bool = ...,
-        progress: Any = ...,
+        self, query: Sequence[str | Query], synthetic: Any, **options: Unpack[CheckOptions]
     ) -> list[Verdict]: ...
     def check(
         self,
@@ -382,49 +285,24 @@ class Session:
         same answer, tau, budget and decider, gets its stored verdict and costs nothing.
         """
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
-        found = stored_verdicts(self.ledger, self.ledger.reservations(), plan.keys)
-        missing = plan.without(found)
-        if missing.planned:
-            with asking(self.ledger, missing.keys, wait=wait):
-                held = self.ledger.reservations()
-                found = stored_verdicts(self.ledger, held, plan.keys)
-                missing = plan.without(found)
-                if missing.planned:
-                    name = request_id(held, missing.keys, self.spender)
-                    found |= self._decide(name, missing, str(budget), progress or _silent)
-        verdicts = [found[key] for key in plan.order]
+        decide = partial(self._decide, budget=budget, progress=progress or _silent)
+        verdicts = answered(self.ledger, plan, decide, wait=wait)
         return verdicts[0] if isinstance(query, str | Query) else verdicts
 
-    def _decide(self, name: str, plan: CheckPlan, budget: str, progress: Any) -> dict[str, Verdict]:
-        """Verdicts of questions that the ledger has no verdict of, under the name of a spend."""
-        detail = CheckDetail(self.schema.version, budget, plan.keys)
+    def _decide(
+        self, plan: CheckPlan, held: Sequence[Holding], *, budget: Budget, progress: Any
+    ) -> dict[str, Verdict]:
+        """Verdicts of questions that the ledger, as it stands, has no verdict of."""
+        detail = CheckDetail(self.schema.version, str(budget), plan.keys)
         spend = Spend(plan.cost, KIND, detail.to_dict(), self.spender)
-        with working_on(self.ledger, name) as account:
+        with working_on(self.ledger, request_id(held, plan.keys, self.spender)) as account:
             payload = account.once(spend, lambda: prepare_check(self._counter, plan, progress))
         return read_verdicts(payload)
 
-    def evaluate(self, release: Release, *, confidential: bool = False) -> dict[str, DataFrame]:
+    def evaluate(self, release: Release, *, confidential: bool = False) -> Evaluation:
         """True errors of a release: not private, never to be published, refused unless ``confidential`` is True."""
-        return _evaluate(self._counter, release, confidential)
-
-    def _released(
-        self,
-        plan: Plan,
-        request: str,
-        answers: Answers,
-        method: str,
-        history: DataFrame | None = None,
-        reused: Reused | None = None,
-    ) -> Release:
-        found = self.ledger.holding(request)
-        if found is None:
-            raise LedgerError(
-                "ledger.replaced", "The ledger no longer knows this release.", "Restore its latest copy."
-            )
-        stamp = LedgerStamp.of(self.ledger, found)
-        more = {"budget": str(plan.budget), "reconstruct": method, "reuse": reused}
-        card = Card.of(self.schema, found.drawn, plan.facts, stamp, **more)
-        return Release(self.schema, plan.workload.sets, answers, card, history)
+        schema, published = release.schema, release.published
+        return evaluate(self._counter, schema, release.workload, published, confidential=confidential)
 
 
 def end(ledger: str | PathLike[str] | Ledger, request: str, *, wait: bool = False) -> Holding:
@@ -471,28 +349,10 @@ def draft(data: Any, *, header: bool | None = None) -> str:
     return draft_schema(data, header=header)
 
 
-def evaluate_release(data: Any, release: Release, *, confidential: bool = False) -> dict[str, DataFrame]:
+def evaluate_release(data: Any, release: Release, *, confidential: bool = False) -> Evaluation:
     """``Session.evaluate`` without a ledger, because nothing is spent: for the curator's confidential report."""
-    return _evaluate(open_counter(data, release.schema), release, confidential)
-
-
-def _evaluate(counter: Counter, release: Release, confidential: bool) -> dict[str, DataFrame]:
-    if not confidential:
-        raise RefusedError(
-            "report.not-private",
-            "Comparing a release with the data gives numbers that are not differentially private.",
-            "Add --confidential (confidential=True) if only the curator will see them.",
-        )
-    names = Names(release.schema.names, [a.labels for a in release.schema.attributes.values()])
-    return evaluate(counter, release.schema.sizes, release.workload, release.published, names)
-
-
-def _open_ledger(
-    path: str | PathLike[str], budget: Budget | None, schema: Schema, head: str | None
-) -> Ledger:
-    if budget is not None and not Path(path).exists():
-        return Ledger.create(path, budget, Unit.of(schema))
-    return Ledger.open(path, head=head)
+    counter = open_counter(data, release.schema)
+    return evaluate(counter, release.schema, release.workload, release.published, confidential=confidential)
 
 
 def _silent(step: str, done: int, total: int) -> None:

@@ -77,7 +77,7 @@ def test_a_session_checks_chooses_and_evaluates_with_it(
         release = session.release(
             ht.Workload.all_marginals(small_schema, order=1), budget=SURE, strategy="identity"
         )
-        overall = session.evaluate(release, confidential=True)["overall"]
+        overall = session.evaluate(release, confidential=True).overall
         assert overall["records"].to_list() == [exact] and overall["l1_share"].to_list() == [0.0]
 
 

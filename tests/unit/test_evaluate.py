@@ -40,7 +40,7 @@ def test_errors_by_table_group_and_cell_match_plain_loops(
     released: tuple[Path, ht.Release], small_frame: pl.DataFrame
 ) -> None:
     release = released[1]
-    frames = evaluate_release(small_frame, release, confidential=True)
+    found_errors = evaluate_release(small_frame, release, confidential=True)
     sexes = small_frame.with_columns(sex=pl.col("sex").replace("unknown", "(other)"))
     table = release.table("sex", "member")
     wrong: dict[tuple[str, bool], float] = {}
@@ -49,23 +49,23 @@ def test_errors_by_table_group_and_cell_match_plain_loops(
         true = sexes.filter((pl.col("sex") == row["sex"]) & (pl.col("member") == row["member"])).height
         wrong[row["sex"], row["member"]] = abs(row["estimate"] - true)
         held += row["lower"] <= true <= row["upper"]
-    found = frames["marginals"].filter(pl.col("marginal") == "sex x member").to_dicts()[0]
+    found = found_errors.marginals.filter(pl.col("marginal") == "sex x member").to_dicts()[0]
     assert np.isclose(found["l1_share"], sum(wrong.values()) / 600)
     assert np.isclose(found["largest_error"], max(wrong.values()))
     assert np.isclose(found["coverage"], held / 6)
-    group = (
-        frames["groups"].filter((pl.col("attribute") == "member") & (pl.col("value") == "true")).to_dicts()[0]
-    )
+    group = found_errors.groups.filter(
+        (pl.col("attribute") == "member") & (pl.col("value") == "true")
+    ).to_dicts()[0]
     assert group["records"] == 200
     ages = release.table("age", "member").filter("member")
     bands = small_frame.filter("member").with_columns(band=pl.col("age") // 20)["band"].to_list()
     by_age = sum(abs(e - bands.count(k)) for k, e in enumerate(ages["estimate"]))
     by_sex = wrong["F", True] + wrong["M", True] + wrong["(other)", True]
     assert np.isclose(group["error_share"], (by_age + by_sex) / 2 / 200)
-    overall = frames["overall"].to_dicts()[0]
-    assert overall["records"] == 600 and frames["sizes"]["cells"].sum() == 12 + 8 + 6
-    worst = frames["worst"]
-    assert np.isclose(abs(worst["error"][0]), frames["marginals"]["largest_error"].max())
+    overall = found_errors.overall.to_dicts()[0]
+    assert overall["records"] == 600 and found_errors.sizes["cells"].sum() == 12 + 8 + 6
+    worst = found_errors.worst
+    assert np.isclose(abs(worst["error"][0]), found_errors.marginals["largest_error"].max())
 
 
 @pytest.mark.parametrize("share", [0.003, 0.1, 0.5, 0.97])
@@ -87,14 +87,14 @@ def test_the_confidential_report_is_stamped_and_never_inside_a_bundle(
     released: tuple[Path, ht.Release], small_frame: pl.DataFrame
 ) -> None:
     folder, release = released
-    frames = evaluate_release(small_frame, release, confidential=True)
-    file = write_confidential_report(folder, frames, release.card)
+    found_errors = evaluate_release(small_frame, release, confidential=True)
+    file = write_confidential_report(folder, found_errors, release.card)
     assert file.name == "out-confidential.html" and file.parent == folder.parent
     assert file.stat().st_mode & 0o077 == 0
     html = file.read_text(encoding="utf-8")
     assert f'<div class="stamp" role="note">{STAMP}</div>' in html
     assert STAMP == "confidential: not differentially private"
     with pytest.raises(UsageError) as caught:
-        write_confidential_report(folder, frames, release.card, folder / "deep" / "true.html")
+        write_confidential_report(folder, found_errors, release.card, folder / "deep" / "true.html")
     assert caught.value.code == "report.inside-bundle"
     assert not (folder / "deep").exists()

@@ -109,48 +109,22 @@ def release(
     attributes = _counted(counts, accurate, plain=plain)
     asked = None if attributes else workload_from(declared, order, workload)
     opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
-    sets = ht.microdata.counts_workload(declared, attributes, accurate or "sum") if asked is None else asked
-    planned = ht.planning.strategy_named("identity" if asked is None else strategy)
-    planned = planned.differences() if reuse else planned
-    asking = ht.release.Asking.for_release(
-        opened,
-        sets,
-        budget=spent,
-        strategy=planned.name,
-        objective=objective,
-        reconstruct=ht.reconstruct.reconstruction_named(reconstruct or planned.reconstruction).name,
-        reuse=reuse,
-        data=Path(data).name,
-        time=time,
-        accurate=accurate if asked is not None else accurate or "sum",
-    )
-    name = choice.request(asking, opened.ledger, request, pending)
+    if asked is None:
+        plan = opened.plan_counts(attributes, budget=spent, accurate=accurate or "sum")
+    else:
+        plan = opened.plan(
+            asked,
+            budget=spent,
+            strategy=strategy,
+            objective=objective,
+            time=time,
+            reconstruct=reconstruct,
+            reuse=reuse,
+        )
+    name = choice.request(plan.asking(spender, Path(data).name), opened.ledger, request, pending)
     with pending.under_way(name, opened.ledger, again=again):
         with progress(quiet=json) as steps:
-            if asked is None:
-                made = opened.release_counts(
-                    attributes,
-                    budget=spent,
-                    accurate=accurate or "sum",
-                    request=name,
-                    memory=memory,
-                    wait=wait,
-                    progress=steps,
-                )
-            else:
-                made = opened.release(
-                    asked,
-                    budget=spent,
-                    strategy=strategy,
-                    reconstruct=reconstruct,
-                    objective=objective,
-                    request=name,
-                    memory=memory,
-                    time=time,
-                    reuse=reuse,
-                    wait=wait,
-                    progress=steps,
-                )
+            made = opened.run(plan, request=name, memory=memory, wait=wait, progress=steps)
             if not pending.complete:
                 steps("writing tables and report", 3, 4)
                 made.save(folder, also=None if no_report else draw_report)

@@ -8,23 +8,18 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 if TYPE_CHECKING:
     from hushtable.kernel.counter import Counter
     from hushtable.kernel.draft import draft_schema
-    from hushtable.kernel.draw import Confidential
-    from hushtable.kernel.measure import prepare_batch
-    from hushtable.kernel.rounds import read_rounds, run_rounds
+    from hushtable.kernel.releasing import Runner
     from hushtable.kernel.sources import open_counter, place_of
     from hushtable.kernel.spending import end_request, working_on
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Confidential",
     "Counter",
+    "Runner",
     "draft_schema",
     "end_request",
     "open_counter",
     "place_of",
-    "prepare_batch",
-    "read_rounds",
-    "run_rounds",
     "working_on",
 ]

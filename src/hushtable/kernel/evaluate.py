@@ -17,9 +17,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Ints
+from hushtable.errors import RefusedError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.yardstick import sample_share
 from hushtable.marginals import AttributeSet, Layout
+from hushtable.reconstruct.evaluation import Evaluation
+from hushtable.schema import Schema
 
 Published = Callable[[Sequence[AttributeSet]], tuple[Floats, Floats, Floats]]
 """Estimates, lower and upper ends of all cells of some marginals, flat."""
@@ -48,9 +51,22 @@ class Names:
 
 
 def evaluate(
-    counter: Counter, sizes: tuple[int, ...], sets: Sequence[AttributeSet], published: Published, names: Names
-) -> dict[str, pl.DataFrame]:
-    """Frames ``overall``, ``marginals``, ``groups``, ``sizes`` and ``worst``: confidential, all of them."""
+    counter: Counter,
+    schema: Schema,
+    sets: Sequence[AttributeSet],
+    published: Published,
+    *,
+    confidential: bool,
+) -> Evaluation:
+    """Compare published tables with exact counts; refused unless the caller says that it stays ``confidential``."""
+    if not confidential:
+        raise RefusedError(
+            "report.not-private",
+            "Comparing a release with the data gives numbers that are not differentially private.",
+            "Add --confidential (confidential=True) if only the curator will see them.",
+        )
+    sizes = schema.sizes
+    names = Names(schema.names, [a.labels for a in schema.attributes.values()])
     tally = _Tally(sizes, names)
     for part in _parts(sets, sizes):
         layout = Layout(sizes, part)
@@ -59,7 +75,7 @@ def evaluate(
         for k, attributes in enumerate(part):
             cells = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
             tally.add(attributes, exact[cells], estimates[cells], lower[cells], upper[cells])
-    return tally.frames()
+    return tally.found()
 
 
 @dataclass
@@ -101,14 +117,10 @@ class _Tally:
         self._add_groups(attributes, exact, error)
         self._add_worst(attributes, exact, estimate, lower, upper)
 
-    def frames(self) -> dict[str, pl.DataFrame]:
-        return {
-            "overall": self._overall(),
-            "marginals": pl.DataFrame(self.rows),
-            "groups": self._group_frame(),
-            "sizes": self._band_frame(),
-            "worst": pl.DataFrame() if self.worst is None else self.worst,
-        }
+    def found(self) -> Evaluation:
+        worst = pl.DataFrame() if self.worst is None else self.worst
+        tables = pl.DataFrame(self.rows)
+        return Evaluation(self._overall(), tables, self._group_frame(), self._band_frame(), worst)
 
     def _add_bands(self, exact: Ints, error: Floats, held: NDArray[np.bool_]) -> None:
         band = np.searchsorted(_BANDS, exact, side="right") - 1

@@ -13,6 +13,7 @@ import secrets
 import threading
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from hushtable.errors import LedgerError
@@ -97,6 +98,15 @@ class Ledger:
         payloads.require_known(payloads.present(), charges=())
         store.create(place, entries)
         return cls.open(place, wait=wait)
+
+    @classmethod
+    def at(
+        cls, path: str | os.PathLike[str], budget: Budget | None, unit: Unit, *, head: str | None = None
+    ) -> Ledger:
+        """The ledger of this path; with a budget it is created if it does not exist."""
+        if budget is not None and not Path(path).exists():
+            return cls.create(path, budget, unit)
+        return cls.open(path, head=head)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, head: str | None = None, wait: float = WAIT) -> Ledger:

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from hushtable.microdata.fitting import METHODS, Fit, fit
     from hushtable.microdata.measurement import Measurement
     from hushtable.microdata.noise import Noise
-    from hushtable.microdata.point_sum import counts_workload
+    from hushtable.microdata.point_sum import counts_to_buy
     from hushtable.microdata.rounding import Rounded, round_table
     from hushtable.microdata.uncertainty import TradeOff, hard_table, lower_bound, trade_off, upper_bound
 else:
@@ -19,7 +19,7 @@ __all__ = [
     "Noise",
     "Rounded",
     "TradeOff",
-    "counts_workload",
+    "counts_to_buy",
     "fit",
     "hard_table",
     "lower_bound",

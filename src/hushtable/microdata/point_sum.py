@@ -38,6 +38,15 @@ def counts_workload(schema: Schema, attributes: Sequence[str] | None, accurate: 
     return Workload([(), names], weights=[Fraction(cells), Fraction(1)])
 
 
+def counts_to_buy(
+    schema: Schema, attributes: Sequence[str] | None, accurate: str, budget: Budget
+) -> tuple[Workload, Budget]:
+    """What is measured for a budget, and what of the budget is bought."""
+    workload = counts_workload(schema, attributes, accurate)
+    cells = max(prod(schema.sizes[axis] for axis in s) for s in workload.resolve(schema).sets)
+    return workload, counts_budget(cells, accurate, budget, rows=schema.max_rows_per_person)
+
+
 def counts_budget(d: int, accurate: str, budget: Budget, *, rows: int = 1) -> Budget:
     """The budget itself, or only its epsilon where noise that is cut off would promise no more for d counts.
 

@@ -5,6 +5,7 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 if TYPE_CHECKING:
     from hushtable.reconstruct.bounds import FULLY
     from hushtable.reconstruct.confidence import half_widths, intervals
+    from hushtable.reconstruct.evaluation import Evaluation
     from hushtable.reconstruct.fits import reconstruction_named
     from hushtable.reconstruct.mle import (
         ResidualEstimates,
@@ -18,6 +19,7 @@ else:
 
 __all__ = [
     "FULLY",
+    "Evaluation",
     "ResidualEstimates",
     "combine",
     "from_answers",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hushtable.release.files import request_in
     from hushtable.release.history import history_frame
     from hushtable.release.loading import Bundle
+    from hushtable.release.measured import Measured
     from hushtable.release.microdata import Microdata, complete_priorities, counts_promise, make_microdata
     from hushtable.release.plan import Plan, budget_to_reach, plan_release
     from hushtable.release.promise import MODELLED, approximate
@@ -47,6 +48,7 @@ __all__ = [
     "Chosen",
     "L1Bounds",
     "LedgerStamp",
+    "Measured",
     "Microdata",
     "Plan",
     "PlanFacts",

@@ -38,6 +38,11 @@ class ReleaseDetail:
             **{name: value for name, value in more.items() if value is not None},
         }
 
+    @staticmethod
+    def scores_tables(given: Mapping[str, Any]) -> bool:
+        """Whether the release of this entry was begun with rounds that look at whole tables."""
+        return given.get("scored") == "tables"
+
 
 @dataclass(frozen=True)
 class CheckDetail:

@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from hushtable import reconstruct as reconstruction
 from hushtable.errors import WorkloadError
-from hushtable.ledger import Unit
+from hushtable.ledger import Spend, Unit
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import (
@@ -25,20 +26,31 @@ from hushtable.privacy import Budget, Cost, charge
 from hushtable.privacy.budget import Kind
 from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
 from hushtable.release.details import ReleaseDetail
+from hushtable.release.repeats import Asking
 from hushtable.schema import Schema
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Noise for every measurement of a workload, its price in a ledger's currency, and the errors to expect."""
+    """Noise for every measurement of a workload, its price in a ledger's currency, and the errors to expect.
+
+    ``reconstruct`` says how its answers will be read; with ``reuse`` only what earlier answers lack is to be measured.
+    """
 
     strategy: str
     objective: str
     budget: Budget
     workload: ResolvedWorkload
     noise: NoisePlan
-    unit: Unit
+    schema: Schema
     cost: Cost
+    reconstruct: str = "mle"
+    reuse: bool = False
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return Unit.of(self.schema)
 
     def tables(self, alpha: float = 0.05) -> pl.DataFrame:
         """One row per marginal: attributes, cells, std, half_width (at level ``1 - alpha``) and expected_l1."""
@@ -74,9 +86,22 @@ class Plan:
             work=self.noise.work if isinstance(self.noise, AdaptivePlan) else None,
         )
 
-    def detail(self, schema: Schema) -> ReleaseDetail:
-        """What a ledger's entry says of a release by this plan."""
-        return ReleaseDetail(str(self.budget), schema.version, self.facts, self.workload.digest)
+    def spend(self, spender: str | None, cost: Cost | None = None, **how: str | None) -> Spend:
+        """What the ledger is asked for: ``cost`` is what is left of the plan's own, ``how`` says how it is run."""
+        detail = ReleaseDetail(str(self.budget), self.schema.version, self.facts, self.workload.digest, **how)
+        return Spend(self.cost if cost is None else cost, "release", detail.to_dict(), spender)
+
+    def asking(self, spender: str | None, data: str) -> Asking:
+        """The public facts by which a release by this plan, of data of this name, is found again."""
+        detail = {
+            "budget": str(self.budget),
+            "schema": self.schema.version,
+            "strategy": self.strategy,
+            "objective": self.objective,
+            "workload": self.workload.digest,
+        }
+        how = {"reconstruct": self.reconstruct, "reuse": self.reuse, "work": self.facts.work, "data": data}
+        return Asking("release", spender, detail, how)
 
     def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
         """Price, unit, facts, and where they are known beforehand the errors of every table at ``1 - alpha``."""
@@ -114,17 +139,25 @@ def plan_release(
     *,
     budget: Budget,
     strategy: str = "residual-planner",
+    reconstruct: str | None = None,
+    reuse: bool = False,
     options: PlanOptions | None = None,
     currency: Kind | None = None,
 ) -> Plan:
     """Plan a release from the schema alone.  ``currency`` is the kind of the ledger that will be charged."""
     chosen, wanted = strategy_named(strategy), options or PlanOptions()
+    chosen = chosen.differences() if reuse else chosen
+    method = (
+        chosen.reconstruction
+        if reconstruct is None
+        else reconstruction.reconstruction_named(reconstruct).name
+    )
     resolved, unit = workload.resolve(schema), Unit.of(schema)
     noise = chosen.plan(resolved, budget, unit.rows, wanted)
     kind = budget.kind if currency is None else currency
     prefer = "pure" if budget.limit.rho == 0 else "rho"
     cost = charge(*noise.price(unit.rows).in_currency(kind, prefer=prefer))
-    return Plan(strategy, wanted.objective, budget, resolved, noise, unit, cost)
+    return Plan(chosen.name, wanted.objective, budget, resolved, noise, schema, cost, method, reuse)
 
 
 def budget_to_reach(

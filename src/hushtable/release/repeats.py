@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from hushtable.ledger import Holding, Ledger
 from hushtable.linear import Mechanism
-from hushtable.marginals import Workload
 from hushtable.privacy import Budget
 from hushtable.release.choices import KIND as CHOOSE
 from hushtable.release.choices import option_text
@@ -43,27 +42,6 @@ class Asking:
     spender: str | None
     detail: Mapping[str, Any] = field(hash=False)
     more: Mapping[str, Any] = field(hash=False)
-
-    @classmethod
-    def for_release(
-        cls,
-        session: Session,
-        workload: Workload,
-        *,
-        budget: Budget,
-        strategy: str,
-        objective: str,
-        **more: Any,
-    ) -> Asking:
-        """A release."""
-        detail = {
-            "budget": str(budget),
-            "schema": session.schema.version,
-            "strategy": strategy,
-            "objective": objective,
-            "workload": workload.resolve(session.schema).digest,
-        }
-        return cls("release", session.spender, detail, more)
 
     @classmethod
     def for_choice(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import cast
 
 from hushtable.errors import BundleError, WorkloadError
 from hushtable.ledger import Ledger
@@ -39,14 +38,14 @@ class Earlier:
         """What tells two sets of earlier answers apart, in a few characters."""
         return hashlib.sha256(",".join(map(str, self.charges)).encode()).hexdigest()[:16]
 
-    def lessen(self, plan: Plan, kind: str) -> Plan:
+    def lessen(self, plan: Plan, kind: Kind) -> Plan:
         """The plan without what the earlier answers tell already, and what is left of its price."""
         target = _target(plan)
         parts = [a.part for a in self.answers if isinstance(a.part, ResidualPart)]
         left = missing_residuals(target, parts) or ResidualPart(target.sizes, (), ())
         left.check()
         noise = BatchPlan(plan.workload.sets, left)
-        cost = charge(*noise.price(plan.unit.rows).in_currency(cast("Kind", kind)))
+        cost = charge(*noise.price(plan.unit.rows).in_currency(kind))
         return replace(plan, noise=noise, cost=cost)
 
     def pooled(self, new: Answers) -> Answers:

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Required, TypedDict
 
-from hushtable.deciders import Verdict, read_verdicts
+from hushtable.deciders import CheckPlan, Verdict, read_verdicts
 from hushtable.ledger import Holding, Ledger
+from hushtable.privacy import Budget
 from hushtable.release.details import CheckDetail
 
 KIND = "check"
+
+
+class CheckOptions(TypedDict, total=False):
+    """The keywords of a check, for type checkers."""
+
+    tau: Required[float | str | Fraction]
+    budget: Required[Budget]
+    decider: str
+    largest: float | None
+    wait: bool
+    progress: Any
 
 
 def stored_verdicts(ledger: Ledger, holdings: Sequence[Holding], keys: Collection[str]) -> dict[str, Verdict]:
@@ -23,6 +37,27 @@ def stored_verdicts(ledger: Ledger, holdings: Sequence[Holding], keys: Collectio
             verdicts = read_verdicts(ledger.payload(stored[0].number), repeated=True)
             found.update({key: verdicts[key] for key in missing if key in verdicts})
     return found
+
+
+Decide = Callable[[CheckPlan, Sequence[Holding]], Mapping[str, Verdict]]
+
+
+def answered(ledger: Ledger, plan: CheckPlan, decide: Decide, *, wait: bool) -> list[Verdict]:
+    """A verdict for every question of the plan, in its order: those stored before, and what ``decide`` says of others.
+
+    Others are asked while nobody else asks them, so that none is paid for twice; ``decide`` is given what the ledger
+    holds by then.
+    """
+    found = stored_verdicts(ledger, ledger.reservations(), plan.keys)
+    missing = plan.without(found)
+    if missing.planned:
+        with asking(ledger, missing.keys, wait=wait):
+            held = ledger.reservations()
+            found = stored_verdicts(ledger, held, plan.keys)
+            missing = plan.without(found)
+            if missing.planned:
+                found |= decide(missing, held)
+    return [found[key] for key in plan.order]
 
 
 @contextlib.contextmanager

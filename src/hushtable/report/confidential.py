@@ -1,6 +1,6 @@
 """The internal report: true errors, stamped as confidential, in a file of its own that no bundle contains.
 
-The figures come from the session as frames; this module only lays them out.
+The figures come from the session as found; this module only lays them out.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import altair as alt
 import polars as pl
 
 from hushtable.errors import UsageError
+from hushtable.reconstruct import Evaluation
 from hushtable.release import Card
 from hushtable.report.page import Page, check_place
 from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import BLUE, chart, finished
 
 STAMP = "confidential: not differentially private"
-Frames = Mapping[str, pl.DataFrame]
 
 _HEADINGS = {
     "marginal": "Table",
@@ -61,9 +61,9 @@ _FORMATS = {
 }
 
 
-def confidential_page(frames: Frames, card: Card, folder: str) -> Page:
+def confidential_page(found: Evaluation, card: Card, folder: str) -> Page:
     """The page of a curator's evaluation."""
-    overall = frames["overall"].to_dicts()[0]
+    overall = found.overall.to_dicts()[0]
     return Page(
         title=f"{card.ledger.name}: true errors of a release",
         lead=(
@@ -71,11 +71,11 @@ def confidential_page(frames: Frames, card: Card, folder: str) -> Page:
             "of this page: none of them is protected."
         ),
         sections=(
-            _overview(overall, frames),
-            _tables(frames),
-            _groups(frames),
-            _sizes(frames),
-            _worst(frames),
+            _overview(overall, found),
+            _tables(found),
+            _groups(found),
+            _sizes(found),
+            _worst(found),
         ),
         footer=STAMP,
         folder=folder,
@@ -86,7 +86,7 @@ def confidential_page(frames: Frames, card: Card, folder: str) -> Page:
 
 def write_confidential_report(
     folder: str | PathLike[str],
-    frames: Frames,
+    found: Evaluation,
     card: Card,
     out: str | PathLike[str] | None = None,
     *,
@@ -103,15 +103,15 @@ def write_confidential_report(
             "Give --out a place outside of it.",
         )
     data = file.with_suffix("").name + "-data"
-    replace(confidential_page(frames, card, data), raw=raw).write(file)
+    replace(confidential_page(found, card, data), raw=raw).write(file)
     for path in (file, *(file.parent / data).glob("*.csv")):
         path.chmod(0o600)
     (file.parent / data).chmod(0o700)
     return file
 
 
-def _overview(overall: Mapping[str, Any], frames: Frames) -> Section:
-    data = frames["marginals"].select("marginal", "l1_share", "coverage", "sample_share")
+def _overview(overall: Mapping[str, Any], found: Evaluation) -> Section:
+    data = found.marginals.select("marginal", "l1_share", "coverage", "sample_share")
     figure = Figure(
         "true-error",
         "Tables by true error",
@@ -137,8 +137,8 @@ def _overview(overall: Mapping[str, Any], frames: Frames) -> Section:
     )
 
 
-def _tables(frames: Frames) -> Section:
-    data = frames["marginals"].sort("l1_share", descending=True)
+def _tables(found: Evaluation) -> Section:
+    data = found.marginals.sort("l1_share", descending=True)
     return Section(
         "by-table",
         "By table",
@@ -147,22 +147,22 @@ def _tables(frames: Frames) -> Section:
     )
 
 
-def _groups(frames: Frames) -> Section:
-    data = frames["groups"].sort("error_share", descending=True, nulls_last=True)
+def _groups(found: Evaluation) -> Section:
+    data = found.groups.sort("error_share", descending=True, nulls_last=True)
     text = "How wrong the tables are for the people of each group, per person in it: small groups pay more."
     return Section(
         "by-group", "By group", (text,), grids=(_grid("true-groups", "Errors by group", data, True),)
     )
 
 
-def _sizes(frames: Frames) -> Section:
-    grid = _grid("true-sizes", "Errors by true count of the cell", frames["sizes"], False)
+def _sizes(found: Evaluation) -> Section:
+    grid = _grid("true-sizes", "Errors by true count of the cell", found.sizes, False)
     return Section("by-size", "By size of the cell", grids=(grid,))
 
 
-def _worst(frames: Frames) -> Section:
+def _worst(found: Evaluation) -> Section:
     return Section(
-        "worst", "The worst cells", grids=(_grid("true-worst", "Largest errors", frames["worst"], True),)
+        "worst", "The worst cells", grids=(_grid("true-worst", "Largest errors", found.worst, True),)
     )
 
 

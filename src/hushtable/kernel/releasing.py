@@ -1,0 +1,77 @@
+"""The paid part of a release: a batch that is drawn at once, or the rounds of an adaptive strategy.
+
+What is measured, and at what price, was planned from public sizes; here a plan meets a counter and an account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from hushtable.kernel.counter import Counter
+from hushtable.kernel.draw import Confidential
+from hushtable.kernel.measure import Progress, prepare_batch
+from hushtable.kernel.rounds import read_rounds, run_rounds
+from hushtable.kernel.spending import Account
+from hushtable.ledger import Ledger, Spend
+from hushtable.measurement import Answers, Line, Purse, TablePart, Transcript
+from hushtable.planning import AdaptivePlan, State
+from hushtable.planning.adaptive import Keeping
+from hushtable.reconstruct.fits import fit_for, refit_for
+from hushtable.schema import Schema
+
+
+@dataclass(frozen=True)
+class Runner:
+    """One request in progress: its account, the data, and who wants to know how far it is."""
+
+    account: Account
+    counter: Counter
+    schema: Schema
+    progress: Progress
+
+    @property
+    def request(self) -> str:
+        """The id of the request."""
+        return self.account.request
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that it is charged to."""
+        return self.account.ledger
+
+    @property
+    def settled(self) -> bool:
+        """Whether the request has ended."""
+        return self.account.settled
+
+    def batch(self, spend: Spend, part: TablePart) -> Answers:
+        """All answers of a part at once, or those that the request has stored."""
+        draw = partial(prepare_batch, self.counter, part, self.progress)
+        return Answers.from_bytes(self.account.once(spend, draw))
+
+    def rounds(self, spend: Spend, plan: AdaptivePlan, keeping: Keeping | None, *, noted: bool) -> Transcript:
+        """Every round of an adaptive plan: those stored, then those still missing; of a settled request the former.
+
+        ``keeping`` is how counts are kept, None where nothing is to be counted any more.  With ``noted``, what the
+        rounds proved about the workload is stored at the end.
+        """
+        if keeping is None:
+            return read_rounds(self.account, spend)
+        state, purse = State.empty(plan.layout), Purse(plan.rho)
+        refit = refit_for(self.schema, plan.layout) if keeping.tables else None
+        policy = plan.policy(state, purse, fit_for(self.schema, plan.layout.sets), keeping, refit)
+
+        def handle() -> Confidential:
+            scored = plan.strategy == "aim" and refit is None
+            return Confidential(self.counter, plan.layout, wide=keeping.wide, scored=scored)
+
+        notes: Callable[[], list[Line]] = (lambda: _proved(plan, state)) if noted else list
+        return run_rounds(policy, purse, handle, self.account, spend, plan.rows, self.progress, notes)
+
+
+def _proved(plan: AdaptivePlan, state: State) -> list[Line]:
+    wanted = frozenset(plan.workload.sets)
+    claims = (claim.about(wanted, plan.workload.sizes) for claim in state.claims)
+    return [Line.note(claim) for claim in claims if claim is not None]

@@ -1,0 +1,116 @@
+"""From a plan to a release: what is asked of a runner, and what its answers become.
+
+A runner is what a session lends: it charges, counts, draws and stores.  All else is public: which earlier answers are
+built on, how much is kept in memory, and the release with its privacy card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+import polars as pl
+
+from hushtable.errors import LedgerError
+from hushtable.ledger import Ledger, Spend
+from hushtable.measurement import Answers, Claim, TablePart, Transcript
+from hushtable.planning import AdaptivePlan, BatchPlan, check_memory
+from hushtable.planning.adaptive import Keeping
+from hushtable.release.card import Card, LedgerStamp, Reused
+from hushtable.release.details import ReleaseDetail
+from hushtable.release.history import history_frame
+from hushtable.release.plan import Plan
+from hushtable.release.release import Release
+from hushtable.release.reuse import earlier_answers
+from hushtable.release.whole_tables import bounded, with_l1_bounds
+
+
+class Runner(Protocol):
+    """One request, in the hands of this process alone, or settled."""
+
+    @property
+    def request(self) -> str:
+        """Its id."""
+        ...
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that it is charged to."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    def batch(self, spend: Spend, part: TablePart) -> Answers:
+        """All answers of a part at once, or those that the request has stored."""
+        ...
+
+    def rounds(self, spend: Spend, plan: AdaptivePlan, keeping: Keeping | None, *, noted: bool) -> Transcript:
+        """Every round of an adaptive plan, stored or new; ``noted``: with what they proved about the workload."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The answers that were paid for, by which plan, and of an adaptive release its rounds and what they proved."""
+
+    plan: Plan
+    answers: Answers
+    history: pl.DataFrame | None = None
+    claims: Sequence[Claim] | None = None
+    reuse: Reused | None = None
+
+    def release(self, ledger: Ledger, request: str) -> Release:
+        """The release that these answers are, as the ledger recorded it."""
+        found = ledger.holding(request)
+        if found is None:
+            raise LedgerError(
+                "ledger.replaced", "The ledger no longer knows this release.", "Restore its latest copy."
+            )
+        plan, stamp = self.plan, LedgerStamp.of(ledger, found)
+        more = {"budget": str(plan.budget), "reconstruct": plan.reconstruct, "reuse": self.reuse}
+        card = Card.of(plan.schema, found.drawn, plan.facts, stamp, **more)
+        release = Release(plan.schema, plan.workload.sets, self.answers, card, self.history)
+        return release if self.claims is None else with_l1_bounds(release, self.claims)
+
+
+def measure(plan: Plan, runner: Runner, spender: str | None, memory: int) -> Measured:
+    """Have a plan measured, or what is missing of it, in at most ``memory`` bytes."""
+    if isinstance(plan.noise, AdaptivePlan):
+        return _adaptively(plan, plan.noise, runner, spender, memory)
+    check_memory(plan.workload, memory=memory)
+    if plan.reuse:
+        return _difference(plan, runner, spender)
+    return Measured(plan, runner.batch(plan.spend(spender), plan.noise.part))
+
+
+def _difference(plan: Plan, runner: Runner, spender: str | None) -> Measured:
+    """Measure what earlier releases in the ledger do not answer, and combine old and new."""
+    begun = runner.ledger.holding(runner.request)
+    before = None if begun is None else begun.reservation.number
+    earlier = earlier_answers(runner.ledger, plan.schema, plan.workload.closure, before=before)
+    less = earlier.lessen(plan, runner.ledger.kind)
+    spend = plan.spend(spender, less.cost, reuse=earlier.digest)
+    answers = earlier.pooled(runner.batch(spend, cast("BatchPlan", less.noise).part))
+    return Measured(less, answers, reuse=earlier.card(plan, less))
+
+
+def _adaptively(
+    plan: Plan, rounds: AdaptivePlan, runner: Runner, spender: str | None, memory: int
+) -> Measured:
+    """Run the rounds of an adaptive strategy, or those that are still missing, as the request was begun."""
+    begun = runner.ledger.holding(runner.request)
+    tables = None if begun is None else ReleaseDetail.scores_tables(begun.reservation.detail)
+    keeping = None
+    if not runner.settled:
+        keeping = rounds.keeping(memory, plan.reconstruct, tables=tables)
+        tables = keeping.tables
+    scored = "tables" if tables and rounds.may_score_tables(plan.reconstruct) else None
+    noted = bounded(rounds.workload.sets, plan.schema.sizes)
+    transcript = runner.rounds(plan.spend(spender, scored=scored), rounds, keeping, noted=noted)
+    listed = transcript.rounds(rounds.rho)
+    history = None if listed is None else history_frame(plan.schema.names, listed)
+    return Measured(plan, transcript.answers(plan.schema.sizes), history, transcript.claims())
