@@ -41,6 +41,8 @@ PACKAGES = sorted(
     module.name for module in pkgutil.walk_packages(hushtable.__path__, "hushtable.") if module.ispkg
 )
 LAZY = [name for name in ["hushtable", *PACKAGES] if hasattr(importlib.import_module(name), "__getattr__")]
+LISTING = ("check", "plan", "release")
+"""Commands whose help says which names are registered, and loads them for it."""
 USAGE = [
     ["--version"],
     ["--help"],
@@ -50,7 +52,7 @@ USAGE = [
     *([command] for command in COMMANDS if command not in ("demo", "bench", "selftest")),
     *(["ledger", verb] for verb in ("create", "show", "grant", "raise", "end", "verify", "export")),
     *(["choose", verb] for verb in ("start", "finish", "abandon", "show")),
-    *([command, "--help"] for command in COMMANDS if command != "check"),
+    *([command, "--help"] for command in COMMANDS if command not in LISTING),
 ]
 
 

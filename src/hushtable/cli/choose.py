@@ -121,7 +121,7 @@ def start(
     """
     repeated = Again(stored, again, quiet=json)
     pending = None if out is None else Pending(out, data, ledger)
-    wanted, judged = None if snr is None else _rule(snr), _checked(rule)
+    wanted, judged = None if snr is None else _rule(snr), ht.linear.checked_rule(rule)
     price = ht.privacy.Budget.parse(budget)
     declared = ht.Schema.load(schema)
     offered = _options(declared, orders, options)
@@ -235,14 +235,6 @@ def _rule(written: str) -> tuple[float, float]:
             "Type --snr 0.5:5 for half of the cells at a ratio of 5.",
         )
     return pair
-
-
-def _checked(rule: str) -> Any:
-    if rule not in ht.release.RULES:
-        raise UsageError(
-            "usage.rule", "The value of --rule is not known.", f"Type {' or '.join(ht.release.RULES)}."
-        )
-    return rule
 
 
 def _report(choice: ht.release.ChoiceView, ledger: Path, *, as_json: bool) -> None:

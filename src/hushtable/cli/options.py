@@ -28,9 +28,7 @@ WorkloadFile = Annotated[
     Path | None,
     Option("--workload", "-w", help="YAML list of marginals, each a list of attributes.", metavar="FILE"),
 ]
-Strategy = Annotated[
-    str, Option("--strategy", help="auto, aim, residual-planner or identity.", metavar="NAME")
-]
+Strategy = Annotated[str, Option("--strategy", help="One of {strategies}.", metavar="NAME")]
 Objective = Annotated[
     str,
     Option(

@@ -18,7 +18,11 @@ import click
 
 import hushtable as ht
 
-LISTS: dict[str, Callable[[], Iterable[str]]] = {"{deciders}": lambda: ht.deciders.DECIDERS}
+LISTS: dict[str, Callable[[], Iterable[str]]] = {
+    "{deciders}": lambda: ht.deciders.DECIDERS,
+    "{strategies}": lambda: ht.planning.STRATEGIES,
+    "{reconstructions}": lambda: ht.reconstruct.RECONSTRUCTIONS,
+}
 """What stands for names in the help of a flag: known when it is printed, because anybody may register one."""
 
 

@@ -62,7 +62,7 @@ def release(
     reconstruct: Annotated[
         str | None,
         Option(
-            "--reconstruct", help="maxent (default of auto), mle (of all others) or nonneg.", metavar="NAME"
+            "--reconstruct", help="One of {reconstructions}; else the way of the strategy.", metavar="NAME"
         ),
     ] = None,
     objective: Objective = "sum_variance",

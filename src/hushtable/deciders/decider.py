@@ -119,7 +119,7 @@ class Decider(ABC):
             raise QueryError(
                 "query.negative-values",
                 f"The decider {self.name!r} needs values that cannot be negative.",
-                'Use "sum-margin" or "sum-lm", or declare a lower bound of 0.',
+                'Leave the choice to "auto", or declare a lower bound of 0.',
             )
 
     @property

@@ -50,7 +50,7 @@ class QuantileExponential(CandidateDecider, QuantileDecider):
             raise QueryError(
                 "query.too-many-candidates",
                 f"The attribute has more than {MAX_CANDIDATES} values to choose from.",
-                'Use the decider "median-margin", or declare a coarser resolution.',
+                'Leave the choice to "auto", or declare a coarser resolution.',
             )
 
     @property

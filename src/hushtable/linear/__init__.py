@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_table, buckets
     from hushtable.linear.reading import combine, marginal_from
     from hushtable.linear.sampling import consistent_datasets
-    from hushtable.linear.signal import Signal, posterior, signal_to_noise, variance_reduction
+    from hushtable.linear.signal import (
+        Rule,
+        Signal,
+        checked_rule,
+        posterior,
+        signal_to_noise,
+        variance_reduction,
+    )
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -33,12 +40,14 @@ __all__ = [
     "MarginalMechanism",
     "Mechanism",
     "Part",
+    "Rule",
     "Signal",
     "answerable",
     "as_dense",
     "bucket_table",
     "buckets",
     "budget_saved",
+    "checked_rule",
     "combine",
     "common",
     "consistent_datasets",

@@ -9,11 +9,11 @@ width.  Options with several such tables have no closed form: use ``dense``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,9 +88,9 @@ class BucketTable:
         """Smallest delta with which the mechanism is (epsilon, delta)-differentially private."""
         return float(gaussian_delta(float(max(self.profile.flat)), epsilon))
 
-    def scaled(self, *, rho: Amount) -> BucketTable:
+    def scaled(self, *, rho: Amount) -> Self:
         """The same table with all noise multiplied so that it costs exactly ``rho``."""
-        return BucketTable(self.partitions, self.variances * (self.rho / positive("rho", rho)))
+        return replace(self, variances=self.variances * (self.rho / positive("rho", rho)), fixed=True)
 
     def coarse_variances(self, partitions: Sequence[Buckets]) -> Fractions:
         """Variance of the cells of a coarser table when they are summed from this one."""
@@ -103,13 +103,13 @@ class BucketTable:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, exact."""
         return {
-            "kind": "buckets",
+            "kind": self.kinds[0],
             "partitions": [list(p) for p in self.partitions],
             "variances": [str(v) for v in self.variances.flat],
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> BucketTable:
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The mechanism that ``to_dict`` described; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
         partitions = tuple(tuple(p) for p in values["partitions"])
         noise = np.array([Fraction(v) for v in values["variances"]], object)

@@ -8,7 +8,7 @@ Everything is post-processing of what the common mechanism released.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,12 +42,16 @@ class Signal:
     def enough(self, *, share: float, ratio: float, rule: Rule = "point") -> bool:
         """Whether at least ``share`` of the cells reach ``ratio``; by the three-sigma rule even at the lower bound."""
         return (
-            self.share(ratio, bound="lower" if _checked(rule) == "three-sigma" else "point") >= share - EDGE
+            self.share(ratio, bound="lower" if checked_rule(rule) == "three-sigma" else "point")
+            >= share - EDGE
         )
 
     def too_weak(self, *, share: float, ratio: float, rule: Rule = "three-sigma") -> bool:
         """Whether fewer than ``share`` of the cells reach it; by the three-sigma rule even at the upper bound."""
-        return self.share(ratio, bound="upper" if _checked(rule) == "three-sigma" else "point") < share - EDGE
+        return (
+            self.share(ratio, bound="upper" if checked_rule(rule) == "three-sigma" else "point")
+            < share - EDGE
+        )
 
     def decide(self, *, share: float, ratio: float) -> Decision:
         """``enough`` or ``too-weak`` when the three-sigma bounds agree, else ``undecided``."""
@@ -113,12 +117,13 @@ def variance_reduction(now: ArrayLike, then: ArrayLike) -> float:
     return float(np.mean(1.0 - np.minimum(left, 1.0)))
 
 
-def _checked(rule: str) -> str:
-    if rule not in ("point", "three-sigma"):
+def checked_rule(rule: str) -> Rule:
+    """A rule that there is."""
+    if rule not in get_args(Rule):
         raise WorkloadError(
-            "linear.rule", "The rule is not known.", 'Give rule="point" or rule="three-sigma".'
+            "linear.rule", "The rule is not known.", f"Give one of {', '.join(get_args(Rule))}."
         )
-    return rule
+    return cast("Rule", rule)
 
 
 def _nonnegative(name: str, values: ArrayLike) -> Floats:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         NoisePlan,
         PlanOptions,
         Strategy,
+        names_of,
         register,
         strategy_named,
     )
@@ -59,6 +60,7 @@ __all__ = [
     "memory_limit",
     "memory_need",
     "minimax_variances",
+    "names_of",
     "plan_adaptive",
     "plan_identity",
     "plan_residuals",

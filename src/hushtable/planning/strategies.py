@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import ResolvedWorkload
@@ -34,6 +34,10 @@ class Strategy(ABC):
     name: ClassVar[str]
     reconstruction: ClassVar[str] = "mle"
     """How its answers are read unless somebody asks for another way."""
+    foreseen: ClassVar[bool] = True
+    """Whether its noise is known before anything is measured: errors, budgets for errors and reuse rest on it."""
+    pays_pure: ClassVar[bool] = False
+    """Whether a pure epsilon can pay for its noise."""
 
     @abstractmethod
     def gaussian(
@@ -46,7 +50,7 @@ class Strategy(ABC):
         raise BudgetError(
             "budget.not-pure",
             f"The strategy {self.name} adds Gaussian noise, which no pure epsilon budget can pay for.",
-            'Use --strategy identity, or a budget such as "epsilon=1,delta=1e-9".',
+            f'Use --strategy {names_of("pays_pure")}, or a budget such as "epsilon=1,delta=1e-9".',
         )
 
     def plan(self, workload: ResolvedWorkload, budget: Budget, rows: int, options: PlanOptions) -> NoisePlan:
@@ -76,6 +80,7 @@ class Identity(Strategy):
     """Every marginal by itself, with independent noise in each cell."""
 
     name = "identity"
+    pays_pure = True
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
@@ -90,6 +95,7 @@ class Aim(Strategy):
     """Rounds that each choose a marginal by the exponential mechanism and measure it."""
 
     name = "aim"
+    foreseen = False
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
@@ -100,7 +106,7 @@ class Aim(Strategy):
         raise WorkloadError(
             "release.reuse",
             f"The strategy {self.name} decides its noise on the way and cannot be charged by difference.",
-            f"Use --strategy residual-planner; earlier {self.name} releases are reused.",
+            f"Use --strategy {names_of('foreseen')}; earlier {self.name} releases are reused.",
         )
 
 
@@ -120,6 +126,11 @@ STRATEGIES: dict[str, Strategy] = {}
 def register(strategy: Strategy) -> None:
     """Offer a strategy under its name."""
     STRATEGIES[strategy.name] = strategy
+
+
+def names_of(trait: Literal["foreseen", "pays_pure"]) -> str:
+    """The strategies that have a trait, as a hint lists them."""
+    return " or ".join(name for name, strategy in STRATEGIES.items() if getattr(strategy, trait))
 
 
 def strategy_named(name: str) -> Strategy:

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
+from typing import cast
 
 import numpy as np
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, ResolvedWorkload
-from hushtable.planning.batch import BatchPlan, check_rows, plan_identity, plan_residuals
+from hushtable.planning.batch import BatchPlan, check_rows
+from hushtable.planning.strategies import PlanOptions, names_of, strategy_named
 from hushtable.privacy.budget import UNIT
 
 REFERENCE = 1e-6
 """A budget so small that discrete noise is as good as continuous."""
-
-STRATEGIES = ("residual-planner", "identity", "identity-laplace")
 
 
 def budget_for(
@@ -28,8 +28,9 @@ def budget_for(
     strategy: str = "residual-planner",
     objective: str = "sum_variance",
     rows: int = 1,
+    pure: bool = False,
 ) -> Fraction:
-    """The smallest rho (epsilon for ``identity-laplace``) at which every half-width in ``target`` is met.
+    """The smallest rho (``pure``: epsilon) at which every half-width in ``target`` is met.
 
     ``target`` maps marginals of the workload (names or axis numbers) to half-widths at level ``1 - alpha``.  Variances
     scale as 1 / rho and Laplace widths as 1 / epsilon, so one plan at a reference budget gives the answer; it is
@@ -39,7 +40,7 @@ def budget_for(
     wanted = _resolved(workload, target)
     sets = tuple(wanted)
     goal = np.array([wanted[s] for s in sets])
-    build, power = _builder(workload, strategy, objective)
+    build, power = _builder(workload, strategy, objective, pure)
     scale = check_rows(rows)
 
     def excess(budget: float) -> float:
@@ -79,19 +80,23 @@ def _smallest(start: float, enough: Callable[[float], bool]) -> float:
 
 
 def _builder(
-    workload: ResolvedWorkload, strategy: str, objective: str
+    workload: ResolvedWorkload, strategy: str, objective: str, pure: bool
 ) -> tuple[Callable[[Fraction], BatchPlan], int]:
-    if strategy == "residual-planner":
-        return lambda budget: plan_residuals(workload, rho=budget, objective=objective), 2
-    if strategy == "identity":
-        return lambda budget: plan_identity(workload, rho=budget), 2
-    if strategy == "identity-laplace":
-        return lambda budget: plan_identity(workload, epsilon=budget), 1
-    raise WorkloadError(
-        "planning.strategy",
-        "A budget can be derived from accuracy only for strategies whose errors are known beforehand.",
-        f"Choose one of {', '.join(STRATEGIES)}.",
-    )
+    """Plans by budget, and the power of a width that the budget follows."""
+    chosen = strategy_named(strategy)
+    if not chosen.foreseen:
+        raise WorkloadError(
+            "planning.strategy",
+            "A budget can be derived from accuracy only for strategies whose errors are known beforehand.",
+            f"Choose {names_of('foreseen')}.",
+        )
+
+    def build(budget: Fraction) -> BatchPlan:
+        if pure:
+            return cast("BatchPlan", chosen.pure(workload, budget, Fraction(0), 1))
+        return cast("BatchPlan", chosen.gaussian(workload, budget, 1, PlanOptions(objective)))
+
+    return build, 1 if pure else 2
 
 
 def _resolved(

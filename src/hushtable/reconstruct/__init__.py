@@ -6,7 +6,13 @@ if TYPE_CHECKING:
     from hushtable.reconstruct.bounds import FULLY
     from hushtable.reconstruct.confidence import half_widths, intervals
     from hushtable.reconstruct.evaluation import Evaluation
-    from hushtable.reconstruct.fits import reconstruction_named
+    from hushtable.reconstruct.fits import (
+        RECONSTRUCTIONS,
+        Fitted,
+        Reconstruction,
+        reconstruction_named,
+        register,
+    )
     from hushtable.reconstruct.mle import (
         ResidualEstimates,
         combine,
@@ -19,7 +25,10 @@ else:
 
 __all__ = [
     "FULLY",
+    "RECONSTRUCTIONS",
     "Evaluation",
+    "Fitted",
+    "Reconstruction",
     "ResidualEstimates",
     "combine",
     "from_answers",
@@ -28,4 +37,5 @@ __all__ = [
     "half_widths",
     "intervals",
     "reconstruction_named",
+    "register",
 ]

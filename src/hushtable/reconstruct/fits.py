@@ -85,6 +85,11 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
 """Every way by its name: what an error lists, a bundle says of its estimates and a release is read by."""
 
 
+def register(way: Reconstruction) -> None:
+    """Offer a way to read tables under its name."""
+    RECONSTRUCTIONS[way.name] = way
+
+
 def fit_tables(
     method: str, estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None = None
 ) -> Fitted:

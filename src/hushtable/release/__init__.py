@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     )
     from hushtable.release.choices import KIND as CHOOSE
     from hushtable.release.choices import (
-        RULES,
         Choice,
         ChoiceView,
         option_from_file,
@@ -38,7 +37,6 @@ else:
 __all__ = [
     "CHOOSE",
     "MODELLED",
-    "RULES",
     "Asking",
     "Bundle",
     "Card",

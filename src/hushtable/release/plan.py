@@ -20,6 +20,7 @@ from hushtable.planning import (
     NoisePlan,
     PlanOptions,
     budget_for,
+    names_of,
     strategy_named,
 )
 from hushtable.privacy import Budget, Cost, charge
@@ -58,7 +59,7 @@ class Plan:
             raise WorkloadError(
                 "plan.adaptive",
                 f"The strategy {self.strategy} decides its noise on the way, so its errors are not known beforehand.",
-                "Plan with --strategy residual-planner, or release and read the error bars.",
+                f"Plan with --strategy {names_of('foreseen')}, or release and read the error bars.",
             )
         errors = self.noise.errors(alpha)
         return pl.DataFrame(

@@ -2,7 +2,7 @@
 
 from hushtable.release.choices.choice import Choice, ChoiceContext
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
-from hushtable.release.choices.choice_view import RULES, ChoiceView, Rule
+from hushtable.release.choices.choice_view import ChoiceView
 from hushtable.release.choices.families import FAMILIES, Family, option_from_file, register
 from hushtable.release.choices.notes import Taken
 from hushtable.release.choices.record import KIND, ChoiceRecord, StoredPart
@@ -11,14 +11,12 @@ from hushtable.release.choices.starting import option_text, plan_options, resume
 __all__ = [
     "FAMILIES",
     "KIND",
-    "RULES",
     "Choice",
     "ChoiceContext",
     "ChoicePlan",
     "ChoiceRecord",
     "ChoiceView",
     "Family",
-    "Rule",
     "StoredPart",
     "Taken",
     "option_from_file",

@@ -17,12 +17,12 @@ import numpy as np
 from hushtable.arrays import Ints
 from hushtable.errors import LedgerError, RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Spend
-from hushtable.linear import Mechanism
+from hushtable.linear import Mechanism, Rule
 from hushtable.linear.lattice import positive
 from hushtable.measurement import Part
 from hushtable.privacy import Cost
 from hushtable.release.choices.choice_plan import ChoicePlan
-from hushtable.release.choices.choice_view import ChoiceView, Rule
+from hushtable.release.choices.choice_view import ChoiceView
 from hushtable.release.choices.families import Released
 from hushtable.release.choices.notes import Note, Refinement, Step, Taken
 from hushtable.release.choices.record import KIND, pack, refinement

@@ -7,12 +7,21 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 from hushtable.arrays import Floats
 from hushtable.errors import RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Unit
-from hushtable.linear import LinearGaussian, Mechanism, Signal, posterior, query_variances, variance_reduction
+from hushtable.linear import (
+    LinearGaussian,
+    Mechanism,
+    Rule,
+    Signal,
+    checked_rule,
+    posterior,
+    query_variances,
+    variance_reduction,
+)
 from hushtable.measurement import Part
 from hushtable.notebook import html_card
 from hushtable.privacy import Cost, charge, decimal
@@ -34,9 +43,6 @@ CHANGING_NOTE = (
 WAITING_NOTE = "The last command was interrupted after its draw: repeat it to free what is still held."
 RATIOS = (1.0, 3.0, 5.0, 10.0)
 """Ratios of count to noise that a summary counts cells by: 5 is the paper's example, the others lie around it."""
-
-Rule = Literal["point", "three-sigma"]
-RULES: tuple[str, ...] = get_args(Rule)
 
 
 class ChoiceView(ChoiceRecord):
@@ -138,14 +144,8 @@ class ChoiceView(ChoiceRecord):
 
         ``point``: the estimate; ``three-sigma``: a lower bound that holds for 99.9% of cells (section 6.1).
         """
-        if rule not in RULES:
-            raise WorkloadError(
-                "linear.rule",
-                "The rule is not known.",
-                f"Give one of {', '.join(RULES)}.",
-            )
         signal = self.signal(option)
-        return signal.point if rule == "point" else signal.lower
+        return signal.point if checked_rule(rule) == "point" else signal.lower
 
     def evidence(self) -> tuple[LinearGaussian, Floats]:
         """The common part as linear queries and their answers; small domains only.
