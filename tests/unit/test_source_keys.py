@@ -337,6 +337,11 @@ OBJECTS: list[Any] = [
         pd.Timestamp("2020-01-01", tz="UTC"),
     ),
     *(np.datetime64("2020-01-01T00:00:00.000001"), np.datetime64("2020-01-01T00", "h")),
+    *(
+        np.datetime64(text, unit)
+        for text in ("2020-01-01", "1969-12-31")
+        for unit in ("Y", "M", "W", "D", "s")
+    ),
 ]
 NO_KEYS: list[Any] = [
     *(None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("NaN"), Decimal("sNaN"), "", b""),
@@ -390,6 +395,36 @@ def test_all_pairs_of_objects_are_told_apart_as_python_does() -> None:
     for one, one_key in zip(OBJECTS, found, strict=True):
         for other, other_key in zip(OBJECTS, found, strict=True):
             assert (one_key == other_key) == equal(one, other), (type(one), type(other))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(-3000, 3000), st.sampled_from(["Y", "M", "W", "D", "3D", "h", "12h", "s"]))
+    )
+)
+def test_instants_of_any_two_units_are_one_person_exactly_when_numpy_calls_them_equal(
+    given: list[tuple[int, str]],
+) -> None:
+    values = [np.datetime64(count, unit) for count, unit in given]
+    values += [v.astype("datetime64[s]") for v in values] + [v.astype("datetime64[D]") for v in values]
+    keys = Objects(values).keys
+    found = [keys.data[keys.starts[row] : keys.ends[row]].tobytes() for row in range(len(values))]
+    for one, one_key in zip(values, found, strict=True):
+        for other, other_key in zip(values, found, strict=True):
+            assert (one_key == other_key) == bool(one == other)
+
+
+def test_years_beyond_the_days_that_numpy_can_count_are_told_apart() -> None:
+    """In days 2^63 years overflow; 400 years have 20,871 weeks, whatever the year."""
+    far = 400 * 10**15
+    values = [np.datetime64(far + n, "Y") for n in range(-1000, 1000)]
+    keys = Objects(values).keys
+    found = [keys.data[keys.starts[row] : keys.ends[row]].tobytes() for row in range(len(values))]
+    assert len(set(found)) == len(values)
+    weeks = Objects([np.datetime64(400 * 10**12, "Y"), np.datetime64(20_871 * 10**12, "W")]).keys
+    one, other = (weeks.data[weeks.starts[k] : weeks.ends[k]].tobytes() for k in (0, 1))
+    assert one == other
 
 
 @pytest.mark.parametrize("make", [lambda n: UUID(int=n), lambda n: b"%d" % n, np.int64, lambda n: f"{n}"])

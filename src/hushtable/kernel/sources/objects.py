@@ -32,7 +32,7 @@ _LONGEST_DECIMAL = (
 )
 _ZERO = datetime(1970, 1, 1)
 _SECOND = 10**18  # in attoseconds, numpy's smallest unit
-_UNITS = {"h": 3600 * _SECOND, "m": 60 * _SECOND} | {
+_UNITS = {"W": 604_800 * _SECOND, "D": 86_400 * _SECOND, "h": 3600 * _SECOND, "m": 60 * _SECOND} | {
     unit: _SECOND // 1000**power for power, unit in enumerate(("s", "ms", "us", "ns", "ps", "fs", "as"))
 }
 
@@ -230,14 +230,21 @@ def _date_key(value: date) -> bytes:
 
 
 def _datetime64_key(value: Any) -> bytes:
-    """Of days and longer units as a date, of hours and shorter ones as a time without a zone."""
+    """An instant without a zone, as numpy compares them: a day, month or year is its first moment."""
     unit, step = np.datetime_data(value.dtype)
     if np.isnat(value):
         return b""
-    if unit in ("Y", "M", "W", "D"):
-        return b"y" + _number_key(value.astype("datetime64[D]").astype(np.int64))
     count = int(value.astype(np.int64)) * step
+    if unit in ("Y", "M"):
+        count, unit = _first_day(count if unit == "M" else 12 * count), "D"
     return b"t" + _number_key(count * _UNITS[unit])
+
+
+def _first_day(month: int) -> int:
+    """Days from 1970 to the first of a month, counted from January 1970; exact in any year, where numpy overflows."""
+    years, place = divmod(month, 12)
+    cycles, year = divmod(1969 + years, 400)  # the calendar repeats after 400 years, which are 146,097 days
+    return cycles * 146_097 + date(year + 1, place + 1, 1).toordinal() - _ZERO.toordinal()
 
 
 _MISSING: Readers = {type(None): _missing, "pandas.NAType": _missing, "pandas.NaTType": _missing}

@@ -210,6 +210,7 @@ _SAME_KEYS: tuple[Callable[[int], list[Any]], ...] = (
     lambda n: [f"same{n}", np.str_(f"same{n}")],
     lambda n: [b"same%d" % n, np.bytes_(b"same%d" % n)],
     lambda n: [datetime(1950, 1, 1) + timedelta(n), pd.Timestamp("1950-01-01") + pd.Timedelta(days=n)],
+    lambda n: [np.datetime64(-30_000 - n, "D"), np.datetime64(24 * (-30_000 - n), "h")],
     lambda n: [uuid.UUID(int=2**90 + n), uuid.UUID(str(uuid.UUID(int=2**90 + n)))],
 )
 """Several objects that are equal, so that they are one person."""
