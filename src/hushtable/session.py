@@ -295,7 +295,8 @@ class Session:
         """Verdicts of questions that the ledger, as it stands, has no verdict of."""
         detail = CheckDetail(self.schema.version, str(budget), plan.keys)
         spend = Spend(plan.cost, KIND, detail.to_dict(), self.spender)
-        with working_on(self.ledger, request_id(held, plan.keys, self.spender)) as account:
+        name = request_id(held, plan.keys, self.spender)  # never that of a settled one
+        with working_on(self.ledger, name, unsettled=True) as account:
             payload = account.once(spend, lambda: prepare_check(self._counter, plan, progress))
         return read_verdicts(payload)
 

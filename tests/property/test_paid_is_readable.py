@@ -1,11 +1,13 @@
-"""After the charge nothing may fail: whatever budget, sizes, strategy and reconstruction, a release is refused before
-anything is charged, or it can be read in every way for ever."""
+"""After the charge nothing may fail: whatever budget, sizes, strategy, reconstruction, options or decider, a request is
+refused before anything is charged, or it can be read in every way for ever."""
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import polars as pl
 import pytest
 
 import hushtable as ht
+from hushtable import linear
+from hushtable.deciders import DECIDERS
 from hushtable.errors import HushtableError
 from hushtable.privacy import Cost
 from hushtable.release import make_microdata
@@ -105,7 +109,136 @@ def one_case(seed: int, folder: Path, *, drawn: bool = False) -> str:
     return "read"
 
 
-def campaign(folder: Path, seeds: range) -> Counter[str]:
+def marginal_options(chance: random.Random, sizes: tuple[int, ...]) -> list[Any]:
+    """Tables of growing order."""
+    schema = schema_of(sizes, 1)
+    orders = sorted({min(k, len(sizes)) for k in (chance.choice((0, 1)), 1, 2)})
+    return [linear.marginals(schema, order=k) for k in orders]
+
+
+def bucket_options(chance: random.Random, sizes: tuple[int, ...]) -> list[Any]:
+    """Tables over buckets, nested or not."""
+
+    def cuts(n: int) -> list[int]:
+        return sorted(chance.sample(range(1, n), chance.randint(0, min(n - 1, 6))))
+
+    count = chance.choice((2, 2, 3))
+    return [linear.bucket_table([linear.buckets(n, cuts(n)) for n in sizes]) for _ in range(count)]
+
+
+def matrix_options(chance: random.Random, sizes: tuple[int, ...]) -> list[Any]:
+    """Queries over all cells that share a total."""
+    cells = int(np.prod(sizes))
+    if cells > 2000:
+        sizes, cells = (7,), 7  # of another domain: refused
+    entries = chance.choice((1, 3, 1000))
+
+    def rows() -> Any:
+        drawn = [
+            [chance.randint(-entries, entries) for _ in range(cells)] for _ in range(chance.choice((1, 2)))
+        ]
+        return np.array([[1] * cells, *drawn], float)
+
+    given = [rows() for _ in range(2)]
+    return [linear.LinearGaussian(q, [chance.choice((0.5, 1, 9)) for _ in q]) for q in given]
+
+
+FAMILIES: dict[str, Callable[[random.Random, tuple[int, ...]], list[Any]]] = {
+    "marginals": marginal_options,
+    "buckets": bucket_options,
+    "matrices": matrix_options,
+}
+
+
+def opened(chance: random.Random, folder: Path, sizes: tuple[int, ...], budget: Any) -> ht.Session:
+    """A few rows of people in a ledger that has this budget."""
+    count = chance.choice((0, 1, 30))
+    data = pl.DataFrame(
+        {f"a{k}": [chance.randrange(n) for _ in range(count)] for k, n in enumerate(sizes)},
+        schema=dict.fromkeys([f"a{k}" for k in range(len(sizes))], pl.Int64),
+    )
+    rows = chance.choice((1, 1, 1, 5, 10**6))
+    return ht.Session.open(data, schema=schema_of(sizes, rows), ledger=folder / "l", budget=budget)
+
+
+def read_a_choice(choice: Any, place: Path) -> None:
+    """What was measured so far, prices, signals, and what was released of it, there and back."""
+    json.dumps(choice.to_dict(), allow_nan=False), repr(choice), choice.notes
+    for option in range(len(choice.options)):
+        assert not np.isnan(choice.snr(option)).any()
+    read_a_part(choice.common, place)
+
+
+def read_a_part(made: Any, place: Path) -> None:
+    if isinstance(made, ht.Release):
+        read_in_every_way(made, place, drawn=False)
+        return
+    made.save(place)
+    for one in (made, type(made).load(place)):
+        for name in ("estimate", "std", "lower", "upper"):
+            assert np.isfinite(one.table()[name].to_numpy()).all(), name
+
+
+def one_choice(seed: int, folder: Path, *, drawn: bool = False) -> str:
+    """A choice to its end: "read", or the code of the refusal before the charge."""
+    chance = random.Random(seed)
+    sizes, family = drawn_sizes(chance), tuple(FAMILIES)[seed % 3]
+    session: ht.Session | None = None
+    try:
+        session = opened(chance, folder, sizes, drawn_budget(chance))
+        options = FAMILIES[family](chance, sizes)
+        price = None if chance.random() < 0.2 and family == "matrices" else session.ledger.budget
+        choice = session.choose(options, budget=price, frozen=chance.random() < 0.3)
+    except HushtableError as refused:
+        assert session is None or session.ledger.spent() == session.ledger.held() == Cost.ZERO, refused.code
+        return refused.code
+    read_a_choice(choice, folder / "begun")
+    if len(options) > 2 and chance.random() < 0.5:
+        choice.advance()
+        read_a_choice(choice, folder / "advanced")
+    made = choice.finish(chance.randrange(choice.stage, len(options)))
+    read_a_part(made, folder / "out")
+    again = session.choice(choice.id)
+    read_a_part(again.result(), folder / "again")
+    assert session.ledger.held() == Cost.ZERO
+    return "read"
+
+
+AGGREGATES = ("COUNT", "SUM", "MEDIAN", "AVG")
+
+
+def one_check(seed: int, folder: Path, *, drawn: bool = False) -> str:
+    """A question for every decider in turn: "read", or the code of the refusal before the charge."""
+    chance = random.Random(seed)
+    sizes = drawn_sizes(chance)
+    decider = ("auto", *DECIDERS)[seed % (len(DECIDERS) + 1)]
+    kind = chance.choice(AGGREGATES) if decider == "auto" else DECIDERS[decider].aggregate.name.upper()
+    where = f"WHERE a0 >= {chance.randrange(sizes[0])}" if chance.random() < 0.7 else ""
+    query = f"{kind} {where}".strip() if kind == "COUNT" else f"{kind}(a0) {where}".strip()
+    session: ht.Session | None = None
+    try:
+        session = opened(chance, folder, sizes, drawn_budget(chance))
+        count = chance.choice((0, 1, 30, 1000))
+        synthetic = pl.DataFrame(
+            {f"a{k}": [chance.randrange(n) for _ in range(count)] for k, n in enumerate(sizes)}
+        )
+        tau = chance.choice((1, 2, 50, 10**6, "5%", "0.5%", Fraction(1, 2)))
+        largest = chance.choice((None, None, 1, sizes[0]))
+        asked = {"tau": tau, "budget": session.ledger.budget, "decider": decider, "largest": largest}
+        verdict = session.check(query, synthetic, **asked)
+    except HushtableError as refused:
+        assert session is None or session.ledger.spent() == session.ledger.held() == Cost.ZERO, refused.code
+        return refused.code
+    spent = session.ledger.spent()
+    again = session.check(query, synthetic, **asked)
+    assert session.ledger.spent() == spent != Cost.ZERO and session.ledger.held() == Cost.ZERO
+    for one in (verdict, again):
+        assert str(one) and repr(one)
+        assert json.loads(json.dumps(one.to_dict(), allow_nan=False))["satisfied"] == verdict.satisfied
+    return "read"
+
+
+def campaign(folder: Path, seeds: range, one_case: Callable[..., str] = one_case) -> Counter[str]:
     """Run the cases of some seeds and count how they ended."""
     ends: Counter[str] = Counter()
     for seed in seeds:
@@ -144,25 +277,29 @@ def test_noise_that_rounds_to_nothing_leaves_a_readable_release(
     read_in_every_way(made, tmp_path / "out", drawn=False)
 
 
-@pytest.mark.parametrize("amount", ["1e-9", "1e-3", "1", "1000", "1e6"])
-def test_choices_and_checks_can_be_read_at_any_budget(amount: str, tmp_path: Path) -> None:
-    data = pl.DataFrame({"a0": [0, 1, 1], "a1": [2, 2, 0]})
-    schema = schema_of((2, 3), 1)
-    session = ht.Session.open(data, schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP(amount))
-    choice = session.choose(
-        [ht.linear.marginals(schema, order=1), ht.linear.marginals(schema, order=2)], budget=ht.ZCDP(amount)
-    )
-    assert np.isfinite(choice.common.table("a0")["estimate"].to_numpy()).all()
-    choice.snr(1)
-    made = choice.finish(1)
-    assert isinstance(made, ht.Release)
-    read_in_every_way(made, tmp_path / "out", drawn=False)
-    pure = ht.Session.open(data, schema=schema, ledger=tmp_path / "p", budget=ht.PureDP(amount))
-    for query in ("COUNT WHERE a0 = 1", "SUM(a1)", "MEDIAN(a1)"):
-        try:
-            verdict = pure.check(query, data, tau=1, budget=ht.PureDP(Fraction(amount) / 4))
-        except HushtableError:
-            continue
-        assert str(verdict) and verdict.to_dict()
-    spent = pure.ledger.spent()
-    assert spent.rho == 0
+def test_a_paid_choice_can_be_read(memory_path: Path) -> None:
+    assert campaign(memory_path, range(24), one_choice)["read"] >= 6
+
+
+def test_a_paid_verdict_can_be_read(memory_path: Path) -> None:
+    assert campaign(memory_path, range(42), one_check)["read"] >= 10
+
+
+@pytest.mark.slow
+def test_two_thousand_paid_choices_and_verdicts_can_be_read(memory_path: Path) -> None:
+    assert campaign(memory_path, range(1000, 2000), one_choice)["read"] >= 300
+    assert campaign(memory_path, range(2000, 4000), one_check)["read"] >= 400
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("rho", ["1000", "1e6"])
+def test_a_choice_whose_noise_rounds_to_nothing_can_be_read(family: str, rho: str, tmp_path: Path) -> None:
+    chance = random.Random(7)
+    session = opened(chance, tmp_path, (2, 3), ht.ZCDP(rho))
+    try:
+        choice = session.choose(FAMILIES[family](chance, (2, 3)), budget=ht.ZCDP(rho))
+    except HushtableError as refused:
+        assert session.ledger.spent() == Cost.ZERO, refused.code
+        return
+    read_a_choice(choice, tmp_path / "begun")
+    read_a_part(choice.finish(1), tmp_path / "out")

@@ -139,14 +139,16 @@ def undisturbed() -> Generator[list[int]]:
 
 
 @contextlib.contextmanager
-def working_on(ledger: Ledger, request: str | None, *, wait: bool = False) -> Generator[Account]:
+def working_on(
+    ledger: Ledger, request: str | None, *, wait: bool = False, unsettled: bool = False
+) -> Generator[Account]:
     """The account of a request, which belongs to this process until the block ends.
 
-    Without an id the request is a new one.  A settled request is read without a lock.  While another process works on
-    it the request is refused, or waited for.
+    Without an id the request is a new one.  A settled request is read without a lock; ``unsettled``: the caller has
+    seen that it is none.  While another process works on it the request is refused, or waited for.
     """
     name = request or uuid.uuid4().hex
-    found = None if request is None else ledger.holding(name)
+    found = None if request is None or unsettled else ledger.holding(name)
     if found is not None and found.state == "settled":
         yield Account(ledger, name, named=True, turn=None)
         return

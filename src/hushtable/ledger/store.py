@@ -210,8 +210,9 @@ def _sqlite(path: Path, options: str, wait: float) -> sqlite3.Connection:
         f"{path.as_uri()}?{options}", uri=True, timeout=wait, isolation_level=None, check_same_thread=False
     )
     try:
-        for setting in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
-            connection.execute(f"PRAGMA {setting}")
+        connection.executescript(
+            "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA trusted_schema = OFF"
+        )
     except BaseException:
         connection.close()
         raise
@@ -219,9 +220,12 @@ def _sqlite(path: Path, options: str, wait: float) -> sqlite3.Connection:
 
 
 def _check_header(path: Path, connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+    application, version = connection.execute(
+        "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
+    ).fetchone()
+    if application != APPLICATION:
         raise foreign(path)
-    if connection.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+    if version != FORMAT:
         raise LedgerError(
             "ledger.format",
             f"{path} has another format than this version of Hushtable reads.",
