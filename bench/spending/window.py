@@ -30,7 +30,7 @@ import polars as pl
 import hushtable as ht
 from bench.shared.history import keep
 from bench.shared.places import ROOT
-from hushtable.kernel import rounds
+from hushtable.kernel import run as loop
 from hushtable.kernel.draw import Confidential
 from hushtable.kernel.spending import Account
 from hushtable.ledger import Ledger, Unit
@@ -63,7 +63,7 @@ class Watch:
     def install(self) -> None:
         """Stand beside the steps of the ledger and of the kernel; nothing is changed but for reading a clock."""
         charge, store = Ledger.charge, Ledger.store
-        draw, prepare, written = Account.draw, Confidential.prepare, rounds.lines_to_bytes
+        draw, prepare, written = Account.draw, Confidential.prepare, loop.lines_to_bytes
 
         def charged(ledger: Ledger, *args: Any, **kwargs: Any) -> Any:
             made = charge(ledger, *args, **kwargs)
@@ -83,13 +83,13 @@ class Watch:
         def prepared(handle: Confidential, request: Any) -> Any:
             return self._kept(prepare(handle, request))
 
-        def kept_lines(lines: Any) -> bytes:
-            self.lines[-1] = list(lines)
-            return written(lines)
+        def kept_lines(lines: Any, columns: Any = None) -> bytes:
+            self.lines[-1] = [list(lines), columns]
+            return written(lines, columns)
 
         Ledger.charge, Ledger.store = charged, stored  # type: ignore[method-assign]
         Account.draw, Confidential.prepare = drawn, prepared  # type: ignore[method-assign]
-        rounds.lines_to_bytes = kept_lines
+        loop.lines_to_bytes = kept_lines
 
     def _kept(self, drawing: Callable[[], Any]) -> Callable[[], Any]:
         def call() -> Any:
@@ -107,14 +107,14 @@ class Watch:
             charge = scratch.charge(scratch.reserve(cost=cost, kind="release", detail={}), cost)
             start = time.process_time()
             made = [draw() for draw in draws]
-            payload = _LINES(lines) if lines else b"".join(made)
+            payload = _LINES(*lines) if lines else b"".join(made)
             _STORE(scratch, charge, payload)
             times.append(time.process_time() - start)
         return statistics.median(times)
 
 
 _STORE = Ledger.store
-_LINES = rounds.lines_to_bytes
+_LINES = loop.lines_to_bytes
 
 
 def ask(session: ht.Session, way: str) -> None:

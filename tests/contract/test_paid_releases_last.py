@@ -113,7 +113,7 @@ def test_a_finished_release_is_read_without_policy_fit_or_data(
         (Confidential, "prepare"),
     ):
         monkeypatch.setattr(place, name, refuse)
-    monkeypatch.setattr("hushtable.session.fit_for", refuse)
+    monkeypatch.setattr("hushtable.kernel.releasing.fit_for", refuse)
     again = opened(tmp_path, small_schema, small_frame.clear())
     assert described(released(again, way)) == made
     assert described(released(again, way, memory="1MB")) == made, (
@@ -189,7 +189,7 @@ def test_an_unfinished_release_of_another_version_can_be_ended_and_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     session = opened(tmp_path, small_schema, small_frame)
-    interrupted(session, way, 3)
+    interrupted(session, way, 2)
     change_policy(monkeypatch)
     spent, held = session.ledger.spent(), session.ledger.held()
     assert held.rho > 0
@@ -279,7 +279,7 @@ def test_a_release_whose_only_draw_was_lost_says_so(
     for _ in range(2):
         with pytest.raises(LedgerError) as lost:
             session.release(workload, **options)
-        assert lost.value.code == "ledger.nothing-stored"
+        assert lost.value.code == "ledger.draw-lost"
     assert session.ledger.spent() == spent and session.ledger.held().rho == 0
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import hushtable as ht
 from hushtable.errors import LedgerError
-from hushtable.kernel import rounds
+from hushtable.kernel import run
 from hushtable.ledger import failpoints
 
 SCHEMA = {
@@ -33,7 +33,7 @@ WAYS = ("residual-planner", "identity", "reuse", "aim", "auto", "choose", "check
 def context() -> Any:
     """Fresh processes that have imported the package."""
     made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload(["hushtable.session", "hushtable.kernel.rounds"])
+    made.set_forkserver_preload(["hushtable.session", "hushtable.kernel.run"])
     return made
 
 
@@ -79,7 +79,7 @@ def ask(session: ht.Session, way: str, request: str, wait: bool) -> str:
 
 def work(folder: Path, jobs: list[tuple[str, str]], wait: bool, seed: int, gate: Any, answers: Any) -> None:
     """Ask for one thing after another, each together with the other process; report what came back, or the code."""
-    rounds.GROUP_WORK = 5_000_000
+    run.GROUP_WORK = 5_000_000
     chance = random.Random(seed)
     session = open_session(folder)
     found: list[str] = []
@@ -95,7 +95,7 @@ def work(folder: Path, jobs: list[tuple[str, str]], wait: bool, seed: int, gate:
 
 def work_and_die(folder: Path, way: str, request: str, point: str, skip: int, ready: Any) -> None:
     """Begin, and be killed, when told to, at a step of the ledger, the time after ``skip``."""
-    rounds.GROUP_WORK = 5_000_000
+    run.GROUP_WORK = 5_000_000
     session = open_session(folder)
     left = [skip]
 

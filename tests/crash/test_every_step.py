@@ -20,13 +20,13 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import HushtableError
-from hushtable.kernel import choose, decide, draw, measure, rounds, spending
+from hushtable.kernel import choose, decide, draw, run, spending
 from hushtable.kernel.draw import Confidential
 from hushtable.privacy import UNIT
 
 SCHEMA = {"attributes": {"a": {"type": "boolean"}, "b": {"type": "boolean"}, "c": {"type": "boolean"}}}
 FRAME = pl.DataFrame({n: [(r * k) % 3 == 0 for r in range(40)] for k, n in ((1, "a"), (2, "b"), (5, "c"))})
-TRACED = {m.__file__ for m in (choose, decide, draw, measure, rounds, spending)}
+TRACED = {m.__file__ for m in (choose, decide, draw, run, spending)}
 Place = tuple[CodeType, int]
 
 
@@ -80,8 +80,7 @@ class Drawn:
             return drawing
 
         patch.setattr(Confidential, "prepare", prepared)
-        for module, name in ((measure, "Confidential"), (choose, "Confidential")):
-            patch.setattr(module, name, self._counting(Confidential))
+        patch.setattr(choose, "Confidential", self._counting(Confidential))
         patch.setattr(decide, "verdict", self._counted(decide.verdict))
 
     def _counting(self, real: type[Confidential]) -> Any:
@@ -177,7 +176,7 @@ def test_nothing_uncharged_is_drawn_at_any_instruction(way: str, memory_path: Pa
 def thrown_away(memory_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupt again and again between a draw and its keeping: the draws stay within the charges, and it ends."""
     session = ht.Session.open(FRAME, schema=SCHEMA, ledger=memory_path / "a.ledger", budget=ht.ZCDP(10))
-    drawn, keep = Drawn(monkeypatch), rounds._Credit.keep
+    drawn, keep = Drawn(monkeypatch), run._Credit.keep
     for stop in (0, 0, 1, 0, 3, 2, 6, 1):
         left = [stop]
 
@@ -188,7 +187,7 @@ def thrown_away(memory_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             keep(self, request, values)
 
         with monkeypatch.context() as patch:
-            patch.setattr(rounds._Credit, "keep", interrupted)
+            patch.setattr(run._Credit, "keep", interrupted)
             with suppress(KeyboardInterrupt):
                 ask(session, "aim", 0)
         assert drawn.rho * UNIT <= session.ledger.spent().rho <= UNIT // 10
@@ -206,6 +205,6 @@ def test_a_loop_that_forgets_what_it_threw_away_is_caught(
     memory_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant that version 0.1 was: a draw counts as used only once its reply is kept."""
-    monkeypatch.setattr(rounds.Line, "lost", lambda request: rounds.Line("lost", Fraction(0)))
+    monkeypatch.setattr(run.Line, "lost", lambda request: run.Line("lost", Fraction(0)))
     with pytest.raises(AssertionError):
         thrown_away(memory_path, monkeypatch)

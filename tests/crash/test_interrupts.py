@@ -20,7 +20,7 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.kernel.spending import working_on
 from hushtable.ledger import Spend, Unit, failpoints
-from hushtable.measurement import Answers
+from hushtable.measurement import lines_from_bytes
 from hushtable.privacy import Cost
 
 SCHEMA = {
@@ -133,7 +133,7 @@ def repeat(folder: Path, name: str, resume: bool = False) -> str:
     if name == "release":
         assert (folder / "out" / "report.html").exists()
         assert len(charges(folder)) == 2, "one for the choice that waits, one for this"
-        stored = Answers.from_bytes(ledger.payload(charges(folder)[-1].number))
+        stored = lines_from_bytes(ledger.payload(charges(folder)[-1].number))[0]
         assert np.array_equal(ht.Release.load(folder / "out").answers.values, stored.values)
     after = charges(folder)
     assert run([*words[:-1], "another"]) == (0 if name == "finish" else 1), "complete, so it asks"

@@ -16,9 +16,9 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import BudgetError, LedgerError, WorkloadError
-from hushtable.kernel import rounds
+from hushtable.kernel import run as loop
 from hushtable.kernel.draw import Confidential
-from hushtable.kernel.rounds import run_rounds
+from hushtable.kernel.run import Job, run
 from hushtable.kernel.spending import working_on
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Compare, Measure, Policy, Purse, Reply, Select
@@ -143,7 +143,7 @@ def test_a_lost_group_stays_spent_and_the_loop_ends_within_its_budget(
     lift = stop_after(monkeypatch, 5)
     options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "strategy": "aim", "request": "lost"}
     with monkeypatch.context() as crash:
-        crash.setattr(rounds._Credit, "store", lambda self: None)
+        crash.setattr(loop._Credit, "store", lambda self: None)
         with pytest.raises(Stop):
             session.release(workload(session), **options)
     charged = session.ledger.spent().rho
@@ -252,9 +252,9 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(session: ht.S
         made.append(Confidential(session._counter, plan.layout, scored=way == "aim"))
         return made[-1]
 
-    spend = rounds.Spend(whole.cost, "release", {})
+    spend = loop.Spend(whole.cost, "release", {})
     with working_on(session.ledger, "spy") as account:
-        run_rounds(spied(), purse, opened, account, spend, 1, lambda *_: None)
+        run(Job(spied(), purse, opened), account, spend, lambda *_: None)
     twin_state, twin_purse = State.empty(plan.layout), Purse(plan.rho)
     twin = policy_over(twin_state, twin_purse)
     request = next(twin)

@@ -14,7 +14,7 @@ import hushtable as ht
 from hushtable import linear
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, closure
-from hushtable.measurement import Answers, MarginalPart
+from hushtable.measurement import Answers, MarginalPart, Transcript
 from hushtable.privacy import Cost
 from hushtable.reconstruct import from_answers
 from hushtable.release.reuse import earlier_answers
@@ -106,7 +106,8 @@ def test_answers_of_choices_and_adaptive_releases_are_reused(session: ht.Session
 def test_old_and_new_combine_by_inverse_variance(session: ht.Session) -> None:
     first = batch(session, "0.1")
     both = batch(session, "0.4", reuse=True)
-    new = Answers.from_bytes(session.ledger.payload(session.ledger.reservations()[-1].charges[0].number))
+    new = Transcript.of([session.ledger.payload(session.ledger.reservations()[-1].charges[0].number)])
+    new = new.answers(session.schema.sizes)
     for s in ((), (0,), (0, 1)):
         parts = [from_answers(a) for a in (first.answers, new)]
         weights = [1 / p.model.variances[p.layout.index[s]] for p in parts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hushtable.deciders import CheckPlan
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import verdict
-from hushtable.kernel.measure import Progress
+from hushtable.kernel.run import Progress
 from hushtable.kernel.spending import Draw
 from hushtable.kernel.warm import warm_deciders
 

@@ -11,11 +11,11 @@ from functools import partial
 
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import Confidential
-from hushtable.kernel.measure import Progress, prepare_batch
-from hushtable.kernel.rounds import read_rounds, run_rounds
+from hushtable.kernel.run import Job, Progress, read, run
 from hushtable.kernel.spending import Account
+from hushtable.kernel.warm import warm_gaussian, warm_laplace
 from hushtable.ledger import Ledger, Spend
-from hushtable.measurement import Answers, Line, Purse, TablePart, Transcript
+from hushtable.measurement import Answers, Line, Measure, Purse, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, State
 from hushtable.planning.adaptive import Keeping
 from hushtable.reconstruct.fits import fit_for, refit_for
@@ -48,8 +48,11 @@ class Runner:
 
     def batch(self, spend: Spend, part: TablePart) -> Answers:
         """All answers of a part at once, or those that the request has stored."""
-        draw = partial(prepare_batch, self.counter, part, self.progress)
-        return Answers.from_bytes(self.account.once(spend, draw))
+        if self.settled:
+            return read(self.account, spend).answers(part.sizes)
+        warm = warm_gaussian if part.noise.law == "gaussian" else warm_laplace
+        job = Job.once(Measure(part), spend.cost, partial(Confidential, self.counter), warm)
+        return run(job, self.account, spend, self.progress).answers(part.sizes)
 
     def rounds(self, spend: Spend, plan: AdaptivePlan, keeping: Keeping | None, *, noted: bool) -> Transcript:
         """Every round of an adaptive plan: those stored, then those still missing; of a settled request the former.
@@ -58,8 +61,8 @@ class Runner:
         rounds proved about the workload is stored at the end.
         """
         if keeping is None:
-            return read_rounds(self.account, spend)
-        state, purse = State.empty(plan.layout), Purse(plan.rho)
+            return read(self.account, spend)
+        state, purse = State.empty(plan.layout), Purse(plan.rho, plan.rows)
         refit = refit_for(self.schema, plan.layout) if keeping.tables else None
         policy = plan.policy(state, purse, fit_for(self.schema, plan.layout.sets), keeping, refit)
 
@@ -68,7 +71,7 @@ class Runner:
             return Confidential(self.counter, plan.layout, wide=keeping.wide, scored=scored)
 
         notes: Callable[[], list[Line]] = (lambda: _proved(plan, state)) if noted else list
-        return run_rounds(policy, purse, handle, self.account, spend, plan.rows, self.progress, notes)
+        return run(Job(policy, purse, handle, notes=notes), self.account, spend, self.progress)
 
 
 def _proved(plan: AdaptivePlan, state: State) -> list[Line]:

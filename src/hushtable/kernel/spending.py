@@ -63,19 +63,19 @@ class Account:
         if stored is not None and (stored.charges or self.settled):
             self.settle()
             return _only(stored)
-        payload = self.draw(spend.cost, prepare(), whole=True)
+        payload = self.draw(spend.cost, prepare())
         self.settle()
         return payload
 
-    def draw(self, cost: Cost, draw: Draw, *, whole: bool = False) -> bytes:
-        """Charge, draw, store, and return what was stored; ``whole``: a failure after the charge ends the request."""
+    def draw(self, cost: Cost, draw: Draw) -> bytes:
+        """Charge, draw, store, and return what was stored."""
         try:
             with undisturbed():
                 self.charge(cost)
                 payload = draw()
                 self.store(payload)
         except BaseException:
-            self._give_up(whole)
+            self.give_up()
             raise
         return payload
 
@@ -101,10 +101,16 @@ class Account:
             self.ledger.settle(self._reservation)
             self.settled = True
 
-    def _give_up(self, whole: bool) -> None:
-        """After a failure: end what lost its only draw, and what has no name by which it could be asked for again."""
+    def give_up(self) -> None:
+        """After a failure: end what has nothing left to charge, and what nobody could name to ask for it again."""
         found = self.ledger.holding(self.request)
-        if found is not None and found.state == "open" and (whole if found.charges else not self._named):
+        if found is None or found.state != "open":
+            return
+        if found.charges:
+            over = self.limit <= sum((charge.cost for charge in found.charges), Cost.ZERO)
+        else:
+            over = not self._named
+        if over:
             self.ledger.settle(found.reservation)
 
     def _reserve(self) -> Reservation:
@@ -175,12 +181,17 @@ def _only(stored: Stored) -> bytes:
         raise ended_empty()
     payload = stored.payloads[0]
     if payload is None:
-        raise LedgerError(
-            "ledger.draw-lost",
-            "This request was charged, and its answers were lost in a crash; they stay spent.",
-            "Use a new --request id to measure again.",
-        )
+        raise draw_lost()
     return payload
+
+
+def draw_lost() -> LedgerError:
+    """The refusal to measure again what was charged and lost."""
+    return LedgerError(
+        "ledger.draw-lost",
+        "This request was charged, and its answers were lost in a crash; they stay spent.",
+        "Use a new --request id to measure again.",
+    )
 
 
 def ended_empty() -> LedgerError:

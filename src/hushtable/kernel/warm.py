@@ -13,7 +13,7 @@ from hashlib import shake_128
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.measurement import Answers, Line, MarginalPart, lines_to_bytes
+from hushtable.measurement import Line, lines_to_bytes
 from hushtable.privacy import (
     bernoulli,
     bernoulli_exp,
@@ -37,13 +37,13 @@ class _Made:
 
 
 def warm_gaussian() -> None:
-    """Discrete Gaussian noise, and the bytes of answers."""
+    """Discrete Gaussian noise, and the bytes of lines."""
     key_streams()
     _warm_gaussian()
 
 
 def warm_laplace() -> None:
-    """Discrete Laplace noise, and the bytes of answers."""
+    """Discrete Laplace noise, and the bytes of lines."""
     key_streams()
     _warm_laplace()
 
@@ -63,13 +63,13 @@ def warm_rounds() -> None:
 @cache
 def _warm_gaussian() -> None:
     discrete_gaussian_segments([Fraction(3)], [8], bits=_Made())
-    _warm_answers()
+    _warm_lines()
 
 
 @cache
 def _warm_laplace() -> None:
     discrete_laplace_segments([Fraction(3)], [8], bits=_Made())
-    _warm_answers()
+    _warm_lines()
 
 
 @cache
@@ -84,9 +84,9 @@ def _warm_deciders() -> None:
 def _warm_rounds() -> None:
     discrete_gaussian_segments([Fraction(3)], [8], bits=_Made())
     exponential_mechanism(np.arange(4), Fraction(1, 3), bits=_Made())
-    lines_to_bytes([Line("", Fraction(1))])
+    _warm_lines()
 
 
 @cache
-def _warm_answers() -> None:
-    Answers(MarginalPart((2,), ((0,),), "laplace", (Fraction(1),)), np.zeros(2, np.int64)).to_bytes()
+def _warm_lines() -> None:
+    lines_to_bytes([Line("", Fraction(1))])

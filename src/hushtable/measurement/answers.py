@@ -1,7 +1,6 @@
 """Noisy integer answers about marginals or residuals: what was measured, with which noise, and the integers.
 
-This is what a bundle keeps.  Its bytes (Arrow IPC, uncompressed) have a length that depends on sizes and noise
-parameters only, never on the data.
+This is what a bundle keeps, as a table, and what version 0.1 stored of a batch.
 """
 
 from __future__ import annotations
@@ -37,9 +36,6 @@ _SCHEMA = pa.schema(
         ("values", pa.large_list(pa.int64())),
     ]
 )
-
-Columns = tuple[Any, Any]
-"""Arrow columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +96,7 @@ class Answers:
                 values.append(np.ravel(lift(table.sum(axis=outside))).astype(np.int64))
         return Answers(ResidualPart(sizes, tuple(sets), tuple(precisions)), np.concatenate(values))
 
-    def columns(self) -> Columns:
-        """Sets and parameters as they are written: what can be made before there are integers."""
-        return (
-            pa.array([list(s) for s in self.layout.sets], pa.list_(pa.int32())),
-            pa.array([str(p) for p in self.part.noise.parameters], pa.string()),
-        )
-
-    def to_table(self, columns: Columns | None = None) -> pa.Table:
+    def to_table(self) -> pa.Table:
         """One row per set; the description of the query and the noise is in the metadata."""
         lists = pa.LargeListArray.from_arrays(pa.array(self.layout.offsets), pa.array(self.values))
         noise = self.part.noise
@@ -120,18 +109,11 @@ class Answers:
         }
         if noise.bound is not None:
             header["bound"] = noise.bound
+        sets = pa.array([list(s) for s in self.part.sets], pa.list_(pa.int32()))
         return pa.table(
-            [*(self.columns() if columns is None else columns), lists],
+            [sets, pa.array([str(p) for p in noise.parameters], pa.string()), lists],
             schema=_SCHEMA.with_metadata({b"hushtable": json.dumps(header).encode()}),
         )
-
-    def to_bytes(self, columns: Columns | None = None) -> bytes:
-        """Serialise; the inverse of :meth:`from_bytes`.  ``columns`` are its own, when they were made before."""
-        sink = pa.BufferOutputStream()
-        table = self.to_table(columns)
-        with pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        return sink.getvalue().to_pybytes()
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Answers:
@@ -172,18 +154,6 @@ class Answers:
             return cls(ResidualPart(sizes, sets, tuple(n**2 / p for n, p in pairs)), values)
         precisions = tuple(1 / p for p in parameters)
         return cls(MarginalPart(sizes, sets, header["noise"], precisions, header.get("bound")), values)
-
-    @classmethod
-    def from_bytes(cls, payload: bytes) -> Answers:
-        """Read what :meth:`to_bytes` made; refuses anything else."""
-        try:
-            with pa.ipc.open_file(pa.BufferReader(payload)) as reader:
-                table = reader.read_all()
-        except pa.ArrowException:
-            raise BundleError(
-                "bundle.damaged", "The measured answers cannot be read.", "Restore the payload from a backup."
-            ) from None
-        return cls.from_table(table)
 
 
 def _is_bound(bound: object, noise: str) -> bool:

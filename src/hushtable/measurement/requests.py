@@ -12,6 +12,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.measurement.answers import Answers
 from hushtable.measurement.parts import ResidualPart, TablePart
-from hushtable.privacy import DistanceNoise, Selection
+from hushtable.privacy import UNIT, Cost, DistanceNoise, Selection
 
 GRID_BITS = 8
 GRID = 2**GRID_BITS
@@ -107,6 +108,13 @@ class Measure:
             return None
         asked = replace(self, part=replace(self.part, sets=sets, precisions=parameters))
         return Reply(asked, values) if len(values) == asked.work else None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a reader needs beside sets and parameters: nothing for residuals."""
+        if isinstance(self.part, ResidualPart):
+            return {}
+        return {"marginals": {"noise": self.part.law, "bound": self.part.bound}}
 
     def words(self) -> str:
         """The request in full, as text."""
@@ -243,25 +251,74 @@ def fingerprint(request: Request) -> str:
 
 
 class Purse:
-    """What a loop may spend for one row, in exact fractions; losses are draws that a crash swallowed."""
+    """What a loop may spend and has spent for one row, in exact fractions, of a person with at most ``rows``."""
 
-    def __init__(self, limit: Fraction) -> None:
-        self.limit = limit
-        self.spent = Fraction(0)
+    spends_all = True
+    """Whether the loop ends only when all is spent: then requests may be charged ahead."""
+
+    def __init__(self, limit: Fraction, rows: int = 1) -> None:
+        self.limit, self.spent, self._rows = limit, Fraction(0), rows
 
     @property
     def left(self) -> Fraction:
         """What remains."""
         return self.limit - self.spent
 
-    def pay(self, amount: Fraction) -> None:
+    @property
+    def share(self) -> float:
+        """How much of it is spent, from 0 to 1."""
+        return float(self.spent / self.limit)
+
+    def due(self, rho: Fraction) -> Cost:
+        """What must have been charged per person once ``rho`` more is spent: the exact sum, rounded up once."""
+        total = self.spent + rho
+        return Cost(0, -(-total.numerator * self._rows**2 * UNIT // total.denominator))
+
+    def pay(self, rho: Fraction) -> None:
         """Spend; refuses more than is left."""
-        if amount > self.left:
+        if rho > self.left:
             raise BudgetError(
                 "budget.overdrawn", "A round would cost more than is left.", "Please report this."
             )
-        self.spent += amount
+        self.spent += rho
 
-    def lose(self, amount: Fraction) -> None:
-        """Write off what was charged and never seen."""
-        self.spent = min(self.limit, self.spent + amount)
+    def lose(self, rho: Fraction) -> None:
+        """Write off a draw that was thrown away."""
+        self.spent = min(self.limit, self.spent + rho)
+
+    def write_off(self, charged: Cost) -> None:
+        """So much was charged in all, and the last of it was never seen."""
+        self.spent = min(self.limit, max(self.spent, Fraction(charged.rho, UNIT) / self._rows**2))
+
+
+class OnePrice:
+    """The purse of a run that asks once: all that is set aside pays for it."""
+
+    spends_all = False
+
+    def __init__(self, cost: Cost) -> None:
+        self._cost, self._spent = cost, Cost.ZERO
+
+    @property
+    def left(self) -> Fraction:
+        """Any price fits."""
+        return Fraction(1 << 62)
+
+    @property
+    def share(self) -> float:
+        """Whether it is spent."""
+        return float(self._spent == self._cost)
+
+    def due(self, rho: Fraction) -> Cost:
+        """All of it; more than all once it is spent."""
+        return self._spent + self._cost
+
+    def pay(self, rho: Fraction) -> None:
+        """Spend all."""
+        self._spent = self._cost
+
+    lose = pay
+
+    def write_off(self, charged: Cost) -> None:
+        """The charge was lost."""
+        self._spent = charged

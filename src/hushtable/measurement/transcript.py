@@ -23,12 +23,11 @@ from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet
 from hushtable.measurement.answers import Answers
 from hushtable.measurement.claim import Claim
-from hushtable.measurement.parts import ResidualPart
+from hushtable.measurement.parts import MarginalPart, ResidualPart
 from hushtable.measurement.requests import Label, Measure, Reply, Request, Round, fingerprint
 
 LOST, NOTE = "lost", "note"
 _FORMAT = b"hushtable-lines-2"
-_OLD = b"hushtable-rounds-1"
 _SETS = pa.list_(pa.list_(pa.int32()))
 _SCHEMA = pa.schema(
     [
@@ -37,8 +36,8 @@ _SCHEMA = pa.schema(
         ("sets", _SETS),
         ("parameters", pa.list_(pa.string())),
         ("facts", pa.string()),
-        ("reply", pa.large_list(pa.int64())),
         ("numbers", pa.large_list(pa.float64())),
+        ("reply", pa.large_list(pa.int64())),
     ]
 )
 _NO_INTS: Ints = np.empty(0, np.int64)
@@ -61,6 +60,8 @@ class Line:
     def of(cls, request: Request, values: Ints) -> Line:
         """The line of a request that was answered."""
         facts = {} if request.label is None else {"label": _written(request.label)}
+        if isinstance(request, Measure):
+            facts |= request.facts
         return cls(request.kind, request.rho, request.of(values), request.parameters, values, facts)
 
     @classmethod
@@ -88,14 +89,17 @@ class Line:
 
     @property
     def measures(self) -> bool:
-        """Whether the line holds noisy residuals."""
-        return self.kind in ("", Measure.kind) and bool(self.sets)
+        """Whether the line holds noisy integers of a part."""
+        return self.kind == Measure.kind or (not self.kind and bool(self.sets))
 
     def answers(self, sizes: tuple[int, ...]) -> Answers | None:
         """What the line measured, if it did."""
         if not self.measures:
             return None
-        return Answers(ResidualPart(sizes, self.sets, self.parameters), self.values)
+        if "marginals" not in self.facts:
+            return Answers(ResidualPart(sizes, self.sets, self.parameters), self.values)
+        law, bound = self.facts["marginals"]["noise"], self.facts["marginals"]["bound"]
+        return Answers(MarginalPart(sizes, self.sets, law, self.parameters, bound), self.values)
 
     def round(self, limit: Fraction) -> Round | None:
         """What the history says of the line, if anything; ``limit`` is the whole budget."""
@@ -124,9 +128,9 @@ class Transcript:
         return cls(tuple(line for p in payloads if p is not None for line in lines_from_bytes(p)))
 
     def answers(self, sizes: tuple[int, ...]) -> Answers:
-        """All noisy residuals as one ``Answers``; a residual that was measured again occurs again."""
-        found = (line.answers(sizes) for line in self.lines)
-        return Answers.pooled(sizes, [answers for answers in found if answers is not None])
+        """All that was measured as one ``Answers``; a residual that was measured again occurs again."""
+        found = [a for a in (line.answers(sizes) for line in self.lines) if a is not None]
+        return found[0] if len(found) == 1 else Answers.pooled(sizes, found)
 
     def rounds(self, limit: Fraction) -> list[Round] | None:
         """The history; None where the lines have no labels."""
@@ -138,18 +142,26 @@ class Transcript:
         return [claim for claim in (line.claim() for line in self.lines) if claim is not None]
 
 
-def lines_to_bytes(lines: Sequence[Line]) -> bytes:
-    """Serialise a group of lines (Arrow IPC, uncompressed); the length depends on the requests alone."""
+def columns_of(lines: Sequence[Line]) -> list[Any]:
+    """Lines as they are written, but for their integers: what can be made before there are any."""
+    return [
+        pa.array([line.kind for line in lines], pa.string()),
+        pa.array([str(line.price) for line in lines], pa.string()),
+        pa.array([[list(s) for s in line.sets] for line in lines], _SETS),
+        pa.array([[str(p) for p in line.parameters] for line in lines], pa.list_(pa.string())),
+        pa.array([json.dumps(line.facts) for line in lines], pa.string()),
+        _lists([line.numbers for line in lines], _NO_FLOATS),
+    ]
+
+
+def lines_to_bytes(lines: Sequence[Line], columns: list[Any] | None = None) -> bytes:
+    """Serialise a group of lines (Arrow IPC, uncompressed); the length depends on the requests alone.
+
+    ``columns`` are their own, where they were made before.
+    """
+    integers = _lists([line.values for line in lines], _NO_INTS)
     table = pa.table(
-        [
-            pa.array([line.kind for line in lines], pa.string()),
-            pa.array([str(line.price) for line in lines], pa.string()),
-            pa.array([[list(s) for s in line.sets] for line in lines], _SETS),
-            pa.array([[str(p) for p in line.parameters] for line in lines], pa.list_(pa.string())),
-            pa.array([json.dumps(line.facts) for line in lines], pa.string()),
-            _lists([line.values for line in lines], _NO_INTS),
-            _lists([line.numbers for line in lines], _NO_FLOATS),
-        ],
+        [*(columns_of(lines) if columns is None else columns), integers],
         schema=_SCHEMA.with_metadata({b"format": _FORMAT}),
     )
     sink = pa.BufferOutputStream()
@@ -163,13 +175,10 @@ def lines_from_bytes(payload: bytes) -> list[Line]:
     try:
         with pa.ipc.open_file(pa.BufferReader(payload)) as reader:
             table = reader.read_all()
-        written = (table.schema.metadata or {}).get(b"format")
-        if written not in (_FORMAT, _OLD):
-            raise ValueError
-        return _read(table) if written == _FORMAT else _read_old(table)
+        return READERS[(table.schema.metadata or {}).get(b"format")](table)
     except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
         raise BundleError(
-            "bundle.damaged", "The stored rounds cannot be read.", "Restore the payload from a backup."
+            "bundle.damaged", "The stored answers cannot be read.", "Restore the payload from a backup."
         ) from None
 
 
@@ -198,7 +207,8 @@ def _read(table: pa.Table) -> list[Line]:
     ]
 
 
-def _read_old(table: pa.Table) -> list[Line]:
+def _read_rounds(table: pa.Table) -> list[Line]:
+    """Rounds of version 0.1: no kinds, prices and labels."""
     rows = zip(
         table["request"].to_pylist(),
         table["sets"].to_pylist(),
@@ -217,6 +227,16 @@ def _read_old(table: pa.Table) -> list[Line]:
         )
         for request, sets, precisions, reply in rows
     ]
+
+
+def _read_answers(table: pa.Table) -> list[Line]:
+    """A batch of version 0.1."""
+    answers = Answers.from_table(table)
+    return [Line.of(Measure(answers.part), answers.values)]
+
+
+READERS = {_FORMAT: _read, b"hushtable-rounds-1": _read_rounds, None: _read_answers}
+"""How each format is read; answers of version 0.1 keep the name of theirs elsewhere."""
 
 
 def _lists(arrays: Sequence[NDArray[Any]], empty: NDArray[Any]) -> pa.LargeListArray:

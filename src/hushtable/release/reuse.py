@@ -16,7 +16,7 @@ from hushtable.errors import BundleError, WorkloadError
 from hushtable.ledger import Ledger
 from hushtable.linear import MarginalMechanism
 from hushtable.marginals import AttributeSet
-from hushtable.measurement import Answers, ResidualPart, Transcript, lines_from_bytes
+from hushtable.measurement import Answers, ResidualPart, Transcript
 from hushtable.planning import BatchPlan
 from hushtable.privacy import charge, decimal
 from hushtable.privacy.budget import Kind
@@ -94,12 +94,9 @@ def earlier_answers(
 def _decoded(payload: bytes, sizes: tuple[int, ...]) -> Answers | None:
     """The Gaussian answers in a payload, in residual form; None when it holds something else."""
     try:
-        return Answers.from_bytes(payload).residuals()
+        return Transcript.of([payload]).answers(sizes).residuals()
     except BundleError:
-        try:
-            return Transcript((*lines_from_bytes(payload),)).answers(sizes)
-        except BundleError:
-            return None
+        return None
 
 
 def _target(plan: Plan) -> MarginalMechanism:
