@@ -13,8 +13,8 @@ import hushtable as ht
 from hushtable.marginals import AttributeSet, Layout, centre, closure
 from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.residuals import Residuals
-from hushtable.reconstruct.triple_loops import departure
-from hushtable.reconstruct.triples import AGREE_LEAST, AGREE_ROUNDS, AGREE_STEP
+from hushtable.reconstruct.triple_loops import AGREE_LEAST, AGREE_STEP, departure
+from hushtable.reconstruct.triples import AGREE_ROUNDS
 from hushtable.reconstruct.zeros import Zeros
 
 SIZES = (3, 4, 2, 5)

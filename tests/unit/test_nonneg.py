@@ -12,7 +12,7 @@ from hushtable.marginals import AttributeSet, Layout, assemble, centre, closure
 from hushtable.marginals.kernels import add_sums
 from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.nonneg import ConsistentTables, fit_nonneg
-from hushtable.reconstruct.nonneg_loops import bring_together, multiply_repeated
+from hushtable.reconstruct.nonneg_loops import Shared, bring_together, multiply_repeated
 from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 from shared_data import data_file
@@ -122,8 +122,8 @@ def test_a_full_step_takes_tables_to_the_mean_of_what_they_share() -> None:
     mean = (first.sum(axis=0) + second.sum(axis=1)) / 2.0
     flat, worst = np.concatenate([first.ravel(), second.ravel()]), np.zeros(1)
     layout = Layout((2, 3, 4), ((0, 1), (1, 2)))
-    lists = (np.array([0, 2]), np.array([0, 1]), np.array([0b10, 0b01]), np.array([3]))
-    bring_together(0, 1, np.array([0]), *lists, layout.shapes, layout.offsets, 1.0, 1.0, flat, worst)
+    lists = Shared(np.array([0, 2]), np.array([0, 1]), np.array([0b10, 0b01]), np.array([3]))
+    bring_together(0, 1, np.array([0]), lists, 1.0, 1.0, layout.tables(flat), worst)
     assert worst[0] == pytest.approx(np.abs(first.sum(axis=0) - second.sum(axis=1)).max())
     for s, axis in (((0, 1), 0), ((1, 2), 1)):
         assert np.allclose(layout.view(flat, s).sum(axis=axis), mean / mean.sum())

@@ -160,6 +160,15 @@ def build_planes(
                     planes[at + word] = _equal_word(flat, record + word * WORD, value)
 
 
+class Planes(NamedTuple):
+    """Bit planes in blocks of ``span`` words: ``number`` planes in each, ``words`` words of each plane in all."""
+
+    bits: Any
+    number: int
+    words: int
+    span: int
+
+
 @njit(cache=True, nogil=True)
 def _join(scratch: Any, depth: int, planes: Any, at: int, span: int, words: int) -> None:
     above = (depth - 1) * span
@@ -170,29 +179,21 @@ def _join(scratch: Any, depth: int, planes: Any, at: int, span: int, words: int)
 
 @njit(cache=True, nogil=True)
 def run_steps(
-    planes: Any,
-    count: int,
-    words: int,
-    span: int,
-    steps: Any,
-    ancestors: Any,
-    first: int,
-    stop: int,
-    scratch: Any,
-    counters: Any,
+    planes: Any, steps: Any, ancestors: Any, first: int, stop: int, scratch: Any, counters: Any
 ) -> None:
     """Run steps ``first .. stop - 1`` on every block; ``ancestors`` are the steps above the first one, top down."""
+    bits, count, words, span = planes
     scratch[:span] = ~np.uint64(0)
     for block in range((words + span - 1) // span):
         here = min(span, words - block * span)
         origin = block * count * span
         for step in ancestors:
             if steps.depth[step] > 0:
-                _join(scratch, steps.depth[step], planes, origin + steps.plane[step] * span, span, here)
+                _join(scratch, steps.depth[step], bits, origin + steps.plane[step] * span, span, here)
         for step in range(first, stop):
             depth = steps.depth[step]
             if depth > 0:
-                _join(scratch, depth, planes, origin + steps.plane[step] * span, span, here)
+                _join(scratch, depth, bits, origin + steps.plane[step] * span, span, here)
             at = depth * span
             target = steps.target[step]
             j = steps.start[step]
@@ -201,7 +202,7 @@ def run_steps(
                 found = _count_four(
                     scratch,
                     at,
-                    planes,
+                    bits,
                     origin + steps.partners[j] * span,
                     origin + steps.partners[j + 1] * span,
                     origin + steps.partners[j + 2] * span,
@@ -215,7 +216,7 @@ def run_steps(
                 target += 4
                 j += 4
             while j < end:
-                counters[target] += _count_one(scratch, at, planes, origin + steps.partners[j] * span, here)
+                counters[target] += _count_one(scratch, at, bits, origin + steps.partners[j] * span, here)
                 target += 1
                 j += 1
 

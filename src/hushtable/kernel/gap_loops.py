@@ -1,13 +1,14 @@
 """The plain loops over exact counts and gaps: compiled, over index arrays, one range of jobs per call.
 
-A gap is a true count less its estimate, in units of the public grid.  Gaps saturate at a public bound: saturation never
-moves two neighbouring tables further apart, so it costs no privacy.  Gaps are whole numbers, kept in doubles (exact,
-being below 2^53) or in 32 bits.  Nothing here adds noise.
+A gap is a true count less its estimate, in units of the public grid; the norms are the scores of AIM's selection
+(aim-grem, alg. 1): |M_gamma(x) - mu_gamma|_1.  Gaps saturate at a public bound: saturation never moves two neighbouring
+tables further apart, so it costs no privacy.  Gaps are whole numbers, kept in doubles (exact, being below 2^53) or in
+32 bits.  Nothing here adds noise.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,29 +96,30 @@ def subtract_repeated(
     return int(norm)
 
 
+class Changes(NamedTuple):
+    """Centred changes of some residuals: ``slots`` gives the place of each residual among them, -1 for no change."""
+
+    slots: Ints
+    offsets: Ints
+    values: Any
+    grid: float
+    """What a change of 1 is on the grid of the gaps."""
+    limit: float
+    """Where gaps saturate."""
+
+
 @njit(cache=True, nogil=True)
 def subtract_changes(
-    first: int,
-    last: int,
-    chosen: Ints,
-    offsets: Ints,
-    shapes: Ints,
-    starts: Ints,
-    members: Ints,
-    masks: Ints,
-    slots: Ints,
-    change_offsets: Ints,
-    changes: Any,
-    grid: float,
-    limit: float,
-    gaps: Any,
-    norms: Ints,
+    first: int, last: int, chosen: Ints, below: Any, changes: Any, gaps: Any, norms: Ints
 ) -> None:
     """For each chosen set: gaps -= round(grid * change), and its L1 norm.
 
-    The change of a set is the sum over the residuals below it with ``slots[residual] >= 0`` of their centred change,
-    repeated along the axes they lack and divided by those axes' lengths.
+    The change of a set is the sum over the residuals below it that change of their centred change, repeated along the
+    axes they lack and divided by those axes' lengths.
     """
+    offsets, shapes, flat = gaps
+    starts, numbers, masks = below
+    slots, change_offsets, values, grid, limit = changes
     groups = np.empty((shapes.shape[1] + 2, 3), np.int64)
     longest = 0
     for c in range(first, last):
@@ -126,21 +128,20 @@ def subtract_changes(
     for c in range(first, last):
         s = chosen[c]
         active, only = 0, starts[s]
-        for member in range(starts[s], starts[s + 1]):
-            if members[member] >= 0 and slots[members[member]] >= 0:
-                active, only = active + 1, member
-        cells = gaps[offsets[s] : offsets[s + 1]]
+        for link in range(starts[s], starts[s + 1]):
+            if numbers[link] >= 0 and slots[numbers[link]] >= 0:
+                active, only = active + 1, link
+        cells = flat[offsets[s] : offsets[s + 1]]
         if active == 1:
-            at = change_offsets[slots[members[only]]]
-            norms[s] = subtract_repeated(cells, shapes[s], masks[only], grid, changes[at:], limit, groups)
+            z = values[change_offsets[slots[numbers[only]]] :]
+            norms[s] = subtract_repeated(cells, shapes[s], masks[only], grid, z, limit, groups)
             continue
         delta = space[: cells.size]
         delta[:] = 0.0
-        for member in range(starts[s], starts[s + 1]):
-            residual = members[member]
-            if residual >= 0 and slots[residual] >= 0:
-                at = change_offsets[slots[residual]]
-                add_repeated(delta, shapes[s], masks[member], grid, changes[at:], groups)
+        for link in range(starts[s], starts[s + 1]):
+            if numbers[link] >= 0 and slots[numbers[link]] >= 0:
+                z = values[change_offsets[slots[numbers[link]]] :]
+                add_repeated(delta, shapes[s], masks[link], grid, z, groups)
         norms[s] = subtract_rounded(delta, 1.0, limit, cells)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Ints
 from hushtable.kernel.gap_loops import (
     LARGEST_GAP,
+    Changes,
     fill_gaps,
     subtract_changes,
     supersets_of,
@@ -48,8 +49,9 @@ class Gaps:
         in_ranges(
             fill_gaps, layout.lengths, layout.offsets, GRID, self._limit, cells, self._cells, self._norms
         )
-        self._below = Incidence.between(layout.sets, layout)
-        self._above = _supersets(self._below, len(layout.sets))
+        below = Incidence.between(layout.sets, layout)
+        self._below, self._gaps = below.links, layout.tables(self._cells)
+        self._above = _supersets(below, len(layout.sets))
         self._slots = np.full(len(layout.sets), -1, np.int64)
         self._marks = np.zeros(len(layout.sets), np.bool_)
         self._found = np.empty(len(layout.sets), np.int64)
@@ -64,24 +66,9 @@ class Gaps:
         flat = np.concatenate([change.ravel() for _, change in changes])
         offsets = np.cumsum([0, *(change.size for _, change in changes)])
         self._slots[numbers] = np.arange(len(numbers))
-        layout, below = self._layout, self._below
-        in_ranges(
-            subtract_changes,
-            layout.lengths[chosen],
-            chosen,
-            layout.offsets,
-            layout.shapes,
-            below.starts,
-            below.members,
-            below.masks,
-            self._slots,
-            offsets,
-            flat,
-            float(GRID),
-            self._limit,
-            self._cells,
-            self._norms,
-        )
+        moves = Changes(self._slots, offsets, flat, float(GRID), self._limit)
+        work = self._layout.lengths[chosen]
+        in_ranges(subtract_changes, work, chosen, self._below, moves, self._gaps, self._norms)
         self._slots[numbers] = -1
 
     def scores(self, request: Select) -> Scores:

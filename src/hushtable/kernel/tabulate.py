@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import UsageError
-from hushtable.kernel.bitplanes import LANES, WORD, build_planes, expand, run_steps
+from hushtable.kernel.bitplanes import LANES, WORD, Planes, build_planes, expand, run_steps
 from hushtable.kernel.counting_plan import CountingPlan, build_plan
 from hushtable.kernel.histograms import count_tables
 from hushtable.marginals.layout import Layout
@@ -253,20 +253,12 @@ class _Jobs:
         program, span = self._plan.program, self._shape.span
         if program is None:
             return []
-        steps, planes, counters = program.steps, program.planes, self._plane_counters
+        steps, counters = program.steps, self._plane_counters
+        planes = Planes(self._planes, program.planes, words, span)
 
         def job(ancestors: NDArray[np.int64], first: int, stop: int) -> Job:
             return lambda: run_steps(
-                self._planes,
-                planes,
-                words,
-                span,
-                steps,
-                ancestors,
-                first,
-                stop,
-                _aligned(span * program.depth),
-                counters,
+                planes, steps, ancestors, first, stop, _aligned(span * program.depth), counters
             )
 
         return [job(*piece) for piece in self._pieces]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals.incidence import Incidence
+from hushtable.marginals.incidence import Incidence, Links
 from hushtable.marginals.kernels import accumulate_sets, assemble_sets, centre_sets, lift_sets, sum_axis
 from hushtable.marginals.layout import AttributeSet, Layout
 from hushtable.marginals.threads import in_ranges
@@ -72,18 +72,7 @@ def assemble(
     pairs = Incidence.between(target.sets, residuals) if incidence is None else incidence
     flat = np.empty(target.cells)
     work = target.lengths * np.diff(pairs.starts)
-    in_ranges(
-        assemble_sets,
-        work,
-        target.offsets,
-        target.shapes,
-        pairs.starts,
-        pairs.members,
-        pairs.masks,
-        residuals.offsets,
-        centred,
-        flat,
-    )
+    in_ranges(assemble_sets, work, residuals.tables(centred), pairs.links, target.tables(flat))
     return flat
 
 
@@ -100,19 +89,10 @@ def accumulate(
     owners = pairs.owners[by_target]
     work = np.bincount(pairs.members[by_target], marginals.lengths[owners], len(target.sets))
     flat = np.empty(target.cells)
-    in_ranges(
-        accumulate_sets,
-        work.astype(np.int64),
-        target.offsets,
-        starts,
-        owners,
-        pairs.masks[by_target],
-        marginals.shapes,
-        marginals.offsets,
-        np.ascontiguousarray(weights, np.float64),
-        np.ascontiguousarray(values),
-        flat,
-    )
+    source = marginals.tables(np.ascontiguousarray(values))
+    above = Links(starts, owners, pairs.masks[by_target])
+    scale = np.ascontiguousarray(weights, np.float64)
+    in_ranges(accumulate_sets, work.astype(np.int64), source, scale, above, target.tables(flat))
     return flat
 
 

@@ -10,11 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.marginals.layout import AttributeSet, Layout, subsets
+
+
+class Links(NamedTuple):
+    """For each set, at ``starts[s]`` to ``starts[s + 1]``: numbers of sets above or below it, and the axes in common.
+
+    Bit j of a mask is column j of the larger set's row in ``Layout.shapes``.
+    """
+
+    starts: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    masks: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +47,11 @@ class Incidence:
     def between(marginals: Sequence[AttributeSet], residuals: Layout) -> Incidence:
         """All pairs of the given marginals with the sets of ``residuals``; the last few are remembered."""
         return _between(tuple(marginals), residuals)
+
+    @property
+    def links(self) -> Links:
+        """Down from each marginal to its residuals, as compiled loops take them."""
+        return Links(self.starts, self.members, self.masks)
 
     def superset_sums(self, values: NDArray[np.float64], residuals: int) -> NDArray[np.float64]:
         """For each residual the sum of ``values`` over the marginals that contain it."""

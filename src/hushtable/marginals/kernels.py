@@ -1,7 +1,8 @@
 """The plain loops behind ``fused``: compiled, over index arrays, one range of jobs per call.
 
-Each kernel writes only the cells of its own jobs.  Shapes, offsets and order of jobs come from ``fused``; callers
-elsewhere use ``fused``, never these.
+In the symbols of aim-grem: ``lift_sets`` is the residual query R_tau times n_tau, ``centre_sets`` the residual z_tau
+from its lifted answer, ``assemble_sets`` the marginal mu_gamma as the sum over tau below gamma of z_tau, repeated, and
+``accumulate_sets`` the transpose of that.  Each kernel writes only the cells of its own jobs; others call ``fused``.
 """
 
 from __future__ import annotations
@@ -183,58 +184,37 @@ def add_sums(table: Any, shape: Ints, mask: int, weight: float, below: Any, grou
 
 
 @njit(cache=True, nogil=True)
-def assemble_sets(
-    first: int,
-    last: int,
-    offsets: Ints,
-    shapes: Ints,
-    starts: Ints,
-    members: Ints,
-    masks: Ints,
-    residual_offsets: Ints,
-    z: Any,
-    flat: Any,
-) -> None:
+def assemble_sets(first: int, last: int, residuals: Any, below: Any, target: Any) -> None:
     """For each target set: the sum over its residuals of z, repeated along the axes it lacks, over their lengths.
 
-    ``members[starts[s]:starts[s+1]]`` are residual numbers (-1: not there), ``masks`` the axes that each one has, as
-    bits, where bit j is column j of ``shapes`` (columns are right-aligned, unused ones hold 0).
+    ``below`` links target sets to residuals; the number -1 stands for one that is not there.
     """
+    offsets, shapes, cells = target
+    starts, numbers, masks = below
+    residual_offsets, _, values = residuals
     groups = np.empty((shapes.shape[1] + 2, 3), np.int64)
     for s in range(first, last):
-        begin, end = offsets[s], offsets[s + 1]
-        for c in range(begin, end):
-            flat[c] = 0.0
-        for member in range(starts[s], starts[s + 1]):
-            if members[member] >= 0:
-                at = residual_offsets[members[member]]
-                add_repeated(flat[begin:end], shapes[s], masks[member], 1.0, z[at:], groups)
+        flat = cells[offsets[s] : offsets[s + 1]]
+        flat[:] = 0.0
+        for link in range(starts[s], starts[s + 1]):
+            if numbers[link] >= 0:
+                z = values[residual_offsets[numbers[link]] :]
+                add_repeated(flat, shapes[s], masks[link], 1.0, z, groups)
 
 
 @njit(cache=True, nogil=True)
-def accumulate_sets(
-    first: int,
-    last: int,
-    offsets: Ints,
-    starts: Ints,
-    owners: Ints,
-    masks: Ints,
-    shapes: Ints,
-    source_offsets: Ints,
-    weights: Any,
-    source: Any,
-    flat: Any,
-) -> None:
+def accumulate_sets(first: int, last: int, marginals: Any, weights: Any, above: Any, target: Any) -> None:
     """For each target set: the sum over the marginals above it of weight times that marginal summed to the set.
 
-    The transpose of ``assemble_sets``: ``owners[starts[t]:starts[t + 1]]`` are the marginals above target ``t``, with
-    ``masks`` the axes that both have.
+    The transpose of ``assemble_sets``: ``above`` links target sets to marginals.
     """
+    offsets, shapes, values = marginals
+    starts, numbers, masks = above
+    target_offsets, _, cells = target
     groups = np.empty((shapes.shape[1] + 2, 3), np.int64)
     for t in range(first, last):
-        target = flat[offsets[t] : offsets[t + 1]]
-        target[:] = 0.0
-        for owner in range(starts[t], starts[t + 1]):
-            s = owners[owner]
-            table = source[source_offsets[s] : source_offsets[s + 1]]
-            add_sums(table, shapes[s], masks[owner], weights[s], target, groups)
+        flat = cells[target_offsets[t] : target_offsets[t + 1]]
+        flat[:] = 0.0
+        for link in range(starts[t], starts[t + 1]):
+            s = numbers[link]
+            add_sums(values[offsets[s] : offsets[s + 1]], shapes[s], masks[link], weights[s], flat, groups)

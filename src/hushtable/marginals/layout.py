@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,14 @@ MAX_SETS = 4_000_000
 
 FEW = 64
 """Up to this many sets plain Python is faster than arrays."""
+
+
+class Tables(NamedTuple):
+    """Tables of many sets in one flat array: where each begins (and the last one ends), its shape, and all cells."""
+
+    offsets: NDArray[np.int64]
+    shapes: NDArray[np.int64]
+    cells: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,10 @@ class Layout:
     def shape(self, attributes: AttributeSet) -> tuple[int, ...]:
         """Lengths of the axes of one set."""
         return tuple(self.sizes[i] for i in attributes)
+
+    def tables(self, flat: NDArray[Any]) -> Tables:
+        """All tables in ``flat``, as compiled loops take them."""
+        return Tables(self.offsets, self.shapes, flat)
 
     def view(self, flat: NDArray[Any], attributes: AttributeSet) -> NDArray[Any]:
         """The cells of one set inside ``flat``, shaped; a view, never a copy."""

@@ -1,15 +1,19 @@
 """Newton's method on the dual of a nonnegative least squares problem, as plain loops.
 
-The problem (see ``program``):  minimise  sum_i d_i/2 (x_i - b_i)^2 + sum_j w_j/2 (r_j - a_j)^2  over  r = A x,
+The problem is a ``Program``:  minimise  sum_i d_i/2 (x_i - b_i)^2 + sum_j w_j/2 (r_j - a_j)^2  over  r = A x,
 ``low <= x <= high``, ``least <= r <= most``.  With a multiplier y_j for each row of A the minimiser is explicit,
 ``x = clip(b - A'y/d)`` and ``r = clip(a + y/w)``, so only the rows remain unknown: the equation is A x(y) = r(y), its
-derivative ``A diag(1/d, free x) A' + diag(1/w, free r)``.  A is stored by columns (``start``, ``row``, ``value``).
+derivative ``A diag(1/d, free x) A' + diag(1/w, free r)``.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arrays import Floats
 from hushtable.compiled import njit
 
 SCATTERED = 8.0
@@ -20,9 +24,34 @@ MOST_CUTS = 60
 MOST_INNER = 500
 
 
+class Rows(NamedTuple):
+    """The matrix A by columns: those of cell i are at ``start[i]`` to ``start[i + 1]``."""
+
+    start: NDArray[np.int64]
+    row: NDArray[np.int32]
+    value: Floats
+    number: int
+
+
+class Program(NamedTuple):
+    """A program as in the module's formula; all arrays are float64."""
+
+    rows: Rows
+    d: Floats
+    b: Floats
+    w: Floats
+    a: Floats
+    low: Floats
+    high: Floats
+    least: Floats
+    most: Floats
+
+
 @njit(cache=True, nogil=True)
-def primal(start, row, value, d, b, low, high, y, x):
+def primal(program, y, x):
     """Fill x(y) and return A x(y)."""
+    start, row, value, _ = program.rows
+    d, b, low, high = program.d, program.b, program.low, program.high
     total = np.zeros(y.size)
     for i in range(d.size):
         pull = 0.0
@@ -36,9 +65,10 @@ def primal(start, row, value, d, b, low, high, y, x):
 
 
 @njit(cache=True, nogil=True)
-def aggregates(start, row, value, x, rows):
+def aggregates(rows, x):
     """A x."""
-    total = np.zeros(rows)
+    start, row, value, count = rows
+    total = np.zeros(count)
     for i in range(x.size):
         if x[i] != 0.0:
             for k in range(start[i], start[i + 1]):
@@ -47,8 +77,9 @@ def aggregates(start, row, value, x, rows):
 
 
 @njit(cache=True, nogil=True)
-def _gap(ax, y, a, inverse_w, least, most, anchor, slack, free):
+def _gap(program, inverse_w, anchor, slack, ax, y, free):
     """A x - r(y) - slack (y - anchor); marks the rows whose r is free."""
+    a, least, most = program.a, program.least, program.most
     gap = np.empty(y.size)
     for j in range(y.size):
         want = a[j] + y[j] * inverse_w[j]
@@ -59,8 +90,9 @@ def _gap(ax, y, a, inverse_w, least, most, anchor, slack, free):
 
 
 @njit(cache=True, nogil=True)
-def _dense_step(start, row, value, d, x, low, high, diagonal, gap):
-    m = gap.size
+def _dense_step(program, x, diagonal, gap):
+    start, row, value, m = program.rows
+    d, low, high = program.d, program.low, program.high
     hessian = np.zeros((m, m))
     for i in range(d.size):
         if low[i] < x[i] < high[i]:
@@ -78,7 +110,9 @@ def _dense_step(start, row, value, d, x, low, high, diagonal, gap):
 
 
 @njit(cache=True, nogil=True)
-def _hessian_times(start, row, value, d, x, low, high, diagonal, v):
+def _hessian_times(program, x, diagonal, v):
+    start, row, value, _ = program.rows
+    d, low, high = program.d, program.low, program.high
     out = diagonal * v
     for i in range(d.size):
         if low[i] < x[i] < high[i]:
@@ -92,9 +126,10 @@ def _hessian_times(start, row, value, d, x, low, high, diagonal, v):
 
 
 @njit(cache=True, nogil=True)
-def _inexact_step(start, row, value, d, x, low, high, diagonal, gap, accuracy, work):
+def _inexact_step(program, x, diagonal, gap, accuracy, work):
     """Conjugate gradients with the diagonal as preconditioner."""
-    m = gap.size
+    start, row, value, m = program.rows
+    d, low, high = program.d, program.low, program.high
     scale = diagonal.copy()
     for i in range(d.size):
         if low[i] < x[i] < high[i]:
@@ -112,7 +147,7 @@ def _inexact_step(start, row, value, d, x, low, high, diagonal, gap, accuracy, w
         if rz <= target or rz == 0.0 or work[0] < 0.0:
             break
         work[0] -= 2.0 * SCATTERED * row.size
-        hp = _hessian_times(start, row, value, d, x, low, high, diagonal, p)
+        hp = _hessian_times(program, x, diagonal, p)
         curvature = np.sum(p * hp)
         if curvature <= 0.0:
             break
@@ -127,45 +162,44 @@ def _inexact_step(start, row, value, d, x, low, high, diagonal, gap, accuracy, w
 
 
 @njit(cache=True, nogil=True)
-def solve_dual(
-    start, row, value, d, b, low, high, a, inverse_w, least, most, anchor, slack, y, x, tolerance, dense, work
-):
+def _newton_step(program, x, diagonal, gap, size, dense, work):
+    """A direction in which the dual rises: Newton's, or the gap itself where that one does not."""
+    row = program.rows.row
+    if dense:
+        work[0] -= SCATTERED * row.size * row.size / max(1, x.size) + gap.size**3 / 3.0
+        step = _dense_step(program, x, diagonal, gap)
+    else:
+        accuracy = min(1e-3, size * 1e-3)
+        step = _inexact_step(program, x, diagonal, gap, max(accuracy, 1e-11), work)
+    return step if np.sum(step * gap) > 0.0 else gap.copy()
+
+
+@njit(cache=True, nogil=True)
+def solve_dual(program, anchor, slack, y, x, tolerance, dense, work):
     """Improve y in place until ``max |gap| <= tolerance``; fills x; returns (gap, Newton steps).
 
     ``work[0]`` is the multiplications that may still be done (see ``SCATTERED``); below 0 the loop ends.
     """
+    inverse_w = np.zeros(y.size)
+    for j in range(y.size):
+        if program.w[j] > 0.0:
+            inverse_w[j] = 1.0 / program.w[j]
     free = np.zeros(y.size, np.bool_)
-    ax = primal(start, row, value, d, b, low, high, y, x)
-    gap = _gap(ax, y, a, inverse_w, least, most, anchor, slack, free)
+    gap = _gap(program, inverse_w, anchor, slack, primal(program, y, x), y, free)
     size = np.max(np.abs(gap)) if y.size else 0.0
     trial_x = np.empty_like(x)
     stuck = 0
     for step_number in range(MOST_NEWTON):
         if size <= tolerance or work[0] < 0.0:
             return size, step_number
-        diagonal = slack.copy()
-        for j in range(y.size):
-            if free[j]:
-                diagonal[j] += inverse_w[j]
-        if dense:
-            work[0] -= SCATTERED * row.size * row.size / max(1, d.size) + y.size**3 / 3.0
-            step = _dense_step(start, row, value, d, x, low, high, diagonal, gap)
-        else:
-            accuracy = min(1e-3, size * 1e-3)
-            step = _inexact_step(
-                start, row, value, d, x, low, high, diagonal, gap, max(accuracy, 1e-11), work
-            )
+        step = _newton_step(program, x, slack + np.where(free, inverse_w, 0.0), gap, size, dense, work)
         slope = np.sum(step * gap)
-        if not slope > 0.0:
-            step = gap.copy()
-            slope = np.sum(step * gap)
         lower, upper, t = 0.0, np.inf, 1.0
         trial, fresh, fresh_size = y, gap, size
         for _ in range(MOST_CUTS):
-            work[0] -= 2.0 * SCATTERED * row.size
+            work[0] -= 2.0 * SCATTERED * program.rows.row.size
             trial = y + t * step
-            ax = primal(start, row, value, d, b, low, high, trial, trial_x)
-            fresh = _gap(ax, trial, a, inverse_w, least, most, anchor, slack, free)
+            fresh = _gap(program, inverse_w, anchor, slack, primal(program, trial, trial_x), trial, free)
             along = np.sum(step * fresh)
             fresh_size = np.max(np.abs(fresh))
             if (along >= -0.1 * slope and (along <= 0.9 * slope or t >= 1e6)) or fresh_size <= tolerance:
@@ -185,9 +219,11 @@ def solve_dual(
 
 
 @njit(cache=True, nogil=True)
-def residual(start, row, value, d, b, w, a, low, high, least, most, x, y, typical):
+def residual(program, x, y, typical):
     """Largest violation of the optimality conditions, in counts (see ``program.kkt_residual``)."""
-    r = aggregates(start, row, value, x, y.size)
+    rows, d, b, w, a, low, high, least, most = program
+    start, row, value, _ = rows
+    r = aggregates(rows, x)
     force = np.empty(y.size)
     worst = 0.0
     for j in range(y.size):

@@ -93,4 +93,4 @@ def _marginal_blocks(shape: tuple[int, ...], sets: tuple[tuple[int, ...], ...]) 
     cells = prod(shape)
     counts = [prod(shape[axis] for axis in axes) for axes in sets]
     rows = stack_labels([cell_labels(shape, axes) for axes in sets], counts, cells)
-    return sparse.csc_matrix((rows.value, rows.row, rows.start), shape=(rows.count, cells))
+    return sparse.csc_matrix((rows.value, rows.row, rows.start), shape=(rows.number, cells))

@@ -9,7 +9,7 @@ of multipliers and cells with d = 0 by proximal steps; each step is Newton's met
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
@@ -20,6 +20,7 @@ from scipy import sparse
 from hushtable.arrays import Floats
 from hushtable.errors import RefusedError, WorkloadError
 from hushtable.microdata import dual_loops
+from hushtable.microdata.dual_loops import Program, Rows
 
 Labels = NDArray[np.int32]
 
@@ -32,31 +33,6 @@ TOLERANCE = 1e-9
 """Largest relative KKT residual of a fit; what is reached is usually far below."""
 _INNER = 1e-12
 _MOST_OUTER = 200
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The matrix A by columns."""
-
-    start: NDArray[np.int64]
-    row: Labels
-    value: Floats
-    count: int
-
-
-@dataclass(frozen=True, eq=False)
-class Program:
-    """A program as in the module's formula; all arrays are float64."""
-
-    rows: Rows
-    d: Floats
-    b: Floats
-    w: Floats
-    a: Floats
-    low: Floats
-    high: Floats
-    least: Floats
-    most: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +80,9 @@ def stack_labels(layers: list[Labels], counts: list[int], cells: int) -> Rows:
 def with_matrix(rows: Rows, matrix: Floats) -> Rows:
     """The rows followed by those of an explicit matrix."""
     cells = len(rows.start) - 1
-    upper = sparse.csc_matrix((rows.value, rows.row, rows.start), shape=(rows.count, cells))
+    upper = sparse.csc_matrix((rows.value, rows.row, rows.start), shape=(rows.number, cells))
     joined = sparse.vstack([upper, sparse.csc_matrix(matrix)]).tocsc()
-    count = rows.count + matrix.shape[0]
+    count = rows.number + matrix.shape[0]
     return Rows(
         joined.indptr.astype(np.int64), joined.indices.astype(np.int32), joined.data.astype(np.float64), count
     )
@@ -125,7 +101,7 @@ def solve(program: Program, start: Floats | None = None, work: Floats | None = N
     limited = np.isfinite(program.least) | np.isfinite(program.most)
     loose = program.d <= 0.0
     x = np.empty_like(program.d)
-    y = np.zeros(program.rows.count)
+    y = np.zeros(program.rows.number)
     if not limited.any() and not loose.any():
         _newton(program, np.zeros_like(y), np.zeros_like(y), y, x, tolerance, work)
         return _require_solved(program, x, y, scale)
@@ -135,8 +111,8 @@ def solve(program: Program, start: Floats | None = None, work: Floats | None = N
 def easy_work(rows: Rows) -> float:
     """Multiplications of a fit that takes few steps, in the unit of ``dual_loops``."""
     entries, cells = len(rows.row), max(1, len(rows.start) - 1)
-    if rows.count <= DENSE_ROWS:
-        return STEPS * (dual_loops.SCATTERED * entries * entries / cells + rows.count**3 / 3.0)
+    if rows.number <= DENSE_ROWS:
+        return STEPS * (dual_loops.SCATTERED * entries * entries / cells + rows.number**3 / 3.0)
     return STEPS * INNER * 2.0 * dual_loops.SCATTERED * entries
 
 
@@ -159,7 +135,7 @@ def _outer(
         d = np.where(loose, program.d + pull, program.d)
         b = np.where(loose, (program.d * program.b + pull * centre) / d, program.b)
         slack = np.where(limited, 1.0 / stiffness, 0.0)
-        _newton(replace(program, d=d, b=b), y.copy(), slack, y, x, _INNER * scale, work)
+        _newton(program._replace(d=d, b=b), y.copy(), slack, y, x, _INNER * scale, work)
         found = Solution(x.copy(), y.copy(), kkt_residual(program, x, y) / scale)
         if best is None or found.residual < best.residual:
             best = found
@@ -176,29 +152,8 @@ def _outer(
 def _newton(
     program: Program, anchor: Floats, slack: Floats, y: Floats, x: Floats, tolerance: float, work: Floats
 ) -> None:
-    rows = program.rows
-    with np.errstate(divide="ignore"):
-        inverse = np.where(program.w > 0.0, 1.0 / program.w, 0.0)
-    dual_loops.solve_dual(
-        rows.start,
-        rows.row,
-        rows.value,
-        program.d,
-        program.b,
-        program.low,
-        program.high,
-        program.a,
-        inverse,
-        program.least,
-        program.most,
-        anchor,
-        slack,
-        y,
-        x,
-        tolerance,
-        rows.count <= DENSE_ROWS,
-        work,
-    )
+    dense = program.rows.number <= DENSE_ROWS
+    dual_loops.solve_dual(program, anchor, slack, y, x, tolerance, dense, work)
     if work[0] < 0.0:
         raise too_much_work()
 
@@ -209,23 +164,7 @@ def kkt_residual(program: Program, x: Floats, y: Floats) -> float:
     The largest of: the move of a projected gradient step in each cell, the violation of each limit, and the distance
     of each limited row from the value that its multiplier asks for.
     """
-    rows = program.rows
-    return dual_loops.residual(
-        rows.start,
-        rows.row,
-        rows.value,
-        program.d,
-        program.b,
-        program.w,
-        program.a,
-        program.low,
-        program.high,
-        program.least,
-        program.most,
-        x,
-        y,
-        _typical(program),
-    )
+    return dual_loops.residual(program, x, y, _typical(program))
 
 
 def _require_solved(program: Program, x: Floats, y: Floats, scale: float) -> Solution:

@@ -146,9 +146,9 @@ def _walk(fractions: Floats, table: Floats, sets: list[tuple[int, ...]], state: 
     rows = stack_labels(
         [np.zeros(cells, np.int32), *(cell_labels(table.shape, s) for s in sets)], [1, *counts], cells
     )
-    wanted = csr_matrix((rows.value, rows.row, rows.start), shape=(cells, rows.count)).T.tocsr()
+    wanted = csr_matrix((rows.value, rows.row, rows.start), shape=(cells, rows.number)).T.tocsr()
     target = wanted @ fractions
-    rounding_loops.round_in_null_space(fractions, rows.start, rows.row, rows.count, state)
+    rounding_loops.round_in_null_space(fractions, rows.start, rows.row, rows.number, state)
     open_cells = np.flatnonzero((fractions > 0.0) & (fractions < 1.0))
     if len(open_cells) == 0:
         return True

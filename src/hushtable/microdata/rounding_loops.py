@@ -1,7 +1,8 @@
 """Random rounding as plain loops: along cycles of a two-way table, in the null space of few sums, or cell by cell.
 
-Every step moves fractions up or down along a direction that keeps some sums, with probabilities that leave every
-expectation as it was, until a fraction reaches 0 or 1.  All of it is therefore unbiased.
+Every step moves the fractions f to f + up g or f - down g along a direction g with A g = 0 (the sums that are kept),
+with probabilities down / (up + down) and up / (up + down), until a fraction reaches 0 or 1.  E f stays as it was, so
+that all of it is unbiased.
 """
 
 from __future__ import annotations
@@ -49,88 +50,94 @@ def round_in_order(fractions, state):
 
 
 @njit(cache=True, nogil=True)
+def _is_open(fraction):
+    return 0.0 < fraction < 1.0
+
+
+@njit(cache=True, nogil=True)
 def round_two_ways(fractions, left, right, left_count, right_count, state):
     """Edges of a bipartite graph whose every node has a whole sum: each node keeps its sum exactly.
 
     Walks along open edges, leaving each node by another open edge than the one it came by, until a node repeats; the
     cycle is then shifted by alternating amounts.  A node with a whole sum never has exactly one open edge.
     """
-    edges = fractions.size
     nodes = left_count + right_count
-    start = np.zeros(nodes + 1, np.int64)
-    for e in range(edges):
-        fractions[e] = _settle(fractions[e])
-        if 0.0 < fractions[e] < 1.0:
-            start[left[e] + 1] += 1
-            start[left_count + right[e] + 1] += 1
-    for v in range(nodes):
-        start[v + 1] += start[v]
-    place = start[:-1].copy()
-    incident = np.empty(start[nodes], np.int64)
-    for e in range(edges):
-        if 0.0 < fractions[e] < 1.0:
-            for v in (left[e], left_count + right[e]):
-                incident[place[v]] = e
-                place[v] += 1
-    end = place
+    start, end, incident = _open_edges(fractions, left, right, left_count, nodes)
     position = np.full(nodes, -1, np.int64)
-    path_edge = np.empty(nodes + 1, np.int64)
-    path_node = np.empty(nodes + 1, np.int64)
-    length = 0
+    path_edge, path_node = np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64)
     for root in range(nodes):
-        while True:
-            if length == 0:
-                while end[root] > start[root] and not 0.0 < fractions[incident[end[root] - 1]] < 1.0:
-                    end[root] -= 1
-                if end[root] == start[root]:
-                    break
-                path_node[0] = root
-                position[root] = 0
-                length = 1
+        path_node[0] = root
+        length = 1
+        while length > 0:
             node = path_node[length - 1]
+            position[node] = length - 1
             came = path_edge[length - 2] if length > 1 else -1
-            chosen = -1
-            k = end[node] - 1
-            while k >= start[node]:
-                e = incident[k]
-                if not 0.0 < fractions[e] < 1.0:
-                    end[node] -= 1
-                    incident[k] = incident[end[node]]
-                    k = min(k, end[node]) - 1
-                    continue
-                if e != came:
-                    chosen = e
-                    break
-                k -= 1
+            chosen = _edge_out(fractions, start, end, incident, node, came)
             if chosen < 0:
-                # Only rounding errors lead here: the last open edge of a node is settled to the nearer side.
+                # Of a node that was walked to, only rounding errors lead here: its edge goes to the nearer side.
                 if came >= 0:
                     fractions[came] = 1.0 if fractions[came] > 0.5 else 0.0
                 position[node] = -1
                 length -= 1
-                if length == 0 and came < 0:
-                    break
                 continue
-            other = left_count + right[chosen] if node < left_count else left[chosen]
-            if position[other] < 0:
-                path_edge[length - 1] = chosen
-                path_node[length] = other
-                position[other] = length
-                length += 1
-                continue
-            first = position[other]
             path_edge[length - 1] = chosen
-            _shift_cycle(fractions, path_edge, first, length, state)
-            for p in range(first + 1, length):
-                position[path_node[p]] = -1
-            length = first + 1
-            while length > 1 and not 0.0 < fractions[path_edge[length - 2]] < 1.0:
-                position[path_node[length - 1]] = -1
-                length -= 1
-        if length > 0:
-            for p in range(length):
-                position[path_node[p]] = -1
-            length = 0
+            other = left_count + right[chosen] if node < left_count else left[chosen]
+            path_node[length] = other
+            length += 1
+            if position[other] >= 0:
+                first = position[other]
+                _shift_cycle(fractions, path_edge, first, length - 1, state)
+                length = _cut(fractions, path_edge, path_node, position, first, length - 1)
+
+
+@njit(cache=True, nogil=True)
+def _open_edges(fractions, left, right, left_count, nodes):
+    """Open edges by node, those of node v at start[v] to end[v]; settles those that are nearly whole."""
+    start = np.zeros(nodes + 1, np.int64)
+    for e in range(fractions.size):
+        fractions[e] = _settle(fractions[e])
+        if _is_open(fractions[e]):
+            start[left[e] + 1] += 1
+            start[left_count + right[e] + 1] += 1
+    for v in range(nodes):
+        start[v + 1] += start[v]
+    end = start[:-1].copy()
+    incident = np.empty(start[nodes], np.int64)
+    for e in range(fractions.size):
+        if _is_open(fractions[e]):
+            for v in (left[e], left_count + right[e]):
+                incident[end[v]] = e
+                end[v] += 1
+    return start, end, incident
+
+
+@njit(cache=True, nogil=True)
+def _edge_out(fractions, start, end, incident, node, came):
+    """An open edge of a node other than the one it was reached by, -1 if there is none; forgets settled ones."""
+    k = end[node] - 1
+    while k >= start[node]:
+        e = incident[k]
+        if not _is_open(fractions[e]):
+            end[node] -= 1
+            incident[k] = incident[end[node]]
+            k = min(k, end[node]) - 1
+        elif e != came:
+            return e
+        else:
+            k -= 1
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _cut(fractions, path_edge, path_node, position, first, length):
+    """Leave the cycle that begins at ``first``, and go back over edges that are settled; gives the new length."""
+    for p in range(first + 1, length):
+        position[path_node[p]] = -1
+    length = first + 1
+    while length > 1 and not _is_open(fractions[path_edge[length - 2]]):
+        length -= 1
+        position[path_node[length]] = -1
+    return length
 
 
 @njit(cache=True, nogil=True)

@@ -17,14 +17,9 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats
 from hushtable.compiled import njit
 from hushtable.marginals import Incidence, Layout
+from hushtable.marginals.half_octaves import BINS, LEVELS, SMALLEST, bin_of
 from hushtable.planning.problem import prices
 
-BINS = 72
-BIN_WIDTH = math.log(2) / 2
-LEVELS = np.exp((np.arange(BINS) - 20) * BIN_WIDTH)
-"""Expected counts that the bins stand for: half octaves from 2^-10 on."""
-
-SMALLEST = 2.0**-10
 MODERATION = 0.5
 """How strongly a residual's weight in a table follows its share of the table's error (0: all alike, 1: in full)."""
 
@@ -113,7 +108,7 @@ def histogram(table: Any, out: Any) -> None:
     out[:] = 0.0
     for k in range(table.size):
         if table[k] > SMALLEST:
-            out[min(max(int(math.log(table[k]) / BIN_WIDTH + 20.5), 0), BINS - 1)] += 1.0
+            out[bin_of(table[k])] += 1.0
 
 
 @njit(cache=True, nogil=True)

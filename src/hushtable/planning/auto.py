@@ -20,8 +20,9 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
+from hushtable.marginals.half_octaves import LEVELS
 from hushtable.measurement import GRID, Compare, Label, Measure, Policy, Purse, Reply
-from hushtable.planning.allocation import LEVELS, Allocation
+from hushtable.planning.allocation import Allocation
 from hushtable.planning.claims import CLAIMS, claim_of_distances
 from hushtable.planning.exact_plans import round_down
 from hushtable.planning.state import State

@@ -17,9 +17,7 @@ from hushtable.compiled import njit
 
 
 @njit(cache=True, nogil=True)
-def power_sums(
-    power: int, shapes: Any, starts: Any, members: Any, masks: Any, weight: Any, sources: Any, result: Any
-) -> None:
+def power_sums(power: int, shapes: Any, below: Any, weight: Any, sources: Any, result: Any) -> None:
     """result[g] = sum over all measured cells of (source factor) * (weight of that cell in a cell of g)^power.
 
     ``weight`` is g(tau) by residual; ``sources`` the sum, over measured marginals above each residual, of
@@ -37,10 +35,10 @@ def power_sums(
             if shapes[s, axis] > 0:
                 used |= 1 << axis
                 cells *= shapes[s, axis]
-        for m in range(starts[s], starts[s + 1]):
-            residual = members[m]
-            g[masks[m]] = weight[residual] if residual >= 0 else 0.0
-            above[masks[m]] = sources[residual] if residual >= 0 else 0.0
+        for link in range(below.starts[s], below.starts[s + 1]):
+            residual, mask = below.numbers[link], below.masks[link]
+            g[mask] = weight[residual] if residual >= 0 else 0.0
+            above[mask] = sources[residual] if residual >= 0 else 0.0
         total = 0.0
         for common in range(size):
             if common & ~used:

@@ -165,7 +165,7 @@ class ErrorModel:
         finite = np.where(np.isfinite(self.variances), self.variances, 0.0)
         weight = finite * layout.lengths.astype(np.float64) ** 2
         table = Layout(layout.sizes, tuple(sets)).shapes
-        power_sums(power, table, pairs.starts, pairs.members, pairs.masks, weight, above, result)
+        power_sums(power, table, pairs.links, weight, above, result)
         return result
 
 

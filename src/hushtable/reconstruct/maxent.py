@@ -58,10 +58,10 @@ def start_tables(
     _smooth_ones(residuals, ones, total, empty)
     products: dict[AttributeSet, Floats] = {}
     for s in (s for s in sets if len(s) == 2):
-        rows, columns = ones[s[0]], ones[s[1]]
-        products[s] = np.outer(rows, columns) / total
+        margins = loops.Margins(ones[s[0]], ones[s[1]])
+        products[s] = np.outer(*margins) / total
         if s in empty.masks:
-            loops.scale_to_margins(empty.clear(s, products[s]), rows, columns, 2 * SWEEPS)
+            loops.scale_to_margins(empty.clear(s, products[s]), margins, 2 * SWEEPS)
     return MaxentTables(residuals, total, ones, products, empty)
 
 

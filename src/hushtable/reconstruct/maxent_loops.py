@@ -1,29 +1,26 @@
 """The plain loops of the maximum-entropy fit: compiled, one table per call, free of the interpreter lock.
 
-Tables are positive float arrays in C order.  What each loop solves is said in ``maxent``.
+A pair q is the minimiser of |q - y|^2 / 2 + s KL(q || m) with given margins: y is the noisy table, m its prior mean,
+s = 1 / (precision * phi), and phi the dispersion under which y ~ N(m, phi m + noise) is most likely.  Tables are
+positive float arrays in C order.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hushtable.compiled import njit
-
-BINS = 72
-BIN_WIDTH = math.log(2) / 2
-"""Expected counts are binned by half octaves, from 2^-10 on."""
-
-SMALLEST_BINNED = 2.0**-10
-_BIN_OF_ONE = 20.5
+from hushtable.marginals.half_octaves import BINS, SMALLEST, bin_of
 
 
-@njit(cache=True, nogil=True, inline="always")
-def bin_of(count: float) -> int:
-    """The half-octave bin of an expected count."""
-    return min(max(int(math.log(count) / BIN_WIDTH + _BIN_OF_ONE), 0), BINS - 1)
+class Margins(NamedTuple):
+    """Row and column sums that a two-way table is to have."""
+
+    rows: Any
+    columns: Any
 
 
 @njit(cache=True, nogil=True)
@@ -74,8 +71,9 @@ def fit_line(base: Any, s: float, total: float, a: float, logs: Any) -> float:
 
 
 @njit(cache=True, nogil=True)
-def scale_to_margins(x: Any, rows: Any, columns: Any, sweeps: int) -> None:
+def scale_to_margins(x: Any, margins: Any, sweeps: int) -> None:
     """Iterative proportional fitting of a table to its row and column sums, in place; columns fit last."""
+    rows, columns = margins
     n1, n2 = x.shape
     sums = np.empty(n2)
     for _ in range(sweeps):
@@ -96,8 +94,9 @@ def scale_to_margins(x: Any, rows: Any, columns: Any, sweeps: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def fit_pair(y: Any, prior: Any, s: float, rows: Any, columns: Any, q: Any) -> None:
+def fit_pair(y: Any, prior: Any, s: float, margins: Any, q: Any) -> None:
     """q minimises |q - y|^2 / 2 + s KL(q || prior) with given margins: dual coordinate ascent, then exact margins."""
+    rows, columns = margins
     n1, n2 = y.shape
     base, logs = np.empty((n1, n2)), np.empty((n1, n2))
     alpha, beta = np.zeros(n1), np.zeros(n2)
@@ -127,7 +126,7 @@ def fit_pair(y: Any, prior: Any, s: float, rows: Any, columns: Any, q: Any) -> N
     for a in range(n1):
         for b in range(n2):
             q[a, b] = math.exp(logs[a, b])
-    scale_to_margins(q, rows, columns, 10)
+    scale_to_margins(q, margins, 10)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -169,7 +168,7 @@ def dispersion_likelihood(residual: Any, expected: Any, noise: float, grid: Any,
     """Log likelihood of flat residuals ~ N(0, phi expected + noise) for each phi of ``grid``; cells are binned."""
     cells, means, squares = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
     for k in range(residual.size):
-        if expected[k] > SMALLEST_BINNED:
+        if expected[k] > SMALLEST:
             b = bin_of(expected[k])
             cells[b] += 1.0
             means[b] += expected[k]
@@ -184,35 +183,65 @@ def dispersion_likelihood(residual: Any, expected: Any, noise: float, grid: Any,
 
 
 @njit(cache=True, nogil=True)
-def centre_logs(table: Any, rows: Any, columns: Any, total: float) -> None:
-    """Subtract row and column effects under product weights, in place."""
-    n1, n2 = table.shape
-    for _ in range(2):
-        for a in range(n1):
-            t = 0.0
+def centre_logs(chains: Any, margins: Any, total: float) -> None:
+    """Subtract from each chain its row and column effects under product weights, in place."""
+    rows, columns = margins
+    count, n1, n2 = chains.shape
+    for k in range(count):
+        for _ in range(2):
+            for a in range(n1):
+                t = 0.0
+                for b in range(n2):
+                    t += chains[k, a, b] * columns[b]
+                for b in range(n2):
+                    chains[k, a, b] -= t / total
             for b in range(n2):
-                t += table[a, b] * columns[b]
-            for b in range(n2):
-                table[a, b] -= t / total
+                t = 0.0
+                for a in range(n1):
+                    t += chains[k, a, b] * rows[a]
+                for a in range(n1):
+                    chains[k, a, b] -= t / total
+
+
+@njit(cache=True, nogil=True)
+def chained_mean(product: Any, chains: Any, t: Any, mean: Any) -> None:
+    """mean = product * exp(sum t chains), cell by cell."""
+    count, n1, n2 = chains.shape
+    for a in range(n1):
         for b in range(n2):
-            t = 0.0
-            for a in range(n1):
-                t += table[a, b] * rows[a]
-            for a in range(n1):
-                table[a, b] -= t / total
+            e = 0.0
+            for k in range(count):
+                e += t[k] * chains[k, a, b]
+            mean[a, b] = product[a, b] * math.exp(min(max(e, -30.0), 30.0))
+
+
+@njit(cache=True, nogil=True)
+def weighted_products(weight: Any, chains: Any, residual: Any, gradient: Any) -> None:
+    """gradient_k = sum over cells of weight * chain_k * residual."""
+    count, n1, n2 = chains.shape
+    for k in range(count):
+        s = 0.0
+        for a in range(n1):
+            for b in range(n2):
+                s += weight[a, b] * chains[k, a, b] * residual[a, b]
+        gradient[k] = s
+
+
+@njit(cache=True, nogil=True)
+def solve_in_box(hessian: Any, gradient: Any, spread: float, t: Any) -> None:
+    """Thirty rounds of coordinate steps from t for the penalised quadratic around t, within [0, 1.5]."""
+    start = t.copy()
+    for _ in range(30):
+        for k in range(t.size):
+            s = gradient[k] - t[k] / spread
+            for j in range(t.size):
+                s -= hessian[k, j] * (t[j] - start[j])
+            t[k] = min(max(t[k] + s / (hessian[k, k] + 1.0 / spread), 0.0), 1.5)
 
 
 @njit(cache=True, nogil=True)
 def fit_chains(
-    y: Any,
-    product: Any,
-    chains: Any,
-    noise: float,
-    rows: Any,
-    columns: Any,
-    spread: float,
-    grid: Any,
-    mean: Any,
+    y: Any, product: Any, chains: Any, noise: float, margins: Any, spread: float, grid: Any, mean: Any
 ) -> None:
     """mean ~ product * exp(sum t chains), t in [0, 1.5] with variance ``spread``: penalised likelihood of y.
 
@@ -222,13 +251,8 @@ def fit_chains(
     hessian, gradient, t = np.empty((count, count)), np.empty(count), np.zeros(count)
     residual, weight, likelihood = np.empty((n1, n2)), np.empty((n1, n2)), np.empty(grid.size)
     for step in range(7):
-        for a in range(n1):
-            for b in range(n2):
-                e = 0.0
-                for k in range(count):
-                    e += t[k] * chains[k, a, b]
-                mean[a, b] = product[a, b] * math.exp(min(max(e, -30.0), 30.0))
-        scale_to_margins(mean, rows, columns, 4)
+        chained_mean(product, chains, t, mean)
+        scale_to_margins(mean, margins, 4)
         if step == 6:
             break
         for a in range(n1):
@@ -239,30 +263,15 @@ def fit_chains(
         for a in range(n1):
             for b in range(n2):
                 weight[a, b] = mean[a, b] / (phi * mean[a, b] + noise)
-        for k in range(count):
-            s = 0.0
-            for a in range(n1):
-                for b in range(n2):
-                    s += weight[a, b] * chains[k, a, b] * residual[a, b]
-            gradient[k] = s
+        weighted_products(weight, chains, residual, gradient)
         for a in range(n1):
             for b in range(n2):
                 weight[a, b] *= mean[a, b]
-        for k in range(count):
-            for j in range(k + 1):
-                s = 0.0
-                for a in range(n1):
-                    for b in range(n2):
-                        s += weight[a, b] * chains[k, a, b] * chains[j, a, b]
-                hessian[k, j] = s
-                hessian[j, k] = s
-        start = t.copy()
-        for _ in range(30):
-            for k in range(count):
-                s = gradient[k] - t[k] / spread
-                for j in range(count):
-                    s -= hessian[k, j] * (t[j] - start[j])
-                t[k] = min(max(t[k] + s / (hessian[k, k] + 1.0 / spread), 0.0), 1.5)
+        for j in range(count):
+            weighted_products(weight, chains[j:], chains[j], hessian[j, j:])
+            for k in range(j):
+                hessian[j, k] = hessian[k, j]
+        solve_in_box(hessian, gradient, spread, t)
 
 
 @njit(cache=True, nogil=True)

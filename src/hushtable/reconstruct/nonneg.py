@@ -21,7 +21,7 @@ from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, closure, subsets
 from hushtable.marginals.threads import in_ranges
 from hushtable.reconstruct.maxent import fit_maxent
-from hushtable.reconstruct.nonneg_loops import bring_together
+from hushtable.reconstruct.nonneg_loops import Shared, bring_together
 from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 
@@ -104,22 +104,20 @@ class _Shared:
                 owners.setdefault(below, []).append(t)
         kept = [s for s, above in owners.items() if len(above) > 1 and not _connected(s, owners)]
         self._tables = tables
-        self._cells = Layout(tables.sizes, tuple(kept)).lengths
-        self._starts = np.cumsum([0, *(len(owners[s]) for s in kept)])
-        self._owners = np.array([t for s in kept for t in owners[s]], np.int64)
+        sizes = Layout(tables.sizes, tuple(kept)).lengths
+        starts = np.cumsum([0, *(len(owners[s]) for s in kept)])
+        above = np.array([t for s in kept for t in owners[s]], np.int64)
         width = tables.shapes.shape[1]
         masks = [_mask(s, tables.sets[t], width) for s in kept for t in owners[s]]
-        self._masks = np.array(masks, np.int64)
+        self._lists = Shared(starts, above, np.array(masks, np.int64), sizes)
         self._groups = _disjoint([owners[s] for s in kept], len(tables.sets))
-        work = np.add.reduceat(tables.lengths[self._owners], self._starts[:-1]) if kept else self._cells
-        self._work = 4 * work
+        self._work = 4 * (np.add.reduceat(tables.lengths[above], starts[:-1]) if kept else sizes)
 
     def cycle(self, flat: Floats, total: float, step: float) -> float:
         """One step for every shared sub-table; gives the largest difference that was met."""
-        tables, worst = self._tables, np.zeros(len(self._cells))
-        where = (self._starts, self._owners, self._masks, self._cells, tables.shapes, tables.offsets)
+        tables, worst = self._tables.tables(flat), np.zeros(len(self._work))
         for group in self._groups:
-            in_ranges(bring_together, self._work[group], group, *where, total, step, flat, worst)
+            in_ranges(bring_together, self._work[group], group, self._lists, total, step, tables, worst)
         return float(worst.max(initial=0.0))
 
 

@@ -1,8 +1,12 @@
-"""The plain loop that brings tables together on a sub-table they share: compiled, over flat arrays."""
+"""The plain loop that brings tables together on a sub-table they share: compiled, over flat arrays.
+
+For tables p_1 .. p_m over sets that contain sigma, with sums p_k(sigma) and their mean q(sigma) scaled to the total,
+each p_k is multiplied by (q / p_k(sigma)) ^ step: for step 1 the projection of iterative proportional fitting.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,35 +37,36 @@ def multiply_repeated(table: Any, shape: Any, mask: int, below: Any, groups: Any
         at = next_place(groups, count, at)
 
 
+class Shared(NamedTuple):
+    """Sub-tables that several tables share: at ``starts[s]`` to ``starts[s + 1]`` the tables, and the axes they share.
+
+    ``sizes`` are the cells of each sub-table.
+    """
+
+    starts: Any
+    owners: Any
+    masks: Any
+    sizes: Any
+
+
 @njit(cache=True, nogil=True)
 def bring_together(
-    first: int,
-    last: int,
-    numbers: Any,
-    starts: Any,
-    owners: Any,
-    masks: Any,
-    cells: Any,
-    shapes: Any,
-    offsets: Any,
-    total: float,
-    step: float,
-    tables: Any,
-    worst: Any,
+    first: int, last: int, numbers: Any, shared: Any, total: float, step: float, tables: Any, worst: Any
 ) -> None:
     """Multiply the tables above each shared sub-table by (mean / own sums) ^ step.
 
     The mean is scaled to ``total``; ``worst`` is the largest difference before the step.
     """
+    offsets, shapes, cells = tables
+    starts, owners, masks, sizes = shared
     groups = np.empty((shapes.shape[1] + 2, 3), np.int64)
     for j in range(first, last):
-        shared = numbers[j]
-        begin, count, size = starts[shared], starts[shared + 1] - starts[shared], cells[shared]
+        s = numbers[j]
+        begin, count, size = starts[s], starts[s + 1] - starts[s], sizes[s]
         sums, mean = np.zeros((count, size)), np.empty(size)
         for k in range(count):
             t = owners[begin + k]
-            table = tables[offsets[t] : offsets[t + 1]]
-            add_sums(table, shapes[t], masks[begin + k], 1.0, sums[k], groups)
+            add_sums(cells[offsets[t] : offsets[t + 1]], shapes[t], masks[begin + k], 1.0, sums[k], groups)
         away, whole = 0.0, 0.0
         for cell in range(size):
             low, high, summed = sums[0, cell], sums[0, cell], 0.0
@@ -71,12 +76,13 @@ def bring_together(
             away = max(away, high - low)
             mean[cell] = summed / count
             whole += mean[cell]
-        worst[shared] = away
+        worst[s] = away
         for k in range(count):
             t = owners[begin + k]
             for cell in range(size):
                 if sums[k, cell] > 0.0:
                     ratio = mean[cell] * (total / whole) / sums[k, cell]
                     sums[k, cell] = ratio**step if 1.0 / NEAR < ratio < NEAR else ratio
-            table = tables[offsets[t] : offsets[t + 1]]
-            multiply_repeated(table, shapes[t], masks[begin + k], sums[k], groups)
+            multiply_repeated(
+                cells[offsets[t] : offsets[t + 1]], shapes[t], masks[begin + k], sums[k], groups
+            )

@@ -95,7 +95,8 @@ def _shrink(fitted: MaxentTables, noisy: dict[AttributeSet, Floats]) -> None:
         i, j = pair
         table = np.empty_like(noisy[pair])
         strength = 1.0 / (residuals.precision(pair) * fitted.dispersion[pair])
-        loops.fit_pair(noisy[pair], fitted.prior[pair], strength, fitted.ones[i], fitted.ones[j], table)
+        margins = loops.Margins(fitted.ones[i], fitted.ones[j])
+        loops.fit_pair(noisy[pair], fitted.prior[pair], strength, margins, table)
         return table
 
     fitted.pairs |= dict(zip(measured, _each(shrink, measured), strict=True))
@@ -107,7 +108,7 @@ def _chained(fitted: MaxentTables, pair: AttributeSet, noisy: Floats | None) -> 
     The pair's own residual only weighs them.
     """
     i, j = pair
-    product, rows, columns = fitted.products[pair], fitted.ones[i], fitted.ones[j]
+    product, margins = fitted.products[pair], loops.Margins(fitted.ones[i], fitted.ones[j])
     chains = [
         (_oriented(fitted, i, k) / np.maximum(fitted.ones[k], 1e-300)) @ _oriented(fitted, k, j)
         for k in fitted.ones
@@ -118,7 +119,7 @@ def _chained(fitted: MaxentTables, pair: AttributeSet, noisy: Floats | None) -> 
     if noisy is None:
         strongest = max(chains, key=lambda chain: float(np.abs(chain - product).sum()))
         mean = fitted.zeros.clear(pair, np.maximum(strongest, 1e-9))
-        loops.scale_to_margins(mean, rows, columns, 5)
+        loops.scale_to_margins(mean, margins, 5)
         return fitted.zeros.clear(pair, np.maximum(mean, 1e-9))
     positive = np.maximum(product, 1e-12)
     smooth = [
@@ -128,11 +129,10 @@ def _chained(fitted: MaxentTables, pair: AttributeSet, noisy: Floats | None) -> 
     ]
     logs = np.log(np.maximum(np.array([*chains, *smooth]), 1e-12)) - np.log(positive)
     np.clip(logs, -5.0, 5.0, out=logs)
-    for chain in logs:
-        loops.centre_logs(chain, rows, columns, fitted.total)
+    loops.centre_logs(logs, margins, fitted.total)
     mean = np.empty_like(product)
     noise = fitted.residuals.cell_noise(pair)
-    loops.fit_chains(noisy, product, logs, noise, rows, columns, CHAIN_SPREAD, DISPERSIONS, mean)
+    loops.fit_chains(noisy, product, logs, noise, margins, CHAIN_SPREAD, DISPERSIONS, mean)
     return fitted.zeros.clear(pair, np.maximum(mean, 1e-9))
 
 

@@ -1,64 +1,84 @@
 """The loops over many three-way tables at once: compiled, over one flat array, one range of tables per call.
 
-``shapes`` has three lengths per table; ``faces`` the numbers of its pairs (a, b), (a, c), (b, c) in the flat array of
-pairs.  What they compute is said in ``triples``.
+A table p over attributes (a, b, c) is the one of greatest entropy with pairs q_ab, q_ac, q_bc, then moved towards its
+noisy residual z_abc: argmin |x - p - (z - R p)|^2 / 2 + s KL(x || p), where R p is its own residual (``departure``).
+``faces`` are the numbers of a table's pairs (a, b), (a, c), (b, c) among all pairs.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hushtable.compiled import njit
 from hushtable.reconstruct.maxent_loops import (
+    Margins,
     dispersion_likelihood,
     scale_to_faces,
     scale_to_margins,
     shrink_cells,
 )
 
+AGREE_STEP = 3.0
+"""Over-relaxation of a pair's step to the mean of the tables above it: by 3 they agree in the fewest rounds."""
+
+AGREE_LEAST = 0.2
+"""A cell of a pair falls in one round to no less than this part of itself."""
+
+
+class Ones(NamedTuple):
+    """One-way tables, flat; ``starts`` says where each axis begins."""
+
+    cells: Any
+    starts: Any
+
+
+class Measured(NamedTuple):
+    """Numbers of the tables whose residual was measured, where each residual begins, and all their values."""
+
+    numbers: Any
+    starts: Any
+    values: Any
+
 
 @njit(cache=True, nogil=True)
-def multiply_ones(
-    first: int, last: int, axes: Any, ones: Any, starts: Any, total: float, offsets: Any, tables: Any
-) -> None:
+def one_way(ones: Any, axis: int) -> Any:
+    """The table of one attribute."""
+    return ones.cells[ones.starts[axis] : ones.starts[axis + 1]]
+
+
+@njit(cache=True, nogil=True)
+def table_of(tables: Any, t: int) -> Any:
+    """The cells of one table."""
+    return tables.cells[tables.offsets[t] : tables.offsets[t + 1]]
+
+
+@njit(cache=True, nogil=True)
+def multiply_ones(first: int, last: int, axes: Any, ones: Any, total: float, tables: Any) -> None:
     """Every table of independent attributes."""
     for t in range(first, last):
-        f = ones[starts[axes[t, 0]] : starts[axes[t, 0] + 1]]
-        g = ones[starts[axes[t, 1]] : starts[axes[t, 1] + 1]]
-        h = ones[starts[axes[t, 2]] : starts[axes[t, 2] + 1]]
-        cell = offsets[t]
+        f, g, h = one_way(ones, axes[t, 0]), one_way(ones, axes[t, 1]), one_way(ones, axes[t, 2])
+        table = table_of(tables, t)
+        cell = 0
         for a in range(f.size):
             for b in range(g.size):
                 both = f[a] * g[b] / (total * total)
                 for c in range(h.size):
-                    tables[cell] = both * h[c]
+                    table[cell] = both * h[c]
                     cell += 1
 
 
 @njit(cache=True, nogil=True)
-def fit_faces(
-    first: int,
-    last: int,
-    numbers: Any,
-    shapes: Any,
-    offsets: Any,
-    faces: Any,
-    pairs: Any,
-    pair_offsets: Any,
-    sweeps: int,
-    tables: Any,
-) -> None:
+def fit_faces(first: int, last: int, numbers: Any, faces: Any, pairs: Any, sweeps: int, tables: Any) -> None:
     """Iterative proportional fitting of the chosen tables to their pairs."""
     for j in range(first, last):
         t = numbers[j]
-        n1, n2, n3 = shapes[t, 0], shapes[t, 1], shapes[t, 2]
-        p = tables[offsets[t] : offsets[t + 1]].reshape((n1, n2, n3))
-        ab = pairs[pair_offsets[faces[t, 0]] : pair_offsets[faces[t, 0] + 1]].reshape((n1, n2))
-        ac = pairs[pair_offsets[faces[t, 1]] : pair_offsets[faces[t, 1] + 1]].reshape((n1, n3))
-        bc = pairs[pair_offsets[faces[t, 2]] : pair_offsets[faces[t, 2] + 1]].reshape((n2, n3))
-        scale_to_faces(p, ab, ac, bc, sweeps)
+        n1, n2, n3 = tables.shapes[t, 0], tables.shapes[t, 1], tables.shapes[t, 2]
+        ab = table_of(pairs, faces[t, 0]).reshape((n1, n2))
+        ac = table_of(pairs, faces[t, 1]).reshape((n1, n3))
+        bc = table_of(pairs, faces[t, 2]).reshape((n2, n3))
+        scale_to_faces(table_of(tables, t).reshape((n1, n2, n3)), ab, ac, bc, sweeps)
 
 
 @njit(cache=True, nogil=True)
@@ -93,69 +113,42 @@ def departure(flat: Any, shape: Any, z: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def measured_departure(measured: Any, j: int, tables: Any) -> Any:
+    """The j-th measured residual less that of its table."""
+    t = measured.numbers[j]
+    flat, at = table_of(tables, t), measured.starts[j]
+    return departure(flat, tables.shapes[t], measured.values[at : at + flat.size])
+
+
+@njit(cache=True, nogil=True)
 def departure_likelihoods(
-    first: int,
-    last: int,
-    numbers: Any,
-    shapes: Any,
-    offsets: Any,
-    values: Any,
-    value_offsets: Any,
-    noise: Any,
-    grid: Any,
-    tables: Any,
-    out: Any,
+    first: int, last: int, measured: Any, noise: Any, grid: Any, tables: Any, out: Any
 ) -> None:
     """For each measured table the likelihood of every dispersion of its residual around the table."""
     for j in range(first, last):
-        flat = tables[offsets[numbers[j]] : offsets[numbers[j] + 1]]
-        move = departure(flat, shapes[numbers[j]], values[value_offsets[j] : value_offsets[j] + flat.size])
-        dispersion_likelihood(move, flat, noise[j], grid, out[j])
+        move = measured_departure(measured, j, tables)
+        dispersion_likelihood(move, table_of(tables, measured.numbers[j]), noise[j], grid, out[j])
 
 
 @njit(cache=True, nogil=True)
-def move_tables(
-    first: int,
-    last: int,
-    numbers: Any,
-    shapes: Any,
-    offsets: Any,
-    values: Any,
-    value_offsets: Any,
-    strength: Any,
-    tables: Any,
-) -> None:
+def move_tables(first: int, last: int, measured: Any, strength: Any, tables: Any) -> None:
     """Move each measured table towards its residual, cell by cell."""
     for j in range(first, last):
-        flat = tables[offsets[numbers[j]] : offsets[numbers[j] + 1]]
-        move = departure(flat, shapes[numbers[j]], values[value_offsets[j] : value_offsets[j] + flat.size])
-        shrink_cells(flat, move, strength[j])
+        move = measured_departure(measured, j, tables)
+        shrink_cells(table_of(tables, measured.numbers[j]), move, strength[j])
 
 
 @njit(cache=True, nogil=True)
-def relax_pairs(
-    first: int,
-    last: int,
-    numbers: Any,
-    axes: Any,
-    ones: Any,
-    starts: Any,
-    offsets: Any,
-    mean: Any,
-    step: float,
-    least: float,
-    pairs: Any,
-) -> None:
-    """pair += step (mean - pair), never below ``least`` of the smaller of the two, then fitted to its margins."""
+def relax_pairs(first: int, last: int, numbers: Any, axes: Any, ones: Any, mean: Any, pairs: Any) -> None:
+    """pair += AGREE_STEP (mean - pair), never below AGREE_LEAST of the smaller one, then fitted to its margins."""
     for j in range(first, last):
         k = numbers[j]
-        for cell in range(offsets[k], offsets[k + 1]):
-            q, m = pairs[cell], mean[cell]
-            pairs[cell] = max(q + step * (m - q), least * min(q, m))
-        rows = ones[starts[axes[k, 0]] : starts[axes[k, 0] + 1]]
-        columns = ones[starts[axes[k, 1]] : starts[axes[k, 1] + 1]]
-        table = pairs[offsets[k] : offsets[k + 1]].reshape((rows.size, columns.size))
-        scale_to_margins(table, rows, columns, 3)
+        pair, target = table_of(pairs, k), mean[pairs.offsets[k] : pairs.offsets[k + 1]]
+        for cell in range(pair.size):
+            q, m = pair[cell], target[cell]
+            pair[cell] = max(q + AGREE_STEP * (m - q), AGREE_LEAST * min(q, m))
+        rows, columns = one_way(ones, axes[k, 0]), one_way(ones, axes[k, 1])
+        scale_to_margins(pair.reshape((rows.size, columns.size)), Margins(rows, columns), 3)
 
 
 @njit(cache=True, nogil=True)

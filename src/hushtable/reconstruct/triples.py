@@ -20,9 +20,7 @@ from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 
 AGREE_ROUNDS = 6
-AGREE_STEP = 3.0
-AGREE_LEAST = 0.2
-"""A cell of a pair falls in one round to no less than this part of itself."""
+"""Rounds of agreement: what is left after them is far below the noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +28,7 @@ class Small:
     """Total, one-way and two-way tables in flat arrays."""
 
     total: float
-    ones: Floats
-    starts: Ints
-    """Where each axis begins in ``ones``."""
+    ones: loops.Ones
     layout: Layout
     """Of the pairs."""
     pairs: Floats
@@ -45,7 +41,8 @@ class Small:
         each = [ones.get(axis, np.empty(0)) for axis in range(len(sizes))]
         starts = np.cumsum([0, *(len(one) for one in each)])
         flat = np.concatenate([np.empty(0), *(np.ascontiguousarray(q).reshape(-1) for q in pairs.values())])
-        return Small(total, np.concatenate([np.empty(0), *each]), starts, Layout(sizes, tuple(pairs)), flat)
+        all_ones = loops.Ones(np.concatenate([np.empty(0), *each]), starts)
+        return Small(total, all_ones, Layout(sizes, tuple(pairs)), flat)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +71,7 @@ class Triples:
         """The most random tables with the given pairs."""
         result = Triples.of(small, sets, zeros)
         layout, tables = result.layout, result.tables
-        start = (result.axes, small.ones, small.starts, small.total, layout.offsets, tables)
+        start = (result.axes, small.ones, small.total, layout.tables(tables))
         in_ranges(loops.multiply_ones, layout.lengths, *start)
         for s in zeros.masks:
             if s in layout.index:
@@ -85,32 +82,28 @@ class Triples:
     def fit(self, numbers: Ints, sweeps: int, pairs: Floats | None = None) -> None:
         """Fit some tables to their pairs."""
         small, layout = self.small, self.layout
-        faces = small.pairs if pairs is None else pairs
-        where = (numbers, layout.shapes, layout.offsets, self.faces)
+        given = small.layout.tables(small.pairs if pairs is None else pairs)
         work = layout.lengths[numbers] * sweeps
-        in_ranges(loops.fit_faces, work, *where, faces, small.layout.offsets, sweeps, self.tables)
+        in_ranges(loops.fit_faces, work, numbers, self.faces, given, sweeps, layout.tables(self.tables))
         if self.zeros:
             in_ranges(loops.set_totals, layout.lengths, layout.offsets, small.total, self.tables)
 
     def likelihoods(self, residuals: Residuals) -> Floats:
         """For each measured table (rows) how likely each dispersion of its residual around the table is."""
-        numbers, starts, noise, _ = self._measured(residuals)
-        layout, out = self.layout, np.empty((len(numbers), DISPERSIONS.size))
-        what = (residuals.values, starts, noise, DISPERSIONS, self.tables, out)
-        where = (numbers, layout.shapes, layout.offsets)
-        in_ranges(loops.departure_likelihoods, layout.lengths[numbers], *where, *what)
+        measured, noise, _ = self._measured(residuals)
+        layout, out = self.layout, np.empty((len(noise), DISPERSIONS.size))
+        what = (noise, DISPERSIONS, layout.tables(self.tables), out)
+        in_ranges(loops.departure_likelihoods, layout.lengths[measured.numbers], measured, *what)
         return out
 
     def move(self, residuals: Residuals, dispersion: dict[AttributeSet, float], sweeps: int) -> None:
         """Move the measured tables towards their residuals, as far as their dispersion makes likely."""
-        numbers, starts, _, precision = self._measured(residuals)
+        measured, _, precision = self._measured(residuals)
+        numbers, layout = measured.numbers, self.layout
         if not len(numbers):
             return
-        layout = self.layout
         strength = 1.0 / (precision * np.array([dispersion[layout.sets[k]] for k in numbers]))
-        where = (numbers, layout.shapes, layout.offsets)
-        what = (residuals.values, starts, strength, self.tables)
-        in_ranges(loops.move_tables, layout.lengths[numbers], *where, *what)
+        in_ranges(loops.move_tables, layout.lengths[numbers], measured, strength, layout.tables(self.tables))
         self.fit(numbers, sweeps)
 
     def agree(self) -> dict[AttributeSet, Floats]:
@@ -123,18 +116,18 @@ class Triples:
         share = np.repeat(1.0 / np.maximum(above, 1), small.layout.lengths)
         for _ in range(AGREE_ROUNDS):
             mean = accumulate(layout, self.tables, even, small.layout) * share
-            where = (shared, axes, small.ones, small.starts, small.layout.offsets)
             work = 8 * small.layout.lengths[shared]
-            in_ranges(loops.relax_pairs, work, *where, mean, AGREE_STEP, AGREE_LEAST, pairs)
+            in_ranges(loops.relax_pairs, work, shared, axes, small.ones, mean, small.layout.tables(pairs))
             self.fit(everything, 1, pairs)
         return {s: small.layout.view(pairs, s) for s in small.layout.sets}
 
-    def _measured(self, residuals: Residuals) -> tuple[Ints, Ints, Floats, Floats]:
-        """Numbers of the measured tables, where their residuals begin, noise of a cell, and precision."""
+    def _measured(self, residuals: Residuals) -> tuple[loops.Measured, Floats, Floats]:
+        """The measured tables with their residuals, noise of a cell, and precision."""
         sets = self.layout.sets
         numbers = np.array([k for k, s in enumerate(sets) if residuals.known(s)], np.int64)
         measured = [sets[k] for k in numbers]
         starts = [int(residuals.layout.offsets[residuals.layout.index[s]]) for s in measured]
         noise = [residuals.cell_noise(s) for s in measured]
         precision = [residuals.precision(s) for s in measured]
-        return numbers, np.array(starts, np.int64), np.array(noise), np.array(precision)
+        found = loops.Measured(numbers, np.array(starts, np.int64), residuals.values)
+        return found, np.array(noise), np.array(precision)

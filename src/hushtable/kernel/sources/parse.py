@@ -10,7 +10,7 @@ A field is data[start:end].  Each reader fills a value and a state per field: VA
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,15 @@ def text_hash(data: Bytes, start: int, end: int, fold: bool) -> Any:
     return h
 
 
+class Known(NamedTuple):
+    """Known texts, and a hash table of entry numbers over them (see ``fill_table``)."""
+
+    table: Positions
+    data: Bytes
+    starts: Positions
+    ends: Positions
+
+
 @njit(cache=True, nogil=True)
 def fill_table(table: Positions, data: Bytes, starts: Positions, ends: Positions) -> None:
     """Open addressing; ``table`` (a power of two long, at most half full) holds entry numbers, -1 for free."""
@@ -61,14 +70,12 @@ def match_texts(
     starts: Positions,
     ends: Positions,
     fold: bool,
-    table: Positions,
-    known: Bytes,
-    known_starts: Positions,
-    known_ends: Positions,
+    known: Known,
     values: Ints,
     states: States,
 ) -> None:
     """Entry number of each field among the known texts; ``fold`` ignores the case of ASCII letters."""
+    table, texts, firsts, lasts = known
     mask = np.uint64(table.size - 1)
     for row in range(starts.size):
         start, end = starts[row], ends[row]
@@ -80,10 +87,10 @@ def match_texts(
         slot = text_hash(data, start, end, fold) & mask
         while table[slot] >= 0:
             entry = table[slot]
-            first = known_starts[entry]
-            if known_ends[entry] - first == end - start:
+            first = firsts[entry]
+            if lasts[entry] - first == end - start:
                 k = 0
-                while k < end - start and _folded(data[start + k], fold) == known[first + k]:
+                while k < end - start and _folded(data[start + k], fold) == texts[first + k]:
                     k += 1
                 if k == end - start:
                     values[row] = entry

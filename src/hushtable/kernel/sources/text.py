@@ -51,28 +51,17 @@ class Vocabulary:
 
     def __init__(self, texts: Sequence[bytes], *, fold: bool) -> None:
         self._fold = fold
-        self._known = np.frombuffer(b"".join(texts) or b"\0", np.uint8).copy()
-        ends = np.cumsum([len(text) for text in texts], dtype=np.int32)
-        self._ends = np.asarray(ends, np.int32)
-        self._starts = np.concatenate([np.zeros(1, np.int32), self._ends[:-1]])
-        self._table = np.full(1 << (2 * len(texts)).bit_length(), -1, np.int32)
-        parse.fill_table(self._table, self._known, self._starts, self._ends)
+        data = np.frombuffer(b"".join(texts) or b"\0", np.uint8).copy()
+        ends = np.asarray(np.cumsum([len(text) for text in texts], dtype=np.int32), np.int32)
+        starts = np.concatenate([np.zeros(1, np.int32), ends[:-1]])
+        table = np.full(1 << (2 * len(texts)).bit_length(), -1, np.int32)
+        parse.fill_table(table, data, starts, ends)
+        self._known = parse.Known(table, data, starts, ends)
 
     def match(self, texts: Texts) -> Values:
         """Entry number of each text."""
         numbers, states = np.empty(len(texts), np.int64), np.empty(len(texts), np.uint8)
-        parse.match_texts(
-            texts.data,
-            texts.starts,
-            texts.ends,
-            self._fold,
-            self._table,
-            self._known,
-            self._starts,
-            self._ends,
-            numbers,
-            states,
-        )
+        parse.match_texts(texts.data, texts.starts, texts.ends, self._fold, self._known, numbers, states)
         return Values(numbers, states)
 
 
