@@ -39,7 +39,6 @@ from hushtable.release.choices import (
     Choice,
     ChoiceContext,
     ChoiceRecord,
-    resume_choice,
     start_choice,
 )
 from hushtable.release.measured import measure
@@ -232,7 +231,7 @@ class Session:
 
         ``frozen`` speaks for a choice of version 0.1, which says nothing of it: no row has changed since it began.
         """
-        return resume_choice(self._choosing(wait), choice, frozen=frozen)
+        return Choice(self._choosing(wait), choice, frozen=frozen)
 
     def _choosing(self, wait: bool) -> ChoiceContext:
         draw = PartDrawer(self._counter, self.ledger, wait)

@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 import hushtable as ht
+from decider_profiles import claim
 from hushtable.deciders import (
     AGGREGATES,
     DECIDERS,
     Aggregate,
     Supposed,
     Verdict,
-    claim,
     columns_of,
     parse,
     read_verdicts,

@@ -73,7 +73,7 @@ def test_an_open_choice_is_shown_by_the_ledger_and_can_be_abandoned(
     assert f"  {begun['choice']}\n" in capsys.readouterr().out
     (folder / "people.csv").unlink()
     done = hush(capsys, "choose", "abandon", "--ledger", "people.ledger", "--choice", begun["choice"])
-    assert done["spent"] == f"rho={begun['charged_rho']}"
+    assert done["spent"]["rho"] == begun["charged_rho"] and done["state"] == "settled"
 
 
 def test_options_come_from_files_and_a_rule_takes_and_writes_one(

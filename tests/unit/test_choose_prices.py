@@ -25,7 +25,7 @@ from hushtable.measurement import MatrixPart, Part
 from hushtable.privacy import Cost
 from hushtable.release.choices import ChoicePlan, plan_choice
 from hushtable.release.choices.families import ROUNDING
-from hushtable.release.choices.notes import Opening, Taken
+from hushtable.release.choices.record import Opening, Taken
 from hushtable.session import open_choice
 
 UNIT = 10**12

@@ -21,6 +21,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import hushtable as ht
+from decider_profiles import claim, errors_at
 from hushtable.deciders import (
     DECIDERS,
     Decider,
@@ -28,8 +29,6 @@ from hushtable.deciders import (
     Supposed,
     Verdict,
     build,
-    claim,
-    errors_at,
     probability_satisfied,
     read_verdicts,
     tally,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from decider_profiles import claim, errors_at, gap_to_optimal, satisfied_at
 from hushtable.deciders import (
     AVG,
     COUNT,
@@ -21,14 +22,10 @@ from hushtable.deciders import (
     Supposed,
     build,
     choose_decider,
-    claim,
     effectiveness_threshold,
     epsilon_needed,
     error_probability,
-    errors_at,
-    gap_to_optimal,
     probability_satisfied,
-    satisfied_at,
 )
 from hushtable.errors import BudgetError, QueryError
 

@@ -185,13 +185,13 @@ def abandon(ledger: LedgerFile, choice: ChoiceId, wait: Wait = False, json: Json
     """Take no option: what was measured stays spent, the rest is free again."""
     account = ht.Ledger.open(ledger)
     settled = ht.session.abandon_choice(account, choice, wait=wait)
-    spent, left = str(settled.drawn), str(account.remaining())
     if json:
-        emit(
-            {"choice": choice, "state": "abandoned", "spent": spent, "remaining": left, "head": account.head}
-        )
+        emit(settled.to_dict())
     else:
-        say(f"Abandoned {choice}: {spent} stays spent, {left} remains.", f"head {account.head}")
+        say(
+            f"Abandoned {choice}: {settled.drawn} stays spent, {account.remaining()} remains.",
+            f"head {account.head}",
+        )
 
 
 @app.verb(epilog="Example: hush choose show --ledger people.ledger --choice ID")

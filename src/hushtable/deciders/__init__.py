@@ -28,12 +28,8 @@ if TYPE_CHECKING:
     from hushtable.deciders.selecting import answer, check_header, grid_values, matching
     from hushtable.deciders.supposed import (
         Supposed,
-        claim,
         error_probability,
-        errors_at,
-        gap_to_optimal,
         probability_satisfied,
-        satisfied_at,
         suppose,
     )
     from hushtable.deciders.synthetic import Synthetic
@@ -74,13 +70,10 @@ __all__ = [
     "chance_text",
     "check_header",
     "choose_decider",
-    "claim",
     "columns_of",
     "effectiveness_threshold",
     "epsilon_needed",
     "error_probability",
-    "errors_at",
-    "gap_to_optimal",
     "grid_values",
     "interval",
     "load_batch",
@@ -95,7 +88,6 @@ __all__ = [
     "register",
     "resolve",
     "rows_only",
-    "satisfied_at",
     "suppose",
     "tally",
     "write_verdicts",

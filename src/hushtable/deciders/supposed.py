@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from hushtable.arrays import Ints
 from hushtable.deciders.aggregates import AGGREGATES, BETA, Aggregate
-from hushtable.deciders.decider import Decider, ErrorClaim
+from hushtable.deciders.decider import Decider
 from hushtable.deciders.interval import Interval, Number, exact, interval
 from hushtable.deciders.registry import build, lookup
 from hushtable.deciders.tally import Tally, rows_only, tally, whole
@@ -46,6 +46,13 @@ class Supposed:
         """For the other aggregates; values outside the domain are clamped."""
         codes = np.clip(whole(values), domain[0], domain[-1])
         return cls(len(codes), codes, domain, exact(quantile))
+
+    def decider(self, name: str, *, tau: Number, epsilon: Number | str, beta: float = BETA) -> Decider:
+        """A decider whose synthetic answer is the one on these data; tau is in grid steps."""
+        within = Interval(self.answer(lookup(name).aggregate), exact(tau))
+        return build(
+            name, within=within, epsilon=epsilon, domain=self.domain, quantile=self.quantile, beta=beta
+        )
 
     def tally(self, decider: Decider) -> Tally:
         """What the decider needs of these data."""
@@ -137,51 +144,6 @@ def suppose(
     made = build(name, within=within, epsilon=epsilon, domain=possible, quantile=exact(quantile), beta=beta)
     data = Supposed.count(needed["true"]) if possible is None else Supposed.of(needed["values"], possible)
     return made, data.tally(made)
-
-
-class Asked(TypedDict, total=False):
-    """How close is close enough, for how much; in grid steps."""
-
-    tau: Required[Number]
-    epsilon: Required[Number | str]
-    beta: float
-
-
-def satisfied_at(
-    decider: str, supposed: Supposed, *, distances: Iterable[Number], **asked: Unpack[Asked]
-) -> list[float]:
-    """Probability of "satisfied" when the synthetic answer exceeds the answer on supposed data by each distance."""
-    return supposed.satisfied_at(_right(decider, supposed, **asked), distances)
-
-
-def errors_at(
-    decider: str, supposed: Supposed, *, distances: Iterable[Number], **asked: Unpack[Asked]
-) -> list[float]:
-    """Probability of the wrong verdict at each distance."""
-    return supposed.errors_at(_right(decider, supposed, **asked), distances)
-
-
-def claim(decider: str, supposed: Supposed, **asked: Unpack[Asked]) -> ErrorClaim:
-    """What a verdict about the answer on supposed data may say of its error, and of which true tables."""
-    made = _right(decider, supposed, **asked)
-    return made.claim(supposed.tally(made))
-
-
-def gap_to_optimal(decider: str, *, distances: Iterable[Number], **asked: Unpack[Asked]) -> list[float]:
-    """By how much a COUNT decider errs more often than the optimal test, at each distance."""
-    supposed, places = Supposed.count(0), list(distances)
-    own, best = (errors_at(one, supposed, distances=places, **asked) for one in (decider, "count-optimal"))
-    return [mine - least for mine, least in zip(own, best, strict=True)]
-
-
-def _right(
-    name: str, supposed: Supposed, *, tau: Number, epsilon: Number | str, beta: float = BETA
-) -> Decider:
-    """The decider with the synthetic answer equal to the one on supposed data."""
-    within = Interval(supposed.answer(lookup(name).aggregate), exact(tau))
-    return build(
-        name, within=within, epsilon=epsilon, domain=supposed.domain, quantile=supposed.quantile, beta=beta
-    )
 
 
 def possible_values(domain: Sequence[int] | ArrayLike) -> Sequence[int]:

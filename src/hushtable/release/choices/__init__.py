@@ -1,12 +1,10 @@
 """Choices between analyses: their families of options, their plan, what a ledger stores of them, and how they go on."""
 
-from hushtable.release.choices.choice import Choice, ChoiceContext
+from hushtable.release.choices.choice import Choice, ChoiceContext, start_choice
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
 from hushtable.release.choices.choice_view import ChoiceView
-from hushtable.release.choices.families import FAMILIES, Family, option_from_file, register
-from hushtable.release.choices.notes import Taken
-from hushtable.release.choices.record import KIND, ChoiceRecord, StoredPart
-from hushtable.release.choices.starting import option_text, plan_options, resume_choice, start_choice
+from hushtable.release.choices.families import FAMILIES, Family, option_from_file, option_text, register
+from hushtable.release.choices.record import KIND, ChoiceRecord, StoredPart, Taken
 
 __all__ = [
     "FAMILIES",
@@ -22,8 +20,6 @@ __all__ = [
     "option_from_file",
     "option_text",
     "plan_choice",
-    "plan_options",
     "register",
-    "resume_choice",
     "start_choice",
 ]

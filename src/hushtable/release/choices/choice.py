@@ -7,8 +7,11 @@ Measuring is done by a function that the session passes in; all else is post-pro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,45 +19,39 @@ import numpy as np
 
 from hushtable.arrays import Ints
 from hushtable.errors import LedgerError, RefusedError, WorkloadError
-from hushtable.ledger import Ledger, Spend
+from hushtable.ledger import Ledger, Spend, Unit
 from hushtable.linear import Mechanism, Rule
 from hushtable.linear.lattice import positive
+from hushtable.marginals import ResolvedWorkload
 from hushtable.measurement import Part
-from hushtable.privacy import Cost
-from hushtable.release.choices.choice_plan import ChoicePlan
-from hushtable.release.choices.choice_view import ChoiceView
-from hushtable.release.choices.families import Released
-from hushtable.release.choices.notes import Note, Refinement, Step, Taken
-from hushtable.release.choices.record import KIND, pack, refinement
+from hushtable.planning import check_memory
+from hushtable.privacy import UNIT, Budget, Cost, decimal
+from hushtable.privacy.budget import price_in
+from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
+from hushtable.release.choices.choice_view import ChoiceView, person_price
+from hushtable.release.choices.families import Released, family_of, option_text
+from hushtable.release.choices.record import KIND, Note, Opening, Refinement, Step, Taken, pack, refinement
 from hushtable.schema import Schema
 
 Pack = Callable[[Ints], bytes]
 
 
 class Drawer(Protocol):
-    """What a session lends to a choice: it charges, measures a part (None: nothing) and stores what ``pack`` makes."""
+    """What a session lends to a choice: it charges, measures a part (None: nothing) and stores what ``pack`` makes.
 
-    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, pack: Pack) -> str:
-        """Set the whole cost aside and measure the first part, unless this was done before; gives the id."""
-        ...
+    ``start`` sets the whole cost aside and measures the first part, unless this was done before, and gives the id;
+    ``go_on`` measures the next part of a choice that has so many charges, and the ``last`` one ends it; ``once``
+    measures a part that is a spend of its own; ``end`` frees what was set aside and not charged, and ``tidy`` does so
+    unless somebody is working on it.
+    """
 
+    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, pack: Pack) -> str: ...
     def go_on(
         self, request: str, charges: int, part: Part | None, cost: Cost, pack: Pack, *, last: bool
-    ) -> None:
-        """Measure the next part of a choice that has so many charges; the ``last`` one ends it."""
-        ...
-
-    def once(self, spend: Spend, request: str, part: Part, pack: Pack) -> None:
-        """Measure a part that is a spend of its own."""
-        ...
-
-    def end(self, request: str) -> None:
-        """Free what was set aside and not charged."""
-        ...
-
-    def tidy(self, request: str) -> None:
-        """The same for what is only waiting for its end, unless somebody is working on it."""
-        ...
+    ) -> None: ...
+    def once(self, spend: Spend, request: str, part: Part, pack: Pack) -> None: ...
+    def end(self, request: str) -> None: ...
+    def tidy(self, request: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -68,10 +65,15 @@ class ChoiceContext:
     data: str | None
     """Where the data are, when they have a path."""
 
+    def price(self, rho: Fraction) -> Cost:
+        """What a cost for one row is per person, in the ledger's currency, rounded up once."""
+        return person_price(rho, Unit.of(self.schema), self.ledger)
+
 
 class Choice(ChoiceView):
     """An open, finished or abandoned choice; made by ``Session.choose`` and ``Session.choice``.
 
+    ``frozen`` declares, for a choice of version 0.1 that says nothing of it, that no row has changed since it began.
     Reading it writes nothing.  What an interrupted command left waiting for its end is ended by the next one that acts.
     """
 
@@ -79,6 +81,12 @@ class Choice(ChoiceView):
         self, context: ChoiceContext, choice: str, *, plan: ChoicePlan | None = None, frozen: bool = False
     ) -> None:
         super().__init__(context.ledger, choice, schema=context.schema, plan=plan, frozen=frozen)
+        if self.opening.schema != context.schema.version:
+            raise WorkloadError(
+                "choose.other-schema",
+                "The choice was made over another schema than this session's.",
+                "Open the session with the schema of the choice.",
+            )
         self._draw = context.draw
 
     def decide(
@@ -212,3 +220,68 @@ class Choice(ChoiceView):
                 "A part of this choice was charged, and its answers were lost in a crash; they stay spent.",
                 "Abandon it to free what is held, and choose again.",
             )
+
+
+def start_choice(
+    context: ChoiceContext,
+    options: Sequence[Mechanism],
+    *,
+    budget: Budget | None,
+    request: str | None,
+    memory: int,
+    frozen: bool,
+) -> Choice:
+    """Reserve the dearest path to an option, measure what all have in common, and hand out the choice.
+
+    Everything is decided from public sizes before anything is reserved.  A request id that has started this choice
+    before gives it back as it is now.
+    """
+    schema = context.schema
+    plan = plan_choice(schema.sizes, options, rho=_rho_per_row(schema, budget), frozen=frozen)
+    plan.check()
+    for sets in (family_of(option).tables(option) for option in plan.options):
+        if sets:
+            tables = ResolvedWorkload(sets, (Fraction(1),) * len(sets), schema.sizes, schema.names)
+            check_memory(tables, memory=memory)
+    first = plan.step_part(0, ())
+    common = context.price(plan.rho_with(plan.steps[0], [] if first is None else [first]))
+    note = Opening(plan.sizes, plan.options, schema.version, schema.to_yaml(), frozen, context.data)
+    spend = Spend(context.price(plan.dearest), KIND, _detail(context, plan, budget), context.spender)
+    packed = partial(pack, plan.family, note, first)
+    started = Choice(context, context.draw.start(spend, request, first, common, packed), plan=plan)
+    started.tidy()
+    return started
+
+
+def _rho_per_row(schema: Schema, budget: Budget | None) -> Fraction | None:
+    """What an option may cost for one row; a pure budget is refused."""
+    if budget is None:
+        return None
+    limit = budget.limit.rho
+    if limit == 0:
+        price_in("pure", None, Fraction(0))
+    return Fraction(limit, UNIT) / schema.max_rows_per_person**2
+
+
+def _detail(context: ChoiceContext, plan: ChoicePlan, budget: Budget | None) -> dict[str, Any]:
+    """What tells this choice apart from any other, and what the ledger says of it; public."""
+    schema, every = context.schema, range(len(plan.options))
+    digest = hashlib.sha256(json.dumps([o.to_dict() for o in plan.options]).encode()).hexdigest()
+
+    def rho(price: Fraction) -> str:
+        return decimal(context.price(price).rho)
+
+    freezing: dict[str, Any] = {}
+    if not plan.family.even:  # others cost the same either way, and are found again as version 0.1 wrote them
+        freezing = {"frozen": plan.frozen, "frozen_rho": [rho(plan.frozen_price(k)) for k in every]}
+    return {
+        "budget": "" if budget is None else str(budget),
+        "schema": schema.version,
+        "strategy": "choose",
+        "options": [option_text(o, schema.names) for o in plan.options],
+        "options_sha256": digest,
+        "common_rho": rho(plan.common_rho),
+        "option_rho": [rho(plan.price(k)) for k in every],
+        **freezing,
+        "usual_way_rho": [rho(plan.usual_way(k)) for k in every],
+    }

@@ -88,9 +88,9 @@ class ChoicePlan:
         """Cost of what is common to all options."""
         return Fraction(self.steps[0].rho)
 
-    def usual_way(self, option: int) -> Fraction:
-        """Cost of measuring the common part first and then starting again with the option."""
-        return self.common_rho + Fraction(self.options[option].rho)
+    def usual_way(self, option: int, stage: int = 0) -> Fraction:
+        """Cost of measuring what is common at a stage first, and then starting again with the option."""
+        return Fraction(self.steps[stage].rho) + Fraction(self.options[option].rho)
 
     def step_part(self, stage: int, drawn: Sequence[Part]) -> Part | None:
         """What leads from the parts drawn so far to step ``stage``; None when nothing is missing."""
@@ -105,6 +105,15 @@ class ChoicePlan:
         if self.frozen and not self.family.even:
             return self.family.frozen_rho(target, drawn)
         return sum((p.rho for p in drawn), Fraction(0))
+
+    def check(self) -> None:
+        """Refuse what could overflow, whichever options are passed by and whichever is taken."""
+        drawn: list[Part] = []
+        for stage in range(len(self.options) - 1):
+            drawn += filter(None, [self.step_part(stage, drawn)])
+            ends = [self.finish_part(stage, k, drawn) for k in range(stage, len(self.options))]
+            for part in [*drawn, *filter(None, ends)]:
+                part.check()
 
     def _missing(self, target: Mechanism, stage: int, drawn: Sequence[Part]) -> Part | None:
         before = self.steps[stage] if stage >= 0 else None

@@ -28,7 +28,7 @@ from hushtable.privacy import Cost, charge, decimal
 from hushtable.privacy.budget import Kind, price_in
 from hushtable.release.card import Card, Chosen, LedgerStamp, PlanFacts
 from hushtable.release.choices.choice_plan import ChoicePlan
-from hushtable.release.choices.families import Measured, Released, family_of
+from hushtable.release.choices.families import Measured, Released, option_text
 from hushtable.release.choices.record import ChoiceRecord
 from hushtable.schema import Schema
 
@@ -86,8 +86,7 @@ class ChoiceView(ChoiceRecord):
 
     def usual_way(self, option: int) -> Cost:
         """What measuring the common part of this stage first, and then starting again with the option, would cost."""
-        look, taken = self.plan.steps[self.stage], self.options[self._checked(option)]
-        return self._units(Fraction(look.rho) + Fraction(taken.rho))
+        return self._units(self.plan.usual_way(self._checked(option), self.stage))
 
     @property
     def notes(self) -> list[str]:
@@ -186,7 +185,7 @@ class ChoiceView(ChoiceRecord):
         signal, mechanism = self.signal(option), self.options[option]
         return {
             "option": option,
-            "what": family_of(mechanism).text(mechanism, self.schema.names),
+            "what": option_text(mechanism, self.schema.names),
             "rho": decimal(self.cost(option).rho),
             "frozen_rho": decimal(self.frozen_cost(option).rho),
             "usual_way_rho": decimal(self.usual_way(option).rho),

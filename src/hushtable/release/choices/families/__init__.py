@@ -5,7 +5,7 @@ What a stored choice, an option file or a list of mechanisms is made of is found
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ __all__ = [
     "family_of",
     "missing_residuals",
     "option_from_file",
+    "option_text",
     "read_option",
     "register",
     "shared_family",
@@ -64,6 +65,11 @@ def shared_family(options: Iterable[Mechanism]) -> Family:
     """The family of all options together: their own, or matrices when they have different ones."""
     found = {family_of(option).name for option in options}
     return FAMILIES[found.pop()] if len(found) == 1 else MATRICES
+
+
+def option_text(option: Mechanism, names: Sequence[str]) -> str:
+    """An option in a few words."""
+    return family_of(option).text(option, names)
 
 
 def read_option(values: Mapping[str, Any]) -> Mechanism:
