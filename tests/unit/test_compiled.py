@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import hushtable
 from hushtable.compiling import sources_digest
+
+MOST_ARGUMENTS = 8
+LONGEST_LOOP = 70
 
 FILES = {
     "__init__.py": "",
@@ -94,3 +100,30 @@ def test_modules_with_loops_import_no_compiler() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert made.stdout.strip() == "False"
+
+
+def compiled_functions() -> Iterator[tuple[Path, ast.FunctionDef]]:
+    for path in sorted(Path(hushtable.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and "njit(" in "".join(
+                map(ast.unparse, node.decorator_list)
+            ):
+                yield path, node
+
+
+def test_loops_take_bundles_and_not_more_than_eight_arguments() -> None:
+    long = [
+        f"{path.name}: {node.name}"
+        for path, node in compiled_functions()
+        if len(node.args.args) > MOST_ARGUMENTS
+    ]
+    assert not long
+
+
+def test_no_loop_is_longer_than_a_page() -> None:
+    long = [
+        f"{path.name}: {node.name}"
+        for path, node in compiled_functions()
+        if (node.end_lineno or 0) - node.lineno + 1 > LONGEST_LOOP
+    ]
+    assert not long

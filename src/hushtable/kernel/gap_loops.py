@@ -1,9 +1,9 @@
 """The plain loops over exact counts and gaps: compiled, over index arrays, one range of jobs per call.
 
-A gap is a true count less its estimate, in units of the public grid; the norms are the scores of AIM's selection
-(aim-grem, alg. 1): |M_gamma(x) - mu_gamma|_1.  Gaps saturate at a public bound: saturation never moves two neighbouring
-tables further apart, so it costs no privacy.  Gaps are whole numbers, kept in doubles (exact, being below 2^53) or in
-32 bits.  Nothing here adds noise.
+A gap is a true count less its estimate, mu_gamma - mu^_gamma, in units of the public grid; its L1 norm is what AIM's
+score of a marginal is made of (aim-grem, app. F: w_gamma (|mu_gamma - mu^_gamma| - sqrt(2/pi) sigma n_gamma)).  Gaps
+saturate at a public bound: saturation never moves two neighbouring tables further apart, so it costs no privacy.  Gaps
+are whole numbers, kept in doubles (exact, being below 2^53) or in 32 bits.  Nothing here adds noise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Every axis of one array at once: less its first slice, or padded with a zero and less its mean.
 
-Plain compiled loops; ``algebra`` says what they mean.  The first axes are taken apart slice by slice, each slice into a
-buffer of its own size, so that all but the first difference is formed in the processor's cache; the last two axes are
-done in one pass over each of their tables.  Arrays are flat, in C order, with at least two axes.
+``subtract_first`` is ``sub`` along every axis (Decomp of aim-grem, alg. 1, for gamma = tau), ``centre_padded`` is
+Recon (alg. 2) for gamma = tau.  The first axes are taken apart slice by slice, each slice into a buffer of its own
+size, so that all but the first difference is formed in the processor's cache; the last two axes are done in one pass
+over each of their tables.  Arrays are flat, in C order, with at least two axes.
 """
 
 from __future__ import annotations

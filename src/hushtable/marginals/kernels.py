@@ -1,8 +1,9 @@
 """The plain loops behind ``fused``: compiled, over index arrays, one range of jobs per call.
 
-In the symbols of aim-grem: ``lift_sets`` is the residual query R_tau times n_tau, ``centre_sets`` the residual z_tau
-from its lifted answer, ``assemble_sets`` the marginal mu_gamma as the sum over tau below gamma of z_tau, repeated, and
-``accumulate_sets`` the transpose of that.  Each kernel writes only the cells of its own jobs; others call ``fused``.
+In the symbols of aim-grem, with a residual as its centred table c_tau = Recon(zeta_tau, tau, tau): ``lift_sets`` gives
+n_tau c_tau from the counts of tau, in whole numbers; ``centre_sets`` c_tau from that; ``assemble_sets`` mu_gamma = sum
+over tau below gamma of c_tau, repeated and divided by the lengths of gamma's other axes; ``accumulate_sets`` the
+transpose of these sums.  Each kernel writes only the cells of its own jobs; others call ``fused``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The plain loops of one adaptive round: how much of it each residual gets, and what its replies change.
 
-Compiled, because a round is short and there may be tens of thousands of them.  Everything here is public.
+The shares are those of the conditional plan (aim-grem, eq. 8): x_tau >= 0 that minimise sum v_tau / (x_tau + a_tau)
+with sum p_tau x_tau <= 1, where a_tau is the precision known before.  Replies are pooled by precision.  Compiled,
+because a round is short and there may be tens of thousands of them.  Everything here is public.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class TextFiles:
     """Several text files with the same wanted columns, possibly at different places."""
 
     block = 1 << 21
-    """Bytes: enough for a few ten thousand rows, and for a few of the longest."""
+    """Bytes: twice the longest row."""
 
     def __init__(
         self, files: Sequence[DataFile], dialect: Dialect, positions: Sequence[str] | None = None

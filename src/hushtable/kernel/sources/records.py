@@ -18,8 +18,8 @@ from hushtable.kernel.sources.source import Source
 from hushtable.schema import Attribute, Categorical
 
 ROWS = 2**20
-"""Rows of a frame: enough that a query's fixed cost (a millisecond or so) is small beside its work, few enough that a
-frame of a hundred attributes stays far below a gigabyte."""
+"""Rows of a frame: at 8 bytes or less for a value, a hundred attributes stay below a gigabyte.  With fewer, the fixed
+cost of a query is paid more often."""
 
 
 def record_frames(source: Source, rows: int = ROWS) -> Iterator[pl.DataFrame]:

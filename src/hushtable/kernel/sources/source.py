@@ -31,7 +31,7 @@ from hushtable.schema import Schema
 
 BATCH = 1 << 18
 _THREADS = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2, 4)
-"""Encoding threads; more than four only wait for the reader."""
+"""Encoding threads; one thread reads for all of them."""
 
 
 @dataclass(frozen=True)
