@@ -12,50 +12,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from os import PathLike
 from typing import Any, Unpack, overload
 
-from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check, read_verdicts
-from hushtable.errors import LedgerError
-from hushtable.kernel import Counter, Runner, draft_schema, end_request, open_counter, place_of, working_on
-from hushtable.kernel.choose import PartDrawer
-from hushtable.kernel.decide import prepare_check
-from hushtable.kernel.evaluate import evaluate
+from hushtable import kernel
+from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check
 from hushtable.ledger import Holding, Ledger, Remaining, Spend, Unit
 from hushtable.linear import Mechanism
 from hushtable.marginals import Workload
 from hushtable.microdata import counts_to_buy
 from hushtable.notebook import html_card
-from hushtable.planning import (
-    PlanOptions,
-    memory_limit,
-)
+from hushtable.planning import PlanOptions, memory_limit
 from hushtable.privacy import Budget
 from hushtable.reconstruct import Evaluation
-from hushtable.release import CheckDetail, Plan, Release
-from hushtable.release.choices import KIND as CHOICE
-from hushtable.release.choices import (
-    Choice,
-    ChoiceContext,
-    ChoiceRecord,
-    start_choice,
-)
-from hushtable.release.measured import measure
+from hushtable.release import CheckDetail, Choice, Plan, Release, choices
+from hushtable.release.measured import RunKeywords, measure
 from hushtable.release.plan import plan_release
-from hushtable.release.verdicts import KIND, CheckOptions, answered, request_id
+from hushtable.release.verdicts import CheckKeywords, PlanKeywords, answered
 from hushtable.schema import Schema
 
 
 class Session:
     """A confidential table, its schema and its ledger, opened together by :meth:`open`."""
 
-    def __init__(self, counter: Counter, schema: Schema, ledger: Ledger, spender: str | None) -> None:
-        self._counter = counter
-        self.schema = schema
-        self.ledger = ledger
-        self.spender = spender
-        self._place: str | None = None
+    def __init__(
+        self, counter: kernel.Counter, schema: Schema, ledger: Ledger, spender: str | None, place: str | None
+    ) -> None:
+        self._counter, self._place = counter, place
+        self.schema, self.ledger, self.spender = schema, ledger, spender
 
     @classmethod
     def open(
@@ -75,14 +59,12 @@ class Session:
         """
         declared = Schema.of(schema)
         declared.require_reviewed()
-        counter = open_counter(data, declared)
+        counter = kernel.open_counter(data, declared)
         account = Ledger.at(ledger, budget, Unit.of(declared), head=head)
         account.schema_version(declared.canonical)
         if spender is not None:
             account.remaining(spender)
-        session = cls(counter, declared, account, spender)
-        session._place = place_of(data)
-        return session
+        return cls(counter, declared, account, spender, kernel.place_of(data))
 
     @property
     def remaining(self) -> Remaining:
@@ -90,9 +72,8 @@ class Session:
         return Remaining(self.ledger.remaining(self.spender))
 
     def __repr__(self) -> str:
-        return (
-            f"<Session on {self.ledger.name!r}: {len(self.schema.names)} attributes, {self.remaining} left>"
-        )
+        size, left = len(self.schema.names), self.remaining
+        return f"<Session on {self.ledger.name!r}: {size} attributes, {left} left>"
 
     def _repr_html_(self) -> str:
         facts = {"budget": self.ledger.budget, "remaining": self.remaining, "unit": Unit.of(self.schema)}
@@ -138,13 +119,11 @@ class Session:
     ) -> Release:
         """Measure a workload, charge it, and return tables with error bars.
 
-        ``request`` names this spend: calling again with the same name returns what was stored and spends nothing; an
-        adaptive release that was interrupted goes on after its last stored round.  Without one every call is a new
-        spend; only `hush release` looks for the same release first.  While another process works on the same request
-        the call is refused, or waits if ``wait`` is True.
-        ``reconstruct`` is maxent (the default of auto), mle (of all others) or nonneg.  With ``reuse``, what
-        earlier releases in this ledger answer is not bought again: the tables are at least as exact as ``budget`` makes
-        them, and only the difference is charged (auto then plans like residual-planner).
+        ``request`` names this spend: the same name again returns what was stored and spends nothing, an interrupted
+        release goes on after its last stored round.  Without one every call is a new spend.  While another process
+        works on the same request the call is refused, or waits if ``wait`` is True.  ``reconstruct`` is maxent (the
+        default of auto), mle (of all others) or nonneg.  With ``reuse``, what earlier releases in this ledger answer is
+        not bought again: tables are at least as exact as ``budget`` makes them, and the difference is charged.
         """
         plan = self.plan(
             workload,
@@ -167,9 +146,10 @@ class Session:
         progress: Any = None,
     ) -> Release:
         """Measure a plan and charge it; go on after what ``request`` has stored, or read it if that is all."""
-        with working_on(self.ledger, request, wait=wait) as account:
-            runner = Runner(account, self._counter, self.schema, progress or _silent)
-            made = measure(plan, runner, self.spender, memory_limit(memory))
+        most, show = memory_limit(memory), progress or kernel.silent
+        with kernel.working_on(self.ledger, request, wait=wait) as account:
+            runner = kernel.Runner(account, self._counter, self.schema, show)
+            made = measure(plan, runner, self.spender, most)
         return made.release(self.ledger, account.request)
 
     def release_counts(
@@ -178,19 +158,14 @@ class Session:
         *,
         budget: Budget,
         accurate: str = "sum",
-        request: str | None = None,
-        memory: str | int | None = None,
-        wait: bool = False,
-        progress: Any = None,
+        **running: Unpack[RunKeywords],
     ) -> Release:
         """Counts of all combinations of attributes, meant for ``release.microdata("sequential")``.
 
         ``accurate``: "point" keeps each count near the truth, "sum" keeps their sum; no records keep both.  The noise
-        is the one that achieves ``microdata.upper_bound``: a budget whose whole delta is a truncation may buy noise
-        that is cut off.
+        achieves ``microdata.upper_bound``: a budget whose whole delta is a truncation may buy noise that is cut off.
         """
-        plan = self.plan_counts(attributes, budget=budget, accurate=accurate)
-        return self.run(plan, request=request, memory=memory, wait=wait, progress=progress)
+        return self.run(self.plan_counts(attributes, budget=budget, accurate=accurate), **running)
 
     def plan_counts(
         self, attributes: Sequence[str] | None = None, *, budget: Budget, accurate: str = "sum"
@@ -211,13 +186,13 @@ class Session:
     ) -> Choice:
         """Release what several analyses have in common, and decide afterwards which of them to take.
 
-        Options go from coarse to fine, for example ``[linear.marginals(schema, order=1), linear.marginals(schema,
-        order=2)]``.  ``budget`` is the price of each option that has no noise of its own, and the most that any may
-        cost.  The dearest path to an option is held until ``choice.finish(option)`` or ``choice.abandon()``.
-        ``frozen`` (by default the schema's) is the curator's word that no row changes until then: options whose cost
-        differs by cell, tables over buckets and matrices, are cheaper with it.
+        Options go from coarse to fine, such as ``[linear.marginals(schema, order=k) for k in (1, 2)]``.  ``budget``
+        is the price of each option that has no noise of its own, and the most that any may cost.  The dearest path to
+        an option is held until ``choice.finish(option)`` or ``choice.abandon()``.  ``frozen`` (by default the schema's)
+        is the curator's word that no row changes until then: options whose cost differs by cell, tables over buckets
+        and matrices, are cheaper with it.
         """
-        return start_choice(
+        return choices.start_choice(
             self._choosing(wait),
             options,
             budget=budget,
@@ -233,37 +208,23 @@ class Session:
         """
         return Choice(self._choosing(wait), choice, frozen=frozen)
 
-    def _choosing(self, wait: bool) -> ChoiceContext:
-        draw = PartDrawer(self._counter, self.ledger, wait)
-        return ChoiceContext(self.schema, self.ledger, self.spender, draw, self._place)
+    def _choosing(self, wait: bool) -> choices.ChoiceContext:
+        draw = kernel.PartDrawer(self._counter, self.ledger, wait)
+        return choices.ChoiceContext(self.schema, self.ledger, self.spender, draw, self._place)
 
     def plan_check(
-        self,
-        query: str | Query | Sequence[str | Query],
-        synthetic: Any,
-        *,
-        tau: float | str | Fraction,
-        budget: Budget,
-        decider: str = "auto",
-        largest: float | None = None,
+        self, query: str | Query | Sequence[str | Query], synthetic: Any, **asked: Unpack[PlanKeywords]
     ) -> CheckPlan:
         """Price and error of the verdicts that :meth:`check` would give, before anything is spent."""
-        return plan_check(
-            self.schema,
-            [query] if isinstance(query, str | Query) else query,
-            synthetic,
-            tau=tau,
-            budget=budget,
-            decider=decider,
-            largest=largest,
-            currency=Currency(self.ledger.kind, self.ledger.limit(self.spender).xi > 0),
-        )
+        queries = [query] if isinstance(query, str | Query) else query
+        currency = Currency(self.ledger.kind, self.ledger.limit(self.spender).xi > 0)
+        return plan_check(self.schema, queries, synthetic, currency=currency, **asked)
 
     @overload
-    def check(self, query: str | Query, synthetic: Any, **options: Unpack[CheckOptions]) -> Verdict: ...
+    def check(self, query: str | Query, synthetic: Any, **options: Unpack[CheckKeywords]) -> Verdict: ...
     @overload
     def check(
-        self, query: Sequence[str | Query], synthetic: Any, **options: Unpack[CheckOptions]
+        self, query: Sequence[str | Query], synthetic: Any, **options: Unpack[CheckKeywords]
     ) -> list[Verdict]: ...
     def check(
         self,
@@ -284,45 +245,34 @@ class Session:
         same answer, tau, budget and decider, gets its stored verdict and costs nothing.
         """
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
-        decide = partial(self._decide, budget=budget, progress=progress or _silent)
-        verdicts = answered(self.ledger, plan, decide, wait=wait)
-        return verdicts[0] if isinstance(query, str | Query) else verdicts
+        show = progress or kernel.silent
 
-    def _decide(
-        self, plan: CheckPlan, held: Sequence[Holding], *, budget: Budget, progress: Any
-    ) -> dict[str, Verdict]:
-        """Verdicts of questions that the ledger, as it stands, has no verdict of."""
-        detail = CheckDetail(self.schema.version, str(budget), plan.keys)
-        spend = Spend(plan.cost, KIND, detail.to_dict(), self.spender)
-        name = request_id(held, plan.keys, self.spender)  # never that of a settled one
-        with working_on(self.ledger, name, unsettled=True) as account:
-            payload = account.once(spend, lambda: prepare_check(self._counter, plan, progress))
-        return read_verdicts(payload)
+        def decide(name: str, spend: Spend, missing: CheckPlan) -> bytes:
+            # never the name of a settled one
+            with kernel.working_on(self.ledger, name, unsettled=True) as account:
+                return account.once(spend, lambda: kernel.prepare_check(self._counter, missing, show))
+
+        asked = CheckDetail(self.schema.version, str(budget), plan.keys)
+        verdicts = answered(self.ledger, plan, decide, asked, self.spender, wait=wait)
+        return verdicts[0] if isinstance(query, str | Query) else verdicts
 
     def evaluate(self, release: Release, *, confidential: bool = False) -> Evaluation:
         """True errors of a release: not private, never to be published, refused unless ``confidential`` is True."""
-        schema, published = release.schema, release.published
-        return evaluate(self._counter, schema, release.workload, published, confidential=confidential)
+        return kernel.true_errors(self._counter, release, confidential=confidential)
 
 
 def end(ledger: str | PathLike[str] | Ledger, request: str, *, wait: bool = False) -> Holding:
     """End a request as it stands: what it stored can be read by its id, what it never drew is free again."""
-    account = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    found = account.holding(request)
-    if found is not None and found.reservation.kind == CHOICE:
-        raise LedgerError(
-            "ledger.is-choice",
-            "This request is a choice.",
-            "Type `hush choose abandon --ledger L --choice ID` to take none of its options.",
-        )
-    return end_request(account, request, wait=wait)
+    account = Ledger.of(ledger)
+    choices.refuse_choice(account, request)
+    return kernel.end_request(account, request, wait=wait)
 
 
 def abandon_choice(ledger: str | PathLike[str] | Ledger, choice: str, *, wait: bool = False) -> Holding:
     """Abandon an open choice without opening the data; refuses one that is settled."""
-    account = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    record = ChoiceRecord(account, choice)
-    ended = end_request(account, choice, wait=wait)  # of one whose end was interrupted, too
+    account = Ledger.of(ledger)
+    record = choices.ChoiceRecord(account, choice)
+    ended = kernel.end_request(account, choice, wait=wait)  # of one whose end was interrupted, too
     record.require_unsettled()
     return ended
 
@@ -331,29 +281,18 @@ def open_choice(
     ledger: str | PathLike[str], choice: str, *, data: Any = None, frozen: bool = False, wait: bool = False
 ) -> Choice:
     """A choice from its ledger and id alone: the ledger knows its schema and where its data were."""
-    note = ChoiceRecord(Ledger.open(ledger), choice).opening
-    place = note.data if data is None else data
-    if place is None:
-        raise LedgerError(
-            "choose.no-data", "The ledger does not know where the data of this choice are.", "Give --data."
-        )
+    note = choices.ChoiceRecord(Ledger.open(ledger), choice).opening
+    place = note.place if data is None else data
     session = Session.open(place, schema=Schema.loads(note.schema_yaml), ledger=ledger)
     return session.choice(choice, frozen=frozen, wait=wait)
 
 
 def draft(data: Any, *, header: bool | None = None) -> str:
-    """A schema drafted by looking at confidential data, for the curator's own eyes, with every guess marked.
-
-    ``header`` says whether the first line of a text file names its columns; None: as it looks.
-    """
-    return draft_schema(data, header=header)
+    """A schema drafted by looking at confidential data, for the curator's own eyes, with every guess marked."""
+    return kernel.draft_schema(data, header=header)
 
 
 def evaluate_release(data: Any, release: Release, *, confidential: bool = False) -> Evaluation:
     """``Session.evaluate`` without a ledger, because nothing is spent: for the curator's confidential report."""
-    counter = open_counter(data, release.schema)
-    return evaluate(counter, release.schema, release.workload, release.published, confidential=confidential)
-
-
-def _silent(step: str, done: int, total: int) -> None:
-    """No progress is shown."""
+    counter = kernel.open_counter(data, release.schema)
+    return kernel.true_errors(counter, release, confidential=confidential)

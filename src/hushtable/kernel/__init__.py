@@ -6,9 +6,13 @@ What leaves this package is noisy, charged and stored.  Only ``hushtable.session
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.kernel.choose import PartDrawer
     from hushtable.kernel.counter import Counter
+    from hushtable.kernel.decide import prepare_check
     from hushtable.kernel.draft import draft_schema
+    from hushtable.kernel.evaluate import true_errors
     from hushtable.kernel.releasing import Runner
+    from hushtable.kernel.run import silent
     from hushtable.kernel.sources import open_counter, place_of
     from hushtable.kernel.spending import end_request, working_on
 else:
@@ -16,10 +20,14 @@ else:
 
 __all__ = [
     "Counter",
+    "PartDrawer",
     "Runner",
     "draft_schema",
     "end_request",
     "open_counter",
     "place_of",
+    "prepare_check",
+    "silent",
+    "true_errors",
     "working_on",
 ]

@@ -7,10 +7,11 @@ random sample would need for the same error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -23,9 +24,6 @@ from hushtable.kernel.yardstick import sample_share
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.reconstruct.evaluation import Evaluation
 from hushtable.schema import Schema
-
-Published = Callable[[Sequence[AttributeSet]], tuple[Floats, Floats, Floats]]
-"""Estimates, lower and upper ends of all cells of some marginals, flat."""
 
 CHUNK_CELLS = 10_000_000
 WORST_CELLS = 50
@@ -50,14 +48,19 @@ class Names:
         return " x ".join(self.attributes[i] for i in attributes) or "total"
 
 
-def evaluate(
-    counter: Counter,
-    schema: Schema,
-    sets: Sequence[AttributeSet],
-    published: Published,
-    *,
-    confidential: bool,
-) -> Evaluation:
+class Tables(Protocol):
+    """Released tables: of which schema, which marginals, and what was published of them."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def workload(self) -> Sequence[AttributeSet]: ...
+    def published(self, sets: Sequence[AttributeSet]) -> tuple[Floats, Floats, Floats]:
+        """Estimates, lower and upper ends of all cells of some marginals, flat."""
+        ...
+
+
+def true_errors(counter: Counter, release: Tables, *, confidential: bool) -> Evaluation:
     """Compare published tables with exact counts; refused unless the caller says that it stays ``confidential``."""
     if not confidential:
         raise RefusedError(
@@ -65,13 +68,13 @@ def evaluate(
             "Comparing a release with the data gives numbers that are not differentially private.",
             "Add --confidential (confidential=True) if only the curator will see them.",
         )
-    sizes = schema.sizes
+    schema, sizes = release.schema, release.schema.sizes
     names = Names(schema.names, [a.labels for a in schema.attributes.values()])
     tally = _Tally(sizes, names)
-    for part in _parts(sets, sizes):
+    for part in _parts(release.workload, sizes):
         layout = Layout(sizes, part)
         exact = counter.tabulate(layout)
-        estimates, lower, upper = published(part)
+        estimates, lower, upper = release.published(part)
         for k, attributes in enumerate(part):
             cells = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
             tally.add(attributes, exact[cells], estimates[cells], lower[cells], upper[cells])

@@ -43,6 +43,11 @@ from hushtable.privacy import Cost
 
 Progress = Callable[[str, int, int], None]
 
+
+def silent(step: str, done: int, total: int) -> None:
+    """No progress is shown."""
+
+
 GROUP_WORK = 1_000_000_000
 """Counted work of a group, about a second: one unit is one cell of a table passed over."""
 

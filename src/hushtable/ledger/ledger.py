@@ -100,6 +100,11 @@ class Ledger:
         return cls.open(place, wait=wait)
 
     @classmethod
+    def of(cls, ledger: str | os.PathLike[str] | Ledger) -> Ledger:
+        """A ledger that is open, or that of a path."""
+        return ledger if isinstance(ledger, Ledger) else cls.open(ledger)
+
+    @classmethod
     def at(
         cls, path: str | os.PathLike[str], budget: Budget | None, unit: Unit, *, head: str | None = None
     ) -> Ledger:

@@ -3,6 +3,7 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.release import choices
     from hushtable.release.bundle import add_explanation, check_free
     from hushtable.release.card import (
         Card,
@@ -57,6 +58,7 @@ __all__ = [
     "approximate",
     "budget_to_reach",
     "check_free",
+    "choices",
     "complete_priorities",
     "counts_promise",
     "epsilon_by_delta",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Any, Protocol, TypedDict, cast
 
 import polars as pl
 
@@ -24,6 +24,15 @@ from hushtable.release.plan import Plan
 from hushtable.release.release import Release
 from hushtable.release.reuse import earlier_answers
 from hushtable.release.whole_tables import bounded, with_l1_bounds
+
+
+class RunKeywords(TypedDict, total=False):
+    """How a plan is run, for type checkers."""
+
+    request: str | None
+    memory: str | int | None
+    wait: bool
+    progress: Any
 
 
 class Runner(Protocol):

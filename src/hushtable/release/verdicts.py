@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Required, TypedDict
 
 from hushtable.deciders import CheckPlan, Verdict, read_verdicts
-from hushtable.ledger import Holding, Ledger
+from hushtable.ledger import Holding, Ledger, Spend
 from hushtable.privacy import Budget
 from hushtable.release.details import CheckDetail
 
 KIND = "check"
 
 
-class CheckOptions(TypedDict, total=False):
-    """The keywords of a check, for type checkers."""
+class PlanKeywords(TypedDict, total=False):
+    """The keywords of a plan of a check, for type checkers."""
 
     tau: Required[float | str | Fraction]
     budget: Required[Budget]
     decider: str
     largest: float | None
+
+
+class CheckKeywords(PlanKeywords, total=False):
+    """Those of a check."""
+
     wait: bool
     progress: Any
 
@@ -39,14 +45,16 @@ def stored_verdicts(ledger: Ledger, holdings: Sequence[Holding], keys: Collectio
     return found
 
 
-Decide = Callable[[CheckPlan, Sequence[Holding]], Mapping[str, Verdict]]
+Decide = Callable[[str, Spend, CheckPlan], bytes]
+"""Has the questions of a plan decided under the name of a spend, and gives the payload that was stored."""
 
 
-def answered(ledger: Ledger, plan: CheckPlan, decide: Decide, *, wait: bool) -> list[Verdict]:
-    """A verdict for every question of the plan, in its order: those stored before, and what ``decide`` says of others.
+def answered(
+    ledger: Ledger, plan: CheckPlan, decide: Decide, asked: CheckDetail, spender: str | None, *, wait: bool
+) -> list[Verdict]:
+    """A verdict for every question of the plan, in its order: those stored before, and new ones of all others.
 
-    Others are asked while nobody else asks them, so that none is paid for twice; ``decide`` is given what the ledger
-    holds by then.
+    Others are asked while nobody else asks them, so that none is paid for twice.
     """
     found = stored_verdicts(ledger, ledger.reservations(), plan.keys)
     missing = plan.without(found)
@@ -56,7 +64,10 @@ def answered(ledger: Ledger, plan: CheckPlan, decide: Decide, *, wait: bool) -> 
             found = stored_verdicts(ledger, held, plan.keys)
             missing = plan.without(found)
             if missing.planned:
-                found |= decide(missing, held)
+                detail = replace(asked, questions=missing.keys)
+                spend = Spend(missing.cost, KIND, detail.to_dict(), spender)
+                name = request_id(held, missing.keys, spender)
+                found |= read_verdicts(decide(name, spend, missing))
     return [found[key] for key in plan.order]
 
 

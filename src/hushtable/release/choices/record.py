@@ -60,6 +60,17 @@ class Opening(_Note):
     data: str | None = None
     """Where the data were, when they had a path."""
 
+    @property
+    def place(self) -> str:
+        """The same; refuses a choice that does not know it."""
+        if self.data is None:
+            raise LedgerError(
+                "choose.no-data",
+                "The ledger does not know where the data of this choice are.",
+                "Give --data.",
+            )
+        return self.data
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, as they are stored."""
         return {"step": 0, **vars(self), "options": [option.to_dict() for option in self.options]}
@@ -133,6 +144,17 @@ class StoredPart:
             return cls(read_note(told), told, table)
         except _UNREADABLE:
             raise _damaged() from None
+
+
+def refuse_choice(ledger: Ledger, request: str) -> None:
+    """Refuse a request that is a choice: it ends by a decision."""
+    found = ledger.holding(request)
+    if found is not None and found.reservation.kind == KIND:
+        raise LedgerError(
+            "ledger.is-choice",
+            "This request is a choice.",
+            "Type `hush choose abandon --ledger L --choice ID` to take none of its options.",
+        )
 
 
 class ChoiceRecord:
