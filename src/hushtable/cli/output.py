@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ class Steps:
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Steps]:
+def progress(*, quiet: bool = False) -> Generator[Steps]:
     """A progress bar for the time of a long job."""
     if quiet or not sys.stderr.isatty():
         yield Steps(None)

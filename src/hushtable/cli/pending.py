@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,7 +135,7 @@ class Pending:
         return request
 
     @contextmanager
-    def under_way(self, request: str, ledger: ht.Ledger, *, again: bool) -> Iterator[None]:
+    def under_way(self, request: str, ledger: ht.Ledger, *, again: bool) -> Generator[None]:
         """Keep the note while the command runs, and remove it when it has ended or never began to spend.
 
         ``again``: the command has paid for a new one, which its repetition takes up and does not pay for once more.

@@ -8,6 +8,7 @@ what real registers have: small and large categories, skewed amounts, nulls, imp
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -106,13 +107,15 @@ def shuffle(records: Path, out: Path) -> None:
     pl.DataFrame([frame[name].shuffle(seed=k) for k, name in enumerate(frame.columns)]).write_csv(out)
 
 
-def _categories() -> dict[str, NDArray]:
+def _categories() -> dict[str, NDArray[Any]]:
     """The declared values of every categorical attribute."""
-    declared = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))["attributes"]
+    declared: dict[str, dict[str, Any]] = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))["attributes"]
     return {name: np.array(entry["values"]) for name, entry in declared.items() if "values" in entry}
 
 
-def _employment(rng: np.random.Generator, age: NDArray, sex: NDArray, education: NDArray) -> NDArray:
+def _employment(
+    rng: np.random.Generator, age: NDArray[Any], sex: NDArray[Any], education: NDArray[Any]
+) -> NDArray[Any]:
     """Child, student, employed, self-employed, unemployed, retired or at home, by age."""
     people = len(age)
     status = rng.choice(7, people, p=[0, 0.02, 0.68, 0.12, 0.07, 0.02, 0.09])
@@ -123,20 +126,22 @@ def _employment(rng: np.random.Generator, age: NDArray, sex: NDArray, education:
     return np.where(age < 16, 0, status)
 
 
-def _zipf(categories: int, power: float) -> NDArray:
+def _zipf(categories: int, power: float) -> NDArray[Any]:
     """Probabilities that fall as a power of the rank."""
     weights = 1.0 / np.arange(1, categories + 1) ** power
     return weights / weights.sum()
 
 
-def _hide(values: NDArray, hidden: NDArray) -> NDArray:
+def _hide(values: NDArray[Any], hidden: NDArray[Any]) -> NDArray[Any]:
     """Replace the values under ``hidden`` by nulls."""
     shown = values.astype(object)
     shown[hidden] = None
     return shown
 
 
-def _odd(rng: np.random.Generator, values: NDArray, oddities: tuple[str, ...], share: float) -> NDArray:
+def _odd(
+    rng: np.random.Generator, values: NDArray[Any], oddities: tuple[str, ...], share: float
+) -> NDArray[Any]:
     """Replace a small share of the values that are present by codes nobody declared."""
     present = np.array([value is not None for value in values])
     hit = (rng.random(len(values)) < share) & present

@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import sqlglot
 from sqlglot import exp
@@ -266,7 +266,7 @@ def _value(node: exp.Expr | None) -> Value:
         return node.this if node.is_string else _number(node.this)
     if isinstance(node, exp.Neg):
         number = _value(node.this)
-        if isinstance(number, Fraction) and not isinstance(number, bool):
+        if isinstance(number, Fraction):
             return -number
     if (
         isinstance(node, exp.Cast)
@@ -314,7 +314,7 @@ def _unreadable(message: str, fix: str = EXAMPLE) -> QueryError:
 
 def _refused(part: object) -> QueryError:
     """The refusal that names what was written, e.g. GROUP or DISTINCT."""
-    node = part[0] if isinstance(part, list) and part else part
+    node = cast("list[object]", part)[0] if isinstance(part, list) and part else cast("object", part)
     if isinstance(node, exp.Expr):
         try:
             word = node.sql()

@@ -151,7 +151,7 @@ class Query:
     @property
     def columns(self) -> frozenset[str]:
         """Every column that the query reads."""
-        named = frozenset() if self.column is None else frozenset({self.column})
+        named = frozenset[str]() if self.column is None else frozenset({self.column})
         return named if self.where is None else named | {atom.column for atom in atoms(self.where)}
 
 

@@ -90,7 +90,7 @@ class SumRace(TruncatedSums):
     @cached_property
     def limits(self) -> tuple[tuple[int, int], ...]:
         """Per level (smallest noisy sum that lifts the estimate above l, largest that keeps it below r)."""
-        found = []
+        found: list[tuple[int, int]] = []
         events = levels(self.bound) + self.centred
         for scale in self.noise:
             shift = Fraction(float(scale) * math.log(events / self.facts.beta))

@@ -6,11 +6,10 @@ null selects nothing, as in SQL.  Values that cannot be read as the attribute's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
-from operator import and_, or_
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -93,7 +92,8 @@ def answer(query: Query, frame: Any, columns: Columns) -> Fraction:
 def _polars(frame: Any) -> pl.DataFrame:
     """A polars frame of an Arrow table or a pandas frame."""
     try:
-        made = pl.from_arrow(frame) if hasattr(frame, "column_names") else pl.from_pandas(frame)
+        read = pl.from_arrow if hasattr(frame, "column_names") else pl.from_pandas
+        made = cast("object", read(frame))
     except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError):
         made = None
     if not isinstance(made, pl.DataFrame):
@@ -166,7 +166,9 @@ def _whole_values(column: Column) -> bool:
 
 def _expression(where: Predicate, columns: Columns) -> pl.Expr:
     if isinstance(where, And | Or):
-        join = and_ if isinstance(where, And) else or_
+        join: Callable[[pl.Expr, pl.Expr], pl.Expr] = (
+            pl.Expr.__and__ if isinstance(where, And) else pl.Expr.__or__
+        )
         return reduce(join, (_expression(part, columns) for part in where.parts))
     return _atom(where, find(columns, where.column))
 

@@ -8,7 +8,7 @@ draw.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,11 @@ def gaussian_delta(cost: Any, epsilon: float) -> NDArray[np.float64]:
     ``Phi(a) - e^epsilon Phi(b)`` with ``a = mu/2 - epsilon/mu``, ``b = a - mu``, ``mu = sqrt(cost)``.  For ``a < 0``
     it is ``phi(a) (R(-a) - R(-b))`` with the Mills ratio ``R``, which keeps its relative accuracy when delta is tiny.
     """
-    if not (isinstance(epsilon, int | float | np.number) and math.isfinite(epsilon) and epsilon >= 0):
+    if not (
+        isinstance(cast("object", epsilon), int | float | np.number)
+        and math.isfinite(epsilon)
+        and epsilon >= 0
+    ):
         raise WorkloadError(
             "linear.epsilon", "epsilon must be a finite number of at least 0.", "Give for example delta(1.0)."
         )

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
+from hushtable.arrays import is_whole
 from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.dense import LinearGaussian
@@ -49,7 +50,7 @@ class MarginalMechanism:
 
     sizes: tuple[int, ...]
     precisions: Mapping[AttributeSet, Fraction]
-    tables: Mapping[AttributeSet, Fraction] = field(default_factory=dict)
+    tables: Mapping[AttributeSet, Fraction] = field(default_factory=dict[AttributeSet, Fraction])
     fixed: bool = True
 
     def __post_init__(self) -> None:
@@ -268,9 +269,7 @@ def checked_sizes(sizes: Iterable[Any]) -> tuple[int, ...]:
         lengths = tuple(sizes)
     except TypeError:
         lengths = ()
-    if not lengths or not all(
-        isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1 for n in lengths
-    ):
+    if not lengths or not all(is_whole(n) and n >= 1 for n in lengths):
         raise WorkloadError(
             "linear.sizes",
             "The sizes must be whole numbers of at least 1.",
@@ -347,7 +346,7 @@ def _chosen_sets(
 
 def checked_set(attributes: Iterable[Any], sizes: Sequence[int]) -> AttributeSet:
     axes = tuple(attributes)
-    whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in axes)
+    whole = all(map(is_whole, axes))
     if not whole or len(set(axes)) != len(axes) or any(not 0 <= i < len(sizes) for i in axes):
         raise WorkloadError(
             "linear.attributes",

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushtable.arrays import is_whole
 from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.dense import LinearGaussian
@@ -178,7 +179,7 @@ def buckets(size: int, cuts: Iterable[int] = ()) -> Buckets:
     """
     (length,) = checked_sizes([size])
     starts = list(cuts)
-    if any(not isinstance(c, int) or not 0 < c < length for c in starts) or starts != sorted(set(starts)):
+    if any(not is_whole(c) or not 0 < c < length for c in starts) or starts != sorted(set(starts)):
         raise WorkloadError(
             "linear.buckets",
             f"The cuts must be rising whole numbers between 0 and {length}, both excluded.",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushtable.arrays import is_whole
 from hushtable.errors import WorkloadError
 from hushtable.marginals.axis_loops import centre_padded, subtract_first
 
@@ -136,7 +137,7 @@ def _numeric(values: ArrayLike) -> NDArray[Any]:
 
 def _axes(name: str, axes: Sequence[int]) -> tuple[int, ...]:
     for axis in axes:
-        if not _whole(axis) or axis < 0:
+        if not is_whole(axis) or axis < 0:
             raise _axes_error(f"{name} must hold axis numbers.")
     if len(set(axes)) != len(axes):
         raise _axes_error(f"{name} names an axis twice.")
@@ -144,13 +145,9 @@ def _axes(name: str, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _length(size: int) -> int:
-    if not _whole(size) or size < 1:
+    if not is_whole(size) or size < 1:
         raise _axes_error("Every size must be a whole number of at least 1.")
     return int(size)
-
-
-def _whole(number: object) -> bool:
-    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 def _require_subset(tau: tuple[int, ...], gamma: tuple[int, ...]) -> None:

@@ -128,7 +128,8 @@ class Answers:
 
     @classmethod
     def _read(cls, table: pa.Table) -> Answers:
-        header = cast("dict[str, Any]", json.loads((table.schema.metadata or {})[b"hushtable"]))
+        told = cast("dict[bytes, bytes]", table.schema.metadata or {})
+        header: dict[str, Any] = json.loads(told[b"hushtable"])
         sizes = tuple(header["sizes"])
         sets = tuple(tuple(s) for s in table["attributes"].to_pylist())
         if not all(type(n) is int and n > 0 for n in sizes) or not all(
@@ -174,4 +175,5 @@ def _parameters(column: pa.ChunkedArray) -> tuple[Fraction, ...]:
     known = [Fraction(text) for text in texts]
     if not all(_SMALLEST <= p <= 1 / _SMALLEST for p in known):
         raise ValueError(FORMAT)
-    return tuple(known[k] for k in encoded.indices.to_pylist())
+    places: list[int] = encoded.indices.to_pylist()
+    return tuple(known[k] for k in places)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -175,7 +175,7 @@ def lines_from_bytes(payload: bytes) -> list[Line]:
     try:
         with pa.ipc.open_file(pa.BufferReader(payload)) as reader:
             table = reader.read_all()
-        return READERS[(table.schema.metadata or {}).get(b"format")](table)
+        return READERS[cast("dict[bytes, bytes]", table.schema.metadata or {}).get(b"format")](table)
     except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
         raise BundleError(
             "bundle.damaged", "The stored answers cannot be read.", "Restore the payload from a backup."

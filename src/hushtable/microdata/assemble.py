@@ -20,14 +20,14 @@ class Builder:
 
     shape: tuple[int, ...]
     possible: NDArray[np.bool_] | None = None
-    layers: list[Labels] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
-    matrices: list[Floats] = field(default_factory=list)
-    w: list[Floats] = field(default_factory=list)
-    a: list[Floats] = field(default_factory=list)
-    least: list[Floats] = field(default_factory=list)
-    most: list[Floats] = field(default_factory=list)
-    _late: list[tuple[Floats, Floats, Floats, Floats]] = field(default_factory=list)
+    layers: list[Labels] = field(default_factory=list[Labels])
+    counts: list[int] = field(default_factory=list[int])
+    matrices: list[Floats] = field(default_factory=list[Floats])
+    w: list[Floats] = field(default_factory=list[Floats])
+    a: list[Floats] = field(default_factory=list[Floats])
+    least: list[Floats] = field(default_factory=list[Floats])
+    most: list[Floats] = field(default_factory=list[Floats])
+    _late: list[tuple[Floats, ...]] = field(default_factory=list[tuple[Floats, ...]])
 
     def __post_init__(self) -> None:
         self.cells = prod(self.shape)

@@ -21,7 +21,6 @@ from hushtable.marginals import AttributeSet, Layout
 from hushtable.microdata import generator_loops, seeded
 from hushtable.schema import Schema
 
-Rules = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]
 Progress = Callable[[str, int, int], None]
 MOST_WORK = 1e10
 """Table look-ups of one sweep; tables of the highest order are left out beyond."""
@@ -87,7 +86,7 @@ def generate(
             )
     done = 0
     if rows > 0:
-        report = progress or (lambda step, done, total: None)
+        report = progress or _silent
         small = _up_to_pairs(targets)
         if small.layout.sets:
             done += _move(records, small, rules, state, sweeps, report)
@@ -97,7 +96,12 @@ def generate(
 
 
 def _move(
-    records: Codes, targets: Targets, rules: Rules, state: seeded.STATE, sweeps: int, progress: Progress
+    records: Codes,
+    targets: Targets,
+    rules: generator_loops.Rules,
+    state: seeded.STATE,
+    sweeps: int,
+    progress: Progress,
 ) -> int:
     """Sweeps over all values of all records, in place; returns how many there were."""
     layout = targets.layout
@@ -173,7 +177,7 @@ def _start(targets: Targets, rows: int, state: seeded.STATE) -> Codes:
     parents, order = _tree(width, {s: _information(t) for s, t in pairs.items()})
     blocks: list[Floats] = []
     for i in range(width):
-        own = ones.get(i, np.ones(sizes[i]))
+        own = ones[i] if i in ones else np.ones(sizes[i])
         if parents[i] < 0:
             block = own[None, :]
         else:
@@ -223,9 +227,16 @@ def _tree(width: int, gains: dict[AttributeSet, float]) -> tuple[NDArray[np.int6
     return parents, np.array(order, np.int64)
 
 
-def _rules(schema: Schema) -> Rules:
+def _silent(_: str, __: int, ___: int) -> None:
+    pass
+
+
+def _rules(schema: Schema) -> generator_loops.Rules:
     """The impossible combinations: for each, its axes and a mask of the codes that complete it."""
-    start, axis, first, masks = [0], [], [], []
+    start: list[int] = [0]
+    axis: list[int] = []
+    first: list[int] = []
+    masks: list[NDArray[np.bool_]] = []
     place = 0
     for rule in schema.impossible:
         for a, codes in rule.codes:

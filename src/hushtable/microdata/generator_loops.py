@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Codes, Floats, Ints
 from hushtable.compiled import njit
-from hushtable.microdata.seeded import uniform
+from hushtable.microdata.seeded import STATE, uniform
 
 MOST_REDRAWS = 1000
 
@@ -20,22 +21,26 @@ MOST_REDRAWS = 1000
 class Addresses(NamedTuple):
     """Where the cells of each marginal lie: its first cell, its order, and per attribute the axis and the stride."""
 
-    offsets: NDArray[np.int64]
-    axes: NDArray[np.int64]
-    strides: NDArray[np.int64]
-    orders: NDArray[np.int64]
+    offsets: Ints
+    axes: Ints
+    strides: Ints
+    orders: Ints
 
 
 class Members(NamedTuple):
     """For each attribute i, at ``start[i]`` to ``start[i + 1]``: the marginals that contain it and its stride there."""
 
-    tables: NDArray[np.int64]
-    start: NDArray[np.int64]
-    strides: NDArray[np.int64]
+    tables: Ints
+    start: Ints
+    strides: Ints
+
+
+Rules = tuple[Ints, Ints, Ints, NDArray[np.bool_]]
+"""Impossible combinations: where each starts, its attributes, where their masks start, and the masks themselves."""
 
 
 @njit(cache=True, nogil=True)
-def count_cells(records, addresses, cells):
+def count_cells(records: Codes, addresses: Addresses, cells: int) -> Ints:
     """Counts of all marginals, flat."""
     offsets, axes, strides, orders = addresses
     counts = np.zeros(cells, np.int64)
@@ -49,7 +54,9 @@ def count_cells(records, addresses, cells):
 
 
 @njit(cache=True, nogil=True)
-def draw_conditionally(parents, order, joint, joint_start, sizes, count, state):
+def draw_conditionally(
+    parents: Ints, order: Ints, joint: Floats, joint_start: Ints, sizes: Ints, count: int, state: STATE
+) -> Codes:
     """Records drawn along a tree: each attribute given its parent, from cumulative rows of ``joint``."""
     records = np.empty((count, sizes.size), np.int32)
     for r in range(count):
@@ -71,7 +78,7 @@ def draw_conditionally(parents, order, joint, joint_start, sizes, count, state):
 
 
 @njit(cache=True, nogil=True)
-def _broken(record, rules, axis, value):
+def _broken(record: Codes, rules: Rules, axis: int, value: int) -> int:
     """The number of a rule that the record with ``value`` at ``axis`` breaks, -1 if there is none."""
     start, axes, first, completes = rules
     for q in range(start.size - 1):
@@ -87,14 +94,23 @@ def _broken(record, rules, axis, value):
 
 
 @njit(cache=True, nogil=True)
-def improve(records, price, weight, addresses, members, sizes, rules, state):
+def improve(
+    records: Codes,
+    price: Floats,
+    weight: Floats,
+    addresses: Addresses,
+    members: Members,
+    sizes: Ints,
+    rules: Rules,
+    state: STATE,
+) -> int:
     """One sweep over all records and attributes in random order; returns the number of changes.
 
     A value that its cells can spare is changed to the one of least energy when that lowers the energy.
     """
     offsets, axes, strides, orders = addresses
     member_tables, member_start, stride_of = members
-    count, width = records.shape
+    count, width = int(records.shape[0]), int(records.shape[1])
     changes = 0
     order = np.arange(width)
     largest = 0
@@ -153,7 +169,7 @@ def improve(records, price, weight, addresses, members, sizes, rules, state):
 
 
 @njit(cache=True, nogil=True)
-def _coprime(count, state):
+def _coprime(count: int, state: STATE) -> int:
     """A step that visits every number below ``count``."""
     while True:
         step = 1 + int(uniform(state) * count)
@@ -165,7 +181,7 @@ def _coprime(count, state):
 
 
 @njit(cache=True, nogil=True)
-def repair(records, rules, sizes, state):
+def repair(records: Codes, rules: Rules, sizes: Ints, state: STATE) -> int:
     """Redraw values that make a record impossible until it is possible; returns how many records still are not."""
     start, axes, _, _ = rules
     failed = 0

@@ -49,7 +49,8 @@ def _spread(part: Floats, tau: tuple[int, ...], shape: tuple[int, ...]) -> Float
 def _explicit(measurements: Sequence[Measurement], shape: tuple[int, ...]) -> Floats:
     """By a dense solve, for query matrices."""
     cells = np.eye(prod(shape)).reshape(*shape, -1)
-    rows, answers = [], []
+    rows: list[Floats] = []
+    answers: list[Floats] = []
     for given in measurements:
         if given.matrix is not None:
             block = given.matrix
@@ -59,4 +60,4 @@ def _explicit(measurements: Sequence[Measurement], shape: tuple[int, ...]) -> Fl
         rows.append(block / given.noise.std)
         answers.append(given.answers.ravel() / given.noise.std)
     solution = np.linalg.lstsq(np.concatenate(rows), np.concatenate(answers), rcond=None)[0]
-    return solution.reshape(shape)
+    return solution.astype(np.float64, copy=False).reshape(shape)

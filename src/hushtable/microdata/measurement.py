@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, is_whole
 from hushtable.errors import WorkloadError
 from hushtable.microdata.noise import Noise
 
@@ -34,7 +34,7 @@ class Measurement:
     def __init__(
         self, axes: Sequence[int] | None, answers: ArrayLike, noise: Noise, matrix: ArrayLike | None = None
     ) -> None:
-        if not isinstance(noise, Noise):
+        if not isinstance(cast("object", noise), Noise):
             raise WorkloadError(
                 "microdata.noise", "A measurement has no noise law.", "Give noise=Noise.laplace(scale)."
             )
@@ -62,7 +62,7 @@ def check_measurements(measurements: Sequence[Measurement], shape: Sequence[int]
     if not measurements:
         raise WorkloadError("microdata.empty", "There is nothing to fit.", "Give at least one measurement.")
     for given in measurements:
-        if not isinstance(given, Measurement):
+        if not isinstance(cast("object", given), Measurement):
             raise _shapes("The list holds something that is not a measurement.")
         if given.axes is not None:
             if any(axis >= len(lengths) for axis in given.axes):
@@ -110,14 +110,14 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
 
 
 def _increasing(axes: Sequence[int]) -> tuple[int, ...]:
-    whole = all(isinstance(axis, int | np.integer) and not isinstance(axis, bool) for axis in axes)
+    whole = all(map(is_whole, axes))
     if not whole or list(axes) != sorted(set(axes)) or any(a < 0 for a in axes):
         raise _shapes("Axes must be increasing numbers from 0.")
     return tuple(int(axis) for axis in axes)
 
 
 def _length(size: int) -> int:
-    if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
+    if not is_whole(size) or size < 1:
         raise _shapes("Every axis of the table needs at least one cell.")
     return int(size)
 

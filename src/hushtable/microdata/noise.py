@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, is_whole
 from hushtable.errors import WorkloadError
 from hushtable.planning.batch import LEAST_VARIANCE
 
@@ -73,8 +73,7 @@ class Noise:
     @classmethod
     def truncated_geometric(cls, epsilon: float, bound: int) -> Noise:
         """The discrete Laplace law of scale ``1/epsilon`` clipped to ``-bound .. bound`` (Theorem 4, item 5)."""
-        whole = isinstance(bound, int | np.integer) and not isinstance(bound, bool)
-        return cls("truncated_geometric", _number(epsilon), int(bound) if whole else 0)
+        return cls("truncated_geometric", _number(epsilon), int(bound) if is_whole(bound) else 0)
 
     @property
     def variance(self) -> float:

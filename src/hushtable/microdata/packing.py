@@ -72,8 +72,11 @@ class _Approximate:
     whole: bool
 
     def excess(self, c: float, s: float) -> float:
+        def worth(t: float) -> float:
+            return -max(-1e9, self._at(exp(t) / self.epsilon, c, s))
+
         found = minimize_scalar(
-            lambda t: -max(-1e9, self._at(exp(t) / self.epsilon, c, s)),
+            worth,
             bounds=(-12.0, 3.0),
             method="bounded",
             options={"xatol": 1e-12},

@@ -11,6 +11,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
 from hushtable.compiled import njit
 
 STATE = NDArray[np.uint64]
@@ -23,7 +24,7 @@ def seeded(*parts: object) -> STATE:
 
 
 @njit(cache=True, nogil=True)
-def uniform(state):
+def uniform(state: STATE) -> float:
     """A float in [0, 1): a counter of the golden ratio, mixed twice by multiplication and shift (splitmix)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -34,7 +35,7 @@ def uniform(state):
 
 
 @njit(cache=True, nogil=True)
-def uniforms(state, count):
+def uniforms(state: STATE, count: int) -> Floats:
     """Many at once."""
     out = np.empty(count)
     for i in range(count):

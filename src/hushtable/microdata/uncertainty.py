@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log, pi, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, is_whole
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.microdata.noise import Noise
 from hushtable.microdata.packing import excess_of, last_impossible
@@ -110,7 +111,7 @@ def trade_off(
 ) -> TradeOff:
     """The curve between the two errors; put a release's own errors beside it to see where it stands."""
     given = np.asarray(sum_errors, np.float64).ravel()
-    budget = {"d": d, "epsilon": epsilon, "delta": delta, "rho": rho}
+    budget: dict[str, Any] = {"d": d, "epsilon": epsilon, "delta": delta, "rho": rho}
     least = [lower_bound(**budget, sum_error=float(e)) for e in given]
     promised = [upper_bound(**budget, sum_error=float(e)) for e in given]
     return TradeOff(given, np.array(least), np.array(promised))
@@ -205,6 +206,6 @@ def _one_error(sum_error: float | None, point_error: float | None) -> str:
 
 
 def _cells(d: int) -> int:
-    if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
+    if not is_whole(d) or d < 1:
         raise WorkloadError("microdata.cells", "d must be a whole number of at least 1.", "Give d=100.")
     return int(d)

@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 
+from hushtable.arrays import is_whole
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload
 from hushtable.measurement import DiscreteNoise, MarginalPart, ResidualPart, TablePart
@@ -163,7 +164,7 @@ def marginal_error_model(
 
 def check_rows(rows: int) -> int:
     """Rows per person, a whole number of at least 1."""
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+    if not is_whole(rows) or rows < 1:
         raise BudgetError("budget.rows", "Rows per person must be a whole number of at least 1.", "Give 1.")
     return rows
 

@@ -169,7 +169,7 @@ def moved(layout: Layout, changes: Changes) -> Floats:
     above = np.array([k for k, s in enumerate(layout.sets) if any(tau.issubset(s) for tau in smallest)])
     cuts = np.flatnonzero(np.diff(np.cumsum(layout.lengths[above]) // PART)) + 1
     for numbers in np.split(above, cuts):
-        part = Layout(layout.sizes, tuple(layout.sets[k] for k in numbers.tolist()))
+        part = Layout(layout.sizes, tuple(layout.sets[int(k)] for k in numbers))
         flat = assemble(changed, values, part)
         norms[numbers] = np.add.reduceat(np.abs(flat, out=flat), part.offsets[:-1])
     return norms

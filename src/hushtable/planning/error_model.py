@@ -27,6 +27,8 @@ from hushtable.planning.quantiles import (
 )
 from hushtable.privacy.mechanism import GaussianNoise, LaplaceNoise
 
+RawNoise = Mapping[AttributeSet, GaussianNoise | LaplaceNoise]
+
 
 @dataclass(frozen=True)
 class CellNoise:
@@ -64,7 +66,7 @@ class ErrorModel:
     residuals: Layout
     variances: Floats
     sources: tuple[CellNoise, ...] = ()
-    raw: Mapping[AttributeSet, GaussianNoise | LaplaceNoise] = field(default_factory=dict)
+    raw: RawNoise = field(default_factory=dict[AttributeSet, GaussianNoise | LaplaceNoise])
 
     def cell_variances(self, sets: Sequence[AttributeSet]) -> Floats:
         """Variance of a cell of each marginal: sum of ``s2 prod_tau (n - 1)/n prod_rest 1/n^2``."""

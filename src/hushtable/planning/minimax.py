@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from math import comb, prod
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -42,7 +43,7 @@ class MinimaxPlan:
 class _Dual:
     """max sum q sqrt(A'u) - b.u / 2 over u >= 0; rows of A are (orbits of) marginals, columns of residuals."""
 
-    matrix: csr_array
+    matrix: Any  # a sparse array; scipy has no types
     q: Floats
     b: Floats
 
@@ -164,7 +165,7 @@ class _Newton:
         return (right - self._low @ back) / diagonal
 
 
-def _own_residuals(matrix: csr_array) -> np.ndarray:
+def _own_residuals(matrix: Any) -> np.ndarray:
     """For each row a column that only this row has, or -1."""
     by_column = csc_array(matrix)
     single = np.flatnonzero(np.diff(by_column.indptr) == 1)

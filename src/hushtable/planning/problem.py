@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, is_whole
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, closure
 
@@ -79,11 +79,11 @@ def prices(layout: Layout) -> Floats:
 
 def checked_sets(sizes: Sequence[int], marginals: Sequence[Sequence[int | str]]) -> tuple[AttributeSet, ...]:
     """The marginals as sorted tuples; unknown, repeated or missing axes are refused."""
-    if not all(isinstance(n, int | np.integer) and n >= 1 for n in sizes):
+    if not all(is_whole(n) and n >= 1 for n in sizes):
         raise WorkloadError(
             "workload.sizes", "Every size must be a whole number of at least 1.", "Correct sizes."
         )
-    if not all(isinstance(i, int | np.integer) and not isinstance(i, bool) for m in marginals for i in m):
+    if not all(is_whole(i) for m in marginals for i in m):
         raise WorkloadError(
             "workload.unknown-attribute",
             "A marginal names an attribute that is not an axis number.",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, exp, lgamma, sqrt, ulp
 from statistics import NormalDist
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -118,7 +119,7 @@ def discrete_laplace_half_width(scale: Fraction, alpha: float) -> int:
 
 def check_alpha(alpha: float) -> float:
     """Refuse what is not a probability of missing."""
-    if not (isinstance(alpha, int | float) and 0.0 < alpha < 1.0):
+    if not (isinstance(cast("object", alpha), int | float) and 0.0 < alpha < 1.0):
         raise WorkloadError(
             "planning.alpha", "alpha must lie strictly between 0 and 1.", "Give --alpha 0.05."
         )

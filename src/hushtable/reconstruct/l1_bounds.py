@@ -47,7 +47,7 @@ def l1_bounds(
     places = [Layout(whole.sizes, claim.sets) for claim in claims]
     parts: list[Floats] = []
     for numbers in np.split(np.arange(len(sets)), np.flatnonzero(np.diff(whole.offsets[1:] // PART)) + 1):
-        layout = Layout(whole.sizes, tuple(whole.sets[k] for k in numbers.tolist()))
+        layout = Layout(whole.sizes, tuple(whole.sets[int(k)] for k in numbers))
         final = fitted.estimate_all(layout)
         unbiased = final if fitted is estimates else estimates.estimate_all(layout)
         moved = 0.0 if unbiased is final else _norms(layout, final - unbiased)

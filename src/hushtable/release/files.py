@@ -12,11 +12,11 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 from pydantic import ValidationError
@@ -59,7 +59,7 @@ def damaged(place: Path) -> BundleError:
 
 
 @contextmanager
-def refusing_damage(place: Path) -> Iterator[None]:
+def refusing_damage(place: Path) -> Generator[None]:
     """Whatever goes wrong inside is damage of the bundle."""
     try:
         yield
@@ -70,7 +70,7 @@ def refusing_damage(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def opened(place: Path, name: str, *, most: int, digest: str | None = None) -> Iterator[BinaryIO]:
+def opened(place: Path, name: str, *, most: int, digest: str | None = None) -> Generator[BinaryIO]:
     """One file of a bundle, at its beginning, after its kind, length and hash were checked."""
     folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -130,13 +130,13 @@ def manifest_of(place: Path, form: str) -> Mapping[str, Any]:
             f"{place} is not a release: it has no readable {MANIFEST}.",
             "Give the --out of a release.",
         ) from None
-    if not isinstance(manifest, dict) or manifest.get("format") != form:
+    if not isinstance(manifest, dict) or cast("dict[str, Any]", manifest).get("format") != form:
         raise BundleError(
             "bundle.format",
             f"{place} was not written by this version of Hushtable.",
             "Open it with the version it names.",
         )
-    return manifest
+    return cast("dict[str, Any]", manifest)
 
 
 def replace(path: Path, text: str) -> None:

@@ -182,7 +182,7 @@ def _read_answers(place: Path, manifest: Manifest, schema: Schema) -> Answers:
         head = ["attributes.list.element", "parameter"]
         described = part.read(head, most_bytes=part.rows * (1024 + 16 * len(schema.names)))
         text_column(described["parameter"], _PARAMETER)
-        sets = [tuple(s) for s in described["attributes"].to_pylist()]
+        sets: list[tuple[int, ...]] = [tuple(s) for s in described["attributes"].to_pylist()]
         if not all(is_attribute_set(s, len(schema.names)) for s in sets):
             raise Damaged("sets")
         cells = sum(prod(schema.sizes[i] for i in s) for s in sets)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -236,7 +236,8 @@ def _page(file: BinaryIO, at: int, end: int) -> _Page:
     header = fields.get(_PAGE_FIELDS[kind])
     if not isinstance(header, dict) or not isinstance(plain, int) or not isinstance(packed, int):
         raise Damaged("header")
-    values, encoding = header.get(1), header.get(_ENCODING_FIELD[kind])
+    fields = cast("dict[int, Any]", header)
+    values, encoding = fields.get(1), fields.get(_ENCODING_FIELD[kind])
     if not isinstance(values, int) or min(values, plain, packed) < 0 or encoding not in _ENCODINGS:
         raise Damaged("header")
     if kind == _DICTIONARY:

@@ -94,7 +94,7 @@ def category_column(attribute: Attribute) -> pl.Series:
     plain = attribute.kind in ("categorical", "boolean") and attribute.other_code is None
     if plain and not getattr(attribute, "value_labels", {}):
         values = [attribute.values_of(code) for code in range(attribute.size)]
-        kinds = {type(value) for value in values if value is not None}
+        kinds: set[type] = {type(value) for value in values if value is not None}
         if kinds in ({int}, {bool}):
             return pl.Series(values)
     return pl.Series(attribute.labels, dtype=pl.String)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, is_whole
 from hushtable.errors import RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Unit
 from hushtable.linear import (
@@ -25,7 +25,7 @@ from hushtable.linear import (
 from hushtable.measurement import Part
 from hushtable.notebook import html_card
 from hushtable.privacy import Cost, charge, decimal
-from hushtable.privacy.budget import Kind, price_in
+from hushtable.privacy.budget import price_in
 from hushtable.release.card import Card, Chosen, LedgerStamp, PlanFacts
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import Measured, Released, option_text
@@ -212,7 +212,7 @@ class ChoiceView(ChoiceRecord):
         return [m.part for m in self._measured.parts if m.part is not None and m.role != "refinement"]
 
     def _checked(self, option: int) -> int:
-        if isinstance(option, bool) or not isinstance(option, int) or not 0 <= option < len(self.options):
+        if not is_whole(option) or not 0 <= option < len(self.options):
             raise WorkloadError(
                 "choose.option",
                 f"The option must be a whole number from 0 to {len(self.options) - 1}.",
@@ -252,4 +252,4 @@ class ChoiceView(ChoiceRecord):
 
 def person_price(rho: Fraction, unit: Unit, ledger: Ledger) -> Cost:
     """Price of a cost for one row, per person, in the ledger's currency, rounded up once."""
-    return charge(*price_in(cast("Kind", ledger.kind), None, rho * unit.rows**2))
+    return charge(*price_in(ledger.kind, None, rho * unit.rows**2))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import pyarrow as pa
 
@@ -140,7 +140,7 @@ class StoredPart:
         try:
             with pa.ipc.open_file(pa.BufferReader(payload)) as reader:
                 table = reader.read_all()
-            told: dict[str, Any] = json.loads((table.schema.metadata or {})[NOTE])
+            told: dict[str, Any] = json.loads(cast("dict[bytes, bytes]", table.schema.metadata or {})[NOTE])
             return cls(read_note(told), told, table)
         except _UNREADABLE:
             raise _damaged() from None

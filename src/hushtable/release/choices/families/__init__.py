@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hushtable.errors import SchemaError, WorkloadError
 from hushtable.linear import Mechanism, marginals
@@ -88,10 +88,10 @@ def option_from_file(schema: Schema, path: str | Path) -> Mechanism:
     except SchemaError:  # a workload has a reader and complaints of its own
         content = None
     written = {family.key: family for family in FAMILIES.values() if family.example}
-    if not isinstance(content, dict) or not written.keys() & content.keys():
+    if not isinstance(content, dict) or not written.keys() & cast("dict[str, Any]", content).keys():
         return marginals(schema, sets=Workload.load(Path(path)).marginals)
-    key = next(iter(content))
-    made = written[key].from_file(schema, content[key]) if len(content) == 1 else None
+    (key, wanted), *more = cast("dict[str, Any]", content).items()
+    made = None if more else written[key].from_file(schema, wanted)
     if made is None:
         raise WorkloadError(
             "choose.option-file",

@@ -6,7 +6,7 @@ What completes a coarser table follows from the options alone, so that only nois
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -44,9 +44,10 @@ class BucketTables(Family):
 
     def from_file(self, schema: Schema, wanted: Any) -> Mechanism | None:
         """For each attribute of the table, the positions of the categories that start a new bucket, or ``all``."""
-        if not isinstance(wanted, dict) or not all(map(_is_cuts, wanted.values())):
+        cuts = cast("dict[str, Any]", wanted if isinstance(wanted, dict) else {"": None})
+        if not all(map(_is_cuts, cuts.values())):
             return None
-        axes = dict(zip(schema.axes(wanted), wanted.values(), strict=True))
+        axes = dict(zip(schema.axes(cuts), cuts.values(), strict=True))
         return bucket_table([_buckets(n, axes.get(i, [])) for i, n in enumerate(schema.sizes)])
 
     def missing(
@@ -90,7 +91,7 @@ def bucket_labels(schema: Schema, table: BucketTable) -> pl.DataFrame:
     """One row per cell: for every attribute with buckets, the first and last value of the cell's bucket."""
     shape = table.variances.shape
     codes = np.indices(shape).reshape(len(shape), -1)
-    columns = {
+    columns: dict[str, list[str]] = {
         schema.names[axis]: [
             _bucket_names(attribute_at(schema, axis).labels, buckets)[c] for c in codes[axis]
         ]
@@ -108,7 +109,9 @@ def _bucket_names(labels: Sequence[str], buckets: Sequence[int]) -> list[str]:
 
 
 def _is_cuts(value: Any) -> bool:
-    return value == "all" or (isinstance(value, list) and all(type(c) is int for c in value))
+    return value == "all" or (
+        isinstance(value, list) and all(type(c) is int for c in cast("list[Any]", value))
+    )
 
 
 def _buckets(size: int, cuts: Any) -> tuple[int, ...]:

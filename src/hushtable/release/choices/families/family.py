@@ -57,7 +57,7 @@ class Family(ABC):
     """A kind of option."""
 
     name: ClassVar[str]
-    mechanism: ClassVar[type]
+    mechanism: ClassVar[type[Mechanism]]
     """The class of its options; its ``kinds`` are the names under which ``to_dict`` writes them."""
     example: ClassVar[str] = ""
     """How an option file says it: a mapping with one key."""
