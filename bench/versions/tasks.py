@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import io
 import json
 import os
+import pkgutil
 import resource
 import sys
 import time
@@ -40,13 +42,19 @@ def hush(*words: object) -> None:
         sys.exit(f"hush {words[0]} ended with {code}")
 
 
-def make_loops() -> None:
-    """What another version does while it is imported: numba, and a dispatcher for every loop of the loaded modules.
+def load_everything() -> None:
+    """What another version does while it is imported: all modules, scipy, numba, a dispatcher for every loop.
 
-    A whole process pays for these once, sooner or later, so that only the figure of the start should hold them.
+    A whole process pays for what it needs of these once, sooner or later; the figure of the start is about that.
     """
     import numba  # noqa: F401
+    import scipy.interpolate
+    import scipy.optimize
+    import scipy.special  # noqa: F401
 
+    for module in pkgutil.walk_packages(ht.__path__, "hushtable."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     with contextlib.suppress(ImportError):
         from hushtable.compiled import Loop
 
@@ -57,7 +65,7 @@ def make_loops() -> None:
 
 @contextlib.contextmanager
 def processor(figures: dict[str, float], name: str) -> Iterator[None]:
-    make_loops()
+    load_everything()
     start = time.process_time()
     yield
     figures[f"{name}, s"] = time.process_time() - start

@@ -164,7 +164,7 @@ def opened(chance: random.Random, folder: Path, sizes: tuple[int, ...], budget: 
 def read_a_choice(choice: Any, place: Path) -> None:
     """What was measured so far, prices, signals, and what was released of it, there and back."""
     json.dumps(choice.to_dict(), allow_nan=False), repr(choice), choice.notes
-    for option in range(len(choice.options)):
+    for option in range(choice.stage, len(choice.options)):
         assert not np.isnan(choice.snr(option)).any()
     read_a_part(choice.common, place)
 
@@ -303,3 +303,15 @@ def test_a_choice_whose_noise_rounds_to_nothing_can_be_read(family: str, rho: st
         return
     read_a_choice(choice, tmp_path / "begun")
     read_a_part(choice.finish(1), tmp_path / "out")
+
+
+def test_a_query_of_nothing_leaves_a_readable_choice(tmp_path: Path) -> None:
+    """It has no noise under any option, so that there is no ratio of its signal to noise."""
+    data = pl.DataFrame({"a0": [0, 1, 1]})
+    session = ht.Session.open(data, schema=schema_of((2,), 1), ledger=tmp_path / "l", budget=ht.ZCDP(10))
+    options = [
+        linear.LinearGaussian(np.array(q, float), [1, 1]) for q in ([[1, 1], [0, 0]], [[1, 1], [1, 0]])
+    ]
+    choice = session.choose(options, budget=ht.ZCDP(10))
+    read_a_choice(choice, tmp_path / "begun")
+    read_a_part(choice.finish(0), tmp_path / "out")

@@ -77,3 +77,16 @@ def test_the_chance_of_a_verdict_is_a_plain_sum_over_the_threshold_noise(
     np.testing.assert_allclose(
         found, plain_satisfied(decider, exact.cumulative_sums()), rtol=1e-9, atol=1e-14
     )
+
+
+@pytest.mark.parametrize("epsilon", [4_000, 10**6, 10**9])
+@pytest.mark.parametrize("moved", [Fraction(1, 2), Fraction(1), Fraction(3, 2)])
+def test_noise_that_rounds_to_nothing_decides_by_the_truth(epsilon: int, moved: Fraction) -> None:
+    """One step of noise is then hundreds of scales, and the factors of its tail overflow."""
+    values = np.array([0, 1, 5, 5, 6])
+    centre = moved * int(values.sum())
+    decider = SumSparse(Fraction(epsilon), Facts(Interval(centre, Fraction(2)), range(7)))
+    exact = tally(values, decider.edges)
+    found = decider._satisfied_by_level(exact)
+    plain = plain_satisfied(decider, exact.cumulative_sums())
+    np.testing.assert_allclose(found, plain, rtol=1e-9, atol=1e-14)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Workload, closure
 from hushtable.planning import Problem, conditional_plan, minimax, minimax_variances, residual_plan
+from hushtable.planning.round_loops import round_precisions
 from shared_data import data_file
 
 
@@ -252,3 +253,20 @@ def test_without_prior_knowledge_the_conditional_plan_equals_an_iid_measurement(
         [share(sizes, t, gamma) for t in below], [price(sizes, t) for t in below], [0.0] * len(below)
     )
     assert np.allclose(x, [1 / prod(sizes[j] for j in gamma if j not in t) for t in below])
+
+
+@pytest.mark.parametrize("known", [1e15, 1e20, 1e300])
+def test_a_budget_that_is_nothing_against_what_is_known_is_still_spent_where_it_helps_most(
+    known: float,
+) -> None:
+    """The first bit of budget does most where v / (p a^2) is largest; rounding must not leave it unspent."""
+    v, p, a = np.array([1.0, 9.0, 1.0]), np.array([1.0, 1.0, 0.5]), np.full(3, known)
+    x = conditional_plan(v, p, a)
+    assert np.argmax(v / p) == np.argmax(x) and float(p @ x) == pytest.approx(1, rel=0.2)
+
+
+def test_members_that_are_all_too_small_to_measure_alone_are_all_measured() -> None:
+    members = np.arange(8)
+    lengths, price, known = np.ones(8, np.int64), np.ones(8), np.zeros(8)
+    chosen, precisions = round_precisions(members, 1.0, lengths, price, known, 0.5, 0.3, True)
+    assert chosen.tolist() == members.tolist() and precisions.sum() == pytest.approx(0.5)

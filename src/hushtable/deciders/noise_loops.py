@@ -87,10 +87,13 @@ def satisfied_by_level(
             lift = step * (own / scale)
             tail = falling[step - first]
             if lift + far > 0:
-                none_above[i] *= 1.0 - far_up * tail
+                none_above[i] *= 1.0 - _reaching(far_up, tail, far + lift, own, norm)
             else:
-                none_above[i] *= far_down / tail
-            reached = near_up * tail if lift + near > 0 else 1.0 - near_down / tail
+                none_above[i] *= _below(far_down, tail, far + lift, own, norm)
+            if lift + near > 0:
+                reached = _reaching(near_up, tail, near + lift, own, norm)
+            else:
+                reached = 1.0 - _below(near_down, tail, near + lift, own, norm)
             some_inside[i] += reached * (1.0 - some_inside[i])
             total += weights[i] * none_above[i] * some_inside[i]
         found[j] = total
@@ -103,3 +106,15 @@ def _factors(gap: float, scale: float, norm: float) -> tuple[float, float]:
     up = math.exp(-gap / scale) / norm if gap > -NEVER * scale / 2 else 0.0
     down = math.exp((gap - 1.0) / scale) / norm if gap < NEVER * scale / 2 else 0.0
     return up, down
+
+
+@njit(cache=True, nogil=True)
+def _reaching(up: float, tail: float, gap: float, scale: float, norm: float) -> float:
+    """P[X >= gap] above zero: the product of both factors, or at once where noise is so small that one overflows."""
+    return up * tail if 0.0 < tail < np.inf else math.exp(-gap / scale) / norm
+
+
+@njit(cache=True, nogil=True)
+def _below(down: float, tail: float, gap: float, scale: float, norm: float) -> float:
+    """P[X < gap] at or below zero, likewise."""
+    return down / tail if 0.0 < tail < np.inf else math.exp((gap - 1.0) / scale) / norm

@@ -42,6 +42,10 @@ def fill_up(error: Floats, price: Floats, known: Floats) -> Floats:
         i = order[place]
         x[i] = max(theta * rate[i] - known[i], 0.0)
         spent += price[i] * x[i]
+    if spent == 0.0 and order.size and joins[order[0]] < np.inf:
+        x[order[0]] = (
+            1.0 / price[order[0]]
+        )  # against all that is known the budget rounds to nothing: one takes it
     return x / max(spent, 1.0)
 
 
@@ -68,6 +72,8 @@ def round_precisions(
         prior[j] = known[k] / twice
     share = fill_up(error, prices, prior)
     kept = share * prices >= skip
+    if not kept.any():
+        kept = share > 0.0
     scale = twice / (share * prices)[kept].sum() if fill else twice
     return members[kept], share[kept] * scale
 

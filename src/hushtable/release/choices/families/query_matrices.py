@@ -83,8 +83,10 @@ class QueryMatrices(Family):
     def signal(self, measured: Measured, option: int) -> Signal:
         step = measured.step.dense()
         asked = measured.primary.dense().queries
-        answered = np.isfinite(query_variances(step, asked))
-        rows = asked[answered] if answered.any() else step.queries
+        answered = np.isfinite(query_variances(step, asked)) & asked.any(
+            axis=1
+        )  # a query of nothing has no noise
+        rows = asked[answered] if answered.any() else step.queries[step.queries.any(axis=1)]
         noise = query_variances(measured.options[option].dense(), rows)
         known = estimates(step, _recreated(measured, step), rows)
         return signal_to_noise(known, query_variances(step, rows), noise)
