@@ -21,7 +21,7 @@ from hushtable.cli.options import (
 )
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Group, Option
-from hushtable.cli.pending import Again, Pending
+from hushtable.cli.pending import note_stored, repeated, telling_how_to_go_on
 from hushtable.errors import UsageError
 
 START = "start"
@@ -119,8 +119,8 @@ def start(
     Options go from coarse to fine.  With --snr a rule decides; with --out as well, the option is taken and written.
     If the command is interrupted, repeat it as it was; a choice that is open goes on, at no further cost.
     """
-    repeated = Again(stored, again, quiet=json)
-    pending = None if out is None else Pending(out, data, ledger)
+    earlier = repeated(stored=stored, again=again, quiet=json)
+    resumable = None if out is None else ht.release.Resumable(out, data, ledger)
     wanted, judged = None if snr is None else _rule(snr), ht.linear.checked_rule(rule)
     price = ht.privacy.Budget.parse(budget)
     declared = ht.Schema.load(schema)
@@ -128,8 +128,10 @@ def start(
     session = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender)
     holds = frozen or declared.frozen
     asking = ht.release.Asking.for_choice(session, offered, budget=price, data=Path(data).name, frozen=holds)
-    name = repeated.request(asking, session.ledger, request, pending)
-    with nullcontext() if pending is None else pending.under_way(name, session.ledger, again=again):
+    name = earlier.request(asking, session.ledger, request, resumable)
+    note_stored(session.ledger, name)
+    noted = nullcontext() if resumable is None else resumable.under_way(name, session.ledger, again=again)
+    with telling_how_to_go_on(out), noted:
         with progress(quiet=json) as steps:
             steps("measuring what the options share", 0, 2)
             choice = session.choose(
@@ -143,12 +145,7 @@ def start(
                     choice.finish(decision)
                 elif decision is None:
                     choice.abandon()
-            if (
-                choice.state == "finished"
-                and pending is not None
-                and out is not None
-                and not pending.complete
-            ):
+            if choice.state == "finished" and out is not None and resumable and not resumable.complete:
                 choice.result().save(out)
         _report(choice, ledger, as_json=json)
 

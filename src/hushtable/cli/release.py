@@ -24,7 +24,7 @@ from hushtable.cli.options import (
 )
 from hushtable.cli.output import counted, emit, grid, progress, say
 from hushtable.cli.parameters import Option
-from hushtable.cli.pending import Again, Pending
+from hushtable.cli.pending import note_stored, repeated, telling_how_to_go_on
 from hushtable.cli.report import draw_report
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
@@ -101,8 +101,8 @@ def release(
     paid for again.  Where the same was released before, --stored writes that and --again pays for a new one.
     """
     folder = _folder(out, resume)
-    choice = Again(stored, again, quiet=json)
-    pending = Pending(folder, data, ledger, must_exist=resume is not None)
+    choice = repeated(stored=stored, again=again, quiet=json)
+    resumable = ht.release.Resumable(folder, data, ledger, must_exist=resume is not None)
     spent = ht.privacy.Budget.parse(budget)
     declared = ht.Schema.load(schema)
     plain = order is None and workload is None and strategy == "auto" and not (reuse or time or reconstruct)
@@ -121,11 +121,12 @@ def release(
             reconstruct=reconstruct,
             reuse=reuse,
         )
-    name = choice.request(plan.asking(spender, Path(data).name), opened.ledger, request, pending)
-    with pending.under_way(name, opened.ledger, again=again):
+    name = choice.request(plan.asking(spender, Path(data).name), opened.ledger, request, resumable)
+    note_stored(opened.ledger, name)
+    with telling_how_to_go_on(folder), resumable.under_way(name, opened.ledger, again=again):
         with progress(quiet=json) as steps:
             made = opened.run(plan, request=name, memory=memory, wait=wait, progress=steps)
-            if not pending.complete:
+            if not resumable.complete:
                 steps("writing tables and report", 3, 4)
                 made.save(folder, also=None if no_report else draw_report)
         _report(made, folder, str(opened.remaining), as_json=json)

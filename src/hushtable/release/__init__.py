@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     from hushtable.release.promise import MODELLED, approximate
     from hushtable.release.release import Release
     from hushtable.release.repeats import Asking
+    from hushtable.release.resumable import Again, Resumable
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "CHOOSE",
     "MODELLED",
+    "Again",
     "Asking",
     "Bundle",
     "Card",
@@ -53,6 +55,7 @@ __all__ = [
     "PlanFacts",
     "Release",
     "ReleaseDetail",
+    "Resumable",
     "Reused",
     "add_explanation",
     "approximate",

@@ -1,0 +1,181 @@
+"""Work on a folder that can be interrupted at any moment and repeated: it goes on where it was, and pays once.
+
+    resumable = Resumable("out", data="people.csv", ledger="people.ledger")
+    request = Again().request(plan.asking(None, "people.csv"), session.ledger, resumable=resumable)
+    with resumable.under_way(request, session.ledger):
+        release = session.run(plan, request=request)
+        if not resumable.complete:
+            release.save("out")
+
+While the work is under way, a note beside the folder holds the id of its spend; it is the first thing written and the
+last removed.  Whenever it was stopped, repeating it finds the note, takes up the same spend, and writes the folder from
+what was stored.  Where the ledger has paid for the same before, and nothing is under way, ``Again`` says what to do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from hushtable.errors import BundleError, HushtableError, RefusedError, UsageError
+from hushtable.ledger import Holding, Ledger, failpoints
+from hushtable.outputs import can_make, whole_file
+from hushtable.release.bundle import check_free
+from hushtable.release.choices import KIND as CHOOSE
+from hushtable.release.files import request_in
+from hushtable.release.repeats import Asking
+
+
+@dataclass(frozen=True)
+class Again:
+    """What to do where the same was paid for before: ``stored`` takes that, ``again`` pays for a new one.
+
+    Otherwise ``ask`` is given the time at which it was paid for, and says whether to take it; without, it is refused.
+    """
+
+    stored: bool = False
+    again: bool = False
+    ask: Callable[[str], bool] | None = None
+
+    def __post_init__(self) -> None:
+        if self.stored and self.again:
+            raise UsageError("usage.again", "Give either --stored or --again.", "--stored spends nothing.")
+
+    def request(
+        self, asking: Asking, ledger: Ledger, named: str | None = None, resumable: Resumable | None = None
+    ) -> str:
+        """The id of the spend: as it was named, of what was interrupted, of the same one earlier, or a new one."""
+        if named is not None:
+            self._may_spend(ledger.holding(named))
+            return named
+        begun = None if resumable is None or (self.again and not resumable.again) else resumable.request
+        held = None if begun is None else ledger.holding(begun)
+        if begun is not None and held is not None and not (self.again and _is_lost(held)):
+            self._may_spend(held)
+            return begun
+        return self._found_or_new(asking, ledger)
+
+    def _may_spend(self, held: Holding | None) -> None:
+        """Refuse --stored for what is not finished: going on with it would spend."""
+        if self.stored and (held is None or held.state == "open"):
+            raise RefusedError(
+                "repeat.nothing-stored",
+                "The ledger has stored nothing for this command, or it has not been finished.",
+                "Leave --stored out; the command then goes on, or is paid for.",
+            )
+
+    def _found_or_new(self, asking: Asking, ledger: Ledger) -> str:
+        found = None if self.again else asking.earlier(ledger)
+        self._may_spend(found)
+        if found is None or found.reservation.request is None:
+            return asking.new_request(ledger)
+        request, time = found.reservation.request, found.reservation.time
+        if found.state == "open":
+            return request
+        return request if self._takes_stored(time) else asking.new_request(ledger)
+
+    def _takes_stored(self, time: str) -> bool:
+        """Whether what was stored then will do."""
+        if self.stored:
+            return True
+        if self.ask is None:
+            raise RefusedError(
+                "repeat.paid-before",
+                f"The same was asked and paid for on {time}; asking again would pay again.",
+                "Add --stored to write what was stored then, without later rows, for nothing; "
+                "or --again to pay for a new one.",
+            )
+        return self.ask(time)
+
+
+def _is_lost(held: Holding) -> bool:
+    """Whether a spend has ended without answers that could be written: of a choice, without all of them."""
+    stored = [charge.stored for charge in held.charges]
+    whole = all(stored) if held.reservation.kind == CHOOSE else any(stored)
+    return held.state == "settled" and not (stored and whole)
+
+
+class Resumable:
+    """The note about work on one folder; the names of data and ledger are kept in it, and others are refused.
+
+    ``request`` is the spend that was interrupted, if one was; ``complete``, that only the note was left to remove.
+    """
+
+    def __init__(
+        self, out: str | PathLike[str], data: str, ledger: str | PathLike[str], *, must_exist: bool = False
+    ) -> None:
+        out, ledger = Path(out), Path(ledger)
+        self._file = out.absolute().with_name(f".{out.absolute().name}.request")
+        self._out, self._data, self._ledger = out, data, str(ledger.absolute())
+        self._begun: str | None = None
+        self.again = False
+        self.request = self._read()
+        self.complete = self.request is not None and request_in(out) == self.request
+        if self.request is None and must_exist:
+            raise BundleError(
+                "bundle.nothing-to-resume",
+                f"No interrupted release to {out} is known.",
+                "Begin it with --out, or correct the folder.",
+            )
+        if not self.complete:
+            check_free(out)
+            if not can_make(self._file):
+                raise BundleError(
+                    "bundle.long-name", f"The name of {out} is too long.", "Give --out a shorter name."
+                )
+
+    def _read(self) -> str | None:
+        try:
+            kept = json.loads(self._file.read_text(encoding="utf-8"))
+            request = str(kept["request"])
+            data, ledger = kept.get("data", self._data), kept.get("ledger", self._ledger)
+            self.again = kept.get("again") is True
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        if ledger != self._ledger:
+            raise self._other_settings()
+        if data != self._data:
+            raise BundleError(
+                "bundle.other-data",
+                f"The interrupted release to {self._out} was begun with other data.",
+                "Name the same data again, or give --out another folder.",
+            )
+        return request
+
+    @contextmanager
+    def under_way(self, request: str, ledger: Ledger, *, again: bool = False) -> Generator[None]:
+        """Keep the note while the work goes on, and remove it when that has ended or never began to spend.
+
+        ``again``: it pays for a new one, which its repetition takes up and does not pay for once more.
+        """
+        if request != self.request:
+            if self.complete:
+                check_free(self._out)
+            with whole_file(self._file) as file:
+                kept = {"request": request, "data": self._data, "ledger": self._ledger, "again": again}
+                file.write(json.dumps(kept).encode())
+            self._begun = request
+            failpoints.reach("note.written")
+        try:
+            yield
+        except HushtableError as error:
+            if self._begun is None and error.code == "ledger.request-differs":
+                raise self._other_settings() from None
+            with suppress(HushtableError):
+                if self._begun is not None and ledger.holding(self._begun) is None:
+                    self._file.unlink(missing_ok=True)
+            if error.code == "ledger.draw-lost":
+                raise RefusedError(error.code, error.message, "Add --again to pay for a new one.") from None
+            raise
+        self._file.unlink(missing_ok=True)
+
+    def _other_settings(self) -> BundleError:
+        return BundleError(
+            "bundle.other-settings",
+            f"The interrupted release to {self._out} was begun with other settings.",
+            "Repeat the command as it was, or give --out another folder.",
+        )

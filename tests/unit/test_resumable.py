@@ -1,0 +1,69 @@
+"""Work on a folder in Python: interrupted, repeated, found again, and paid for once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable.errors import BundleError, RefusedError
+from hushtable.release import Again, Resumable
+
+SCHEMA = {"attributes": {"sex": {"type": "categorical", "values": ["F", "M"]}, "member": {"type": "boolean"}}}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> ht.Session:
+    rows = pl.DataFrame({"sex": ["F", "M"] * 40, "member": [True, True, False, False] * 20})
+    return ht.Session.open(rows, schema=SCHEMA, ledger=tmp_path / "a.ledger", budget=ht.ZCDP(1))
+
+
+def planned(session: ht.Session) -> ht.Plan:
+    return session.plan(ht.Workload([("sex", "member")]), budget=ht.ZCDP("0.1"))
+
+
+def write(session: ht.Session, out: Path, again: Again, *, stop: bool = False) -> ht.Release:
+    plan, work = planned(session), Resumable(out, "people", session.ledger.path)
+    request = again.request(plan.asking(None, "people"), session.ledger, resumable=work)
+    with work.under_way(request, session.ledger, again=again.again):
+        release = session.run(plan, request=request)
+        if stop:
+            raise KeyboardInterrupt
+        if not work.complete:
+            release.save(out)
+    return release
+
+
+def test_what_was_interrupted_goes_on_and_is_paid_for_once(session: ht.Session, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        write(session, out, Again(), stop=True)
+    spent = session.ledger.spent()
+    assert not out.exists() and Resumable(out, "people", session.ledger.path).request is not None
+    with pytest.raises(BundleError) as refused:
+        Resumable(out, "others", session.ledger.path)
+    assert refused.value.code == "bundle.other-data"
+    made = write(session, out, Again())
+    assert session.ledger.spent() == spent == planned(session).cost
+    assert ht.Release.load(out).table("sex").equals(made.table("sex"))
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".out")) == []
+
+
+def test_the_same_elsewhere_is_refused_taken_or_paid_for(session: ht.Session, tmp_path: Path) -> None:
+    first = write(session, tmp_path / "first", Again())
+    spent, asked = session.ledger.spent(), list[str]()
+    with pytest.raises(RefusedError) as refused:
+        write(session, tmp_path / "second", Again())
+    assert refused.value.code == "repeat.paid-before" and session.ledger.spent() == spent
+
+    def ask(time: str) -> bool:
+        asked.append(time)
+        return True
+
+    second = write(session, tmp_path / "second", Again(ask=ask))
+    assert asked == [first.card.ledger.time] and session.ledger.spent() == spent
+    assert second.table("sex").equals(first.table("sex"))
+    write(session, tmp_path / "third", Again(again=True))
+    assert session.ledger.spent() == spent + spent
