@@ -56,7 +56,7 @@ def passes(source: Source, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_tallies_of_many_small_frames_are_those_of_all_rows(
     frame: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_counter, "record_frames", partial(record_frames, rows=7))
+    monkeypatch.setattr(row_counter, "record_frames", partial(record_frames, size=14))
     source = open_source(frame, SCHEMA)
     source._size = 5
     asked = questions(frame)

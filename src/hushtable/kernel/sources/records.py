@@ -17,22 +17,22 @@ from hushtable.kernel.sources.plain import PlainArray, PlainReader
 from hushtable.kernel.sources.source import Source
 from hushtable.schema import Attribute, Categorical
 
-ROWS = 2**20
-"""Rows of a frame: at 8 bytes or less for a value, a hundred attributes stay below a gigabyte.  With fewer, the fixed
-cost of a query is paid more often."""
+FRAME_BYTES = 2**25
+"""Bytes of a frame: three times that is held while it is made, and with less the fixed cost of a query is paid more
+often (3 million rows in three frames instead of one: 10% more time for five queries)."""
 
 
-def record_frames(source: Source, rows: int = ROWS) -> Iterator[pl.DataFrame]:
-    """All rows that the schema keeps, ``rows`` or a few more at a time; at least one frame."""
+def record_frames(source: Source, size: int = FRAME_BYTES) -> Iterator[pl.DataFrame]:
+    """All rows that the schema keeps, in frames of about ``size`` bytes; at least one frame."""
     attributes = list(source.schema.attributes.values())
     empty: list[PlainArray] = [np.empty(0, PlainReader(attribute).dtype) for attribute in attributes]
-    waiting, count = [empty], 0
+    waiting, held = [empty], 0
     for batch in source.plain_batches():
         waiting.append(batch)
-        count += len(batch[0])
-        if count >= rows:
+        held += sum(column.nbytes for column in batch)
+        if held >= size:
             yield _frame(attributes, waiting)
-            waiting, count = [], 0
+            waiting, held = [], 0
     if waiting:
         yield _frame(attributes, waiting)
 
