@@ -229,6 +229,9 @@ def described(parameter: Any) -> str:
 
 
 if __name__ == "__main__":
+    import write_architecture
+
+    write_architecture.PICTURE.write_text(write_architecture.picture(), encoding="utf-8")
     LIBRARY.write_text(library_page(), encoding="utf-8")
     COMMANDS.write_text(commands_page(), encoding="utf-8")
     DECIDERS_PAGE.write_text(deciders_page(), encoding="utf-8")
