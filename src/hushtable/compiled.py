@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 
@@ -38,11 +39,27 @@ class Loop:
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """numba's dispatcher; the helpers that the function names are made first, because numba knows only those."""
+        """numba's dispatcher, for callers in Python."""
         from hushtable.compiling import dispatcher  # numba, where it is needed
 
-        names = self.py_func.__globals__
-        for name in self.py_func.__code__.co_names:
-            if isinstance(names.get(name), Loop):
-                names[name] = names[name].dispatcher
-        return dispatcher(self.py_func, self._options, self._cache)
+        return dispatcher(self._with_helpers(), self._options, self._cache)
+
+    @functools.cached_property
+    def inner(self) -> Any:
+        """numba's dispatcher for other loops; where Python has called the function too, the one that it called."""
+        from hushtable.compiling import inner_dispatcher
+
+        if "dispatcher" in vars(self):
+            return self.dispatcher
+        return inner_dispatcher(self._with_helpers(), self._options)
+
+    def _with_helpers(self) -> Callable[..., Any]:
+        """The function with numba's dispatchers in place of the helpers that it names: numba knows only those."""
+        function, names = self.py_func, self.py_func.__globals__
+        helpers = {n: names[n].inner for n in function.__code__.co_names if isinstance(names.get(n), Loop)}
+        if not helpers:
+            return function
+        made = FunctionType(
+            function.__code__, names | helpers, function.__name__, function.__defaults__, function.__closure__
+        )
+        return functools.update_wrapper(made, function)

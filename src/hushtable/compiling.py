@@ -7,34 +7,89 @@ imports, directly or through others.
 """
 
 # numba carries no types:
-# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import re
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numba
-from numba.core import caching
+from numba.core import caching, event, types
+
+from hushtable.watching import tell
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))",
     re.MULTILINE,
 )
 _MODULE = re.compile(r"[\w.]+")
+_njit = cast("Callable[..., Any]", numba.njit)
+_kind = cast("Callable[..., Any]", types.unliteral)
+_register = cast("Callable[..., Any]", event.register)
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any], cache: bool) -> Any:
     """A function for numba to compile when it is called."""
-    made: Any = numba.njit(**options)(function)
+    made = _general(_njit(no_cfunc_wrapper=True, **options)(function))
     if cache:
         made._cache = _kept(function)
     return made
+
+
+def inner_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """A function that only other loops call, compiled into theirs; Python must not call it.
+
+    It has no wrapper for Python, which takes numba as long as a short loop, and is kept with its callers.
+    """
+    return _general(_njit(no_cfunc_wrapper=True, no_cpython_wrapper=True, **options)(function))
+
+
+def _general(made: Any) -> Any:
+    """No copy for each constant that a helper is called with: LLVM finds them by itself when it inlines."""
+    of_types = made.get_call_template
+
+    def of_kinds(arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        return of_types(tuple(map(_kind, arguments)), keywords)
+
+    made.get_call_template = of_kinds
+    return made
+
+
+class _Compiling(event.Listener):
+    """Says when numba begins and ends to compile, which is seldom and slow; code from the cache is not compiled.
+
+    The collector of cyclic garbage rests meanwhile: a tenth of the time went into its looking at numba's many objects.
+    """
+
+    def __init__(self) -> None:
+        self._depth, self._collects, self._lock = 0, False, threading.Lock()
+
+    def on_start(self, event: Any) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                self._collects = gc.isenabled()
+                gc.disable()
+                tell(True)
+
+    def on_end(self, event: Any) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                if self._collects:
+                    gc.enable()
+                tell(False)
+
+
+_register("numba:compile", _Compiling())
 
 
 def _kept(function: Callable[..., Any]) -> Any:
@@ -48,19 +103,28 @@ def _kept(function: Callable[..., Any]) -> Any:
 @functools.cache
 def sources_digest(module: str) -> bytes:
     """SHA-256 of the sources of a module and of everything that it imports from its own package."""
-    package = module.partition(".")[0]
-    root = Path(str(sys.modules[package].__file__)).parent.parent
     seen: dict[str, bytes] = {}
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name not in seen and (path := _source(root, name)) is not None:
-            seen[name] = path.read_bytes()
-            waiting.extend(_imported(seen[name].decode(), package))
+        if name not in seen:
+            seen[name], imported = _read(name)
+            waiting.extend(imported)
     whole = hashlib.sha256()
     for name in sorted(seen):
-        whole.update(f"{name} {len(seen[name])}\n".encode() + seen[name])
+        whole.update(name.encode() + seen[name])
     return whole.digest()
+
+
+@functools.cache
+def _read(module: str) -> tuple[bytes, tuple[str, ...]]:
+    """SHA-256 of the source of a module, and the modules of its package that it imports; nothing of what is none."""
+    package = module.partition(".")[0]
+    path = _source(Path(str(sys.modules[package].__file__)).parent.parent, module)
+    if path is None:
+        return b"", ()
+    source = path.read_bytes()
+    return hashlib.sha256(source).digest(), tuple(_imported(source.decode(), package))
 
 
 def _imported(text: str, package: str) -> list[str]:

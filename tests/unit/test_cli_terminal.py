@@ -6,9 +6,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.progress import Progress
 
 from hushtable.cli.app import run
 from hushtable.cli.newcomer import next_step
+from hushtable.cli.output import Steps
 from hushtable.cli.table import bar, print_table
 
 
@@ -86,3 +88,13 @@ def test_hush_bench_says_where_the_programs_are_when_they_are_not_here(
     monkeypatch.setattr("hushtable.cli.bench.__file__", str(tmp_path / "a" / "b" / "c" / "bench.py"))
     assert run(["bench", "sampler"]) == 2
     assert "bench.no-checkout" in capsys.readouterr().err
+
+
+def test_the_bar_says_that_loops_are_compiled_and_then_shows_the_step_again() -> None:
+    bar = Progress()
+    steps = Steps(bar)
+    steps("counting", 1, 4)
+    steps.compiling(True)
+    assert bar.tasks[0].description == "compiling, once"
+    steps.compiling(False)
+    assert (bar.tasks[0].description, bar.tasks[0].completed, bar.tasks[0].total) == ("counting", 1, 4)

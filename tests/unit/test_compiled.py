@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import subprocess
 import sys
@@ -12,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import hushtable
+from hushtable.compiled import njit
 from hushtable.compiling import sources_digest
+from hushtable.watching import Watch
 
 MOST_ARGUMENTS = 8
 LONGEST_LOOP = 70
@@ -127,3 +130,23 @@ def test_no_loop_is_longer_than_a_page() -> None:
         if (node.end_lineno or 0) - node.lineno + 1 > LONGEST_LOOP
     ]
     assert not long
+
+
+@njit(cache=False)
+def scaled(x, by):  # pyright: ignore
+    return x * by
+
+
+@njit(cache=False)
+def summed(x):  # pyright: ignore
+    return scaled(x, 2) + scaled(x, 3) + scaled(x, 5)
+
+
+def test_a_helper_is_compiled_once_for_all_constants_and_somebody_is_told() -> None:
+    told: list[bool] = []
+    with Watch(told.append):
+        assert summed(1.5) == 15.0
+        assert summed(2.5) == 25.0
+    assert len(scaled.inner.signatures) == 1
+    assert told == [True, False] and gc.isenabled()
+    assert scaled(4, 5) == 20, "Python may call it as well"

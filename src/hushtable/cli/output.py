@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import hushtable as ht
 from hushtable.errors import HushtableError
 from hushtable.texts import visible, visible_json, visible_lines
+from hushtable.watching import Watch
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,8 +97,20 @@ class Steps:
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
         self._task = progress.add_task("", total=None) if progress is not None else None
+        self._step = ("", 0, 0)
 
     def __call__(self, step: str, done: int, total: int) -> None:
+        self._step = (step, done, total)
+        self._show(step, done, total)
+
+    def compiling(self, begins: bool) -> None:
+        """Say so while loops are compiled, then show the step again."""
+        if begins:
+            self._show("compiling, once", 0, None)
+        else:
+            self._show(*self._step)
+
+    def _show(self, step: str, done: int, total: int | None) -> None:
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, description=visible(step), completed=done, total=total)
 
@@ -126,4 +139,6 @@ def progress(*, quiet: bool = False) -> Generator[Steps]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console(error=True), transient=True) as bar:
-        yield Steps(bar)
+        steps = Steps(bar)
+        with Watch(steps.compiling):
+            yield steps

@@ -59,7 +59,10 @@ def centre_all(
     _require_length(values, layout, None)
     divide = np.ones(len(layout.sets)) if scale is None else np.ascontiguousarray(scale, np.float64)
     centred = np.empty(layout.cells)
-    source = np.ascontiguousarray(values)
+    source = np.ascontiguousarray(values).view()
+    source.setflags(
+        write=False
+    )  # stored answers are read-only, and numba would compile a second copy for the others
     in_ranges(centre_sets, layout.lengths, layout.offsets, layout.shapes, divide, source, centred)
     return centred
 

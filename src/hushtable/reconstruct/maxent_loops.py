@@ -45,7 +45,9 @@ def fit_line(base: Any, s: float, total: float, a: float, logs: Any) -> float:
 
     A cell whose base is minus infinity is impossible and stays at q = 0.
     """
-    top = base.max()
+    top = -np.inf
+    for b in range(base.size):  # numba takes longer to compile base.max() than this whole loop
+        top = max(top, base[b])
     if top == -np.inf or total <= 0.0:
         logs[:] = -np.inf
         return 0.0
