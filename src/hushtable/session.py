@@ -20,6 +20,7 @@ from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check
 from hushtable.ledger import Holding, Ledger, Remaining, Spend, Unit
 from hushtable.linear import Mechanism
 from hushtable.marginals import Workload
+from hushtable.measurement import Transcript
 from hushtable.microdata import counts_to_buy
 from hushtable.notebook import html_card
 from hushtable.planning import PlanOptions, memory_limit
@@ -247,10 +248,10 @@ class Session:
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
         show = progress or kernel.silent
 
-        def decide(name: str, spend: Spend, missing: CheckPlan) -> bytes:
+        def decide(name: str, spend: Spend, missing: CheckPlan) -> Transcript:
             # never the name of a settled one
             with kernel.working_on(self.ledger, name, unsettled=True) as account:
-                return account.once(spend, lambda: kernel.prepare_check(self._counter, missing, show))
+                return kernel.Runner(account, self._counter, self.schema, show).check(spend, missing)
 
         asked = CheckDetail(self.schema.version, str(budget), plan.keys)
         verdicts = answered(self.ledger, plan, decide, asked, self.spender, wait=wait)

@@ -20,13 +20,13 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import HushtableError
-from hushtable.kernel import choose, decide, draw, run, spending
+from hushtable.kernel import choose, draw, run, spending
 from hushtable.kernel.draw import Confidential
 from hushtable.privacy import UNIT
 
 SCHEMA = {"attributes": {"a": {"type": "boolean"}, "b": {"type": "boolean"}, "c": {"type": "boolean"}}}
 FRAME = pl.DataFrame({n: [(r * k) % 3 == 0 for r in range(40)] for k, n in ((1, "a"), (2, "b"), (5, "c"))})
-TRACED = {m.__file__ for m in (choose, decide, draw, run, spending)}
+TRACED = {m.__file__ for m in (choose, draw, run, spending)}
 Place = tuple[CodeType, int]
 
 
@@ -81,7 +81,7 @@ class Drawn:
 
         patch.setattr(Confidential, "prepare", prepared)
         patch.setattr(choose, "Confidential", self._counting(Confidential))
-        patch.setattr(decide, "verdict", self._counted(decide.verdict))
+        patch.setattr(draw, "verdict", self._counted(draw.verdict))
 
     def _counting(self, real: type[Confidential]) -> Any:
         counted = self._counted

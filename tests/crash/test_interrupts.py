@@ -226,10 +226,12 @@ def test_an_interrupt_waits_until_what_was_charged_is_stored(tmp_path: Path) -> 
         return b"noisy"
 
     with pytest.raises(KeyboardInterrupt), working_on(ledger, "one") as account:
-        account.once(spend, lambda: draw)
+        account.begin(spend)
+        account.draw(spend.cost, draw)
     assert drawn == [b"noisy"] and not is_open(ledger)
     with working_on(ledger, "one") as account:
-        assert account.once(spend, lambda: draw) == b"noisy"
+        stored = account.begin(spend)
+        assert stored is not None and list(stored.payloads) == [b"noisy"]
     assert drawn == [b"noisy"] and ledger.spent() == spend.cost
 
 

@@ -24,7 +24,7 @@ from hushtable.deciders import (
     resolve,
 )
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
-from hushtable.kernel import decide
+from hushtable.kernel import draw
 from hushtable.kernel.sources import open_source
 from hushtable.kernel.sources.records import record_frames
 from hushtable.ledger import failpoints
@@ -295,7 +295,7 @@ def test_a_lost_draw_stays_spent_and_the_next_asking_is_a_new_spend(
     session, synthetic = opened(tmp_path, people(50), ht.PureDP(1)), people(50, seed=1)
     ask = {"tau": 5, "budget": ht.PureDP(0.25)}
     with monkeypatch.context() as patch:
-        patch.setattr(decide, "verdict", lambda *_: 1 / 0)
+        patch.setattr(draw, "verdict", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             session.check("COUNT WHERE age > 9", synthetic, **ask)
     assert session.remaining.epsilon == 0.75

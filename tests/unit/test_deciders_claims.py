@@ -32,8 +32,8 @@ from hushtable.deciders import (
     probability_satisfied,
     read_verdicts,
     tally,
-    write_verdicts,
 )
+from hushtable.measurement import DECIDE, Line, lines_to_bytes
 
 SLACK = 1e-12  # rounding of sums of probabilities
 QUANTILES = [name for name, known in DECIDERS.items() if known.aggregate.name == "median"]
@@ -531,7 +531,11 @@ def test_verdicts_that_version_0_1_stored_say_what_they_assumed() -> None:
         del stored["assumes"]
         assert ("spread like the synthetic" in Verdict.from_dict(stored).assumes) is assumed
     made = said_of("AVG(x)", "auto", [500] * 5000)
-    assert read_verdicts(write_verdicts(["key"], [made]))["key"] == made
+    told = made.to_dict()
+    line = Line(
+        DECIDE, Fraction(0), values=np.array([told.pop("satisfied")]), facts={"verdicts": {"key": told}}
+    )
+    assert read_verdicts(lines_to_bytes([line]))["key"] == made
 
 
 @pytest.mark.parametrize("name", DECIDERS)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hushtable.deciders.queries import Query
     from hushtable.deciders.question import Question
     from hushtable.deciders.registry import DECIDERS, build, lookup, register
+    from hushtable.deciders.request import Decide
     from hushtable.deciders.selecting import answer, check_header, grid_values, matching
     from hushtable.deciders.supposed import (
         Supposed,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     )
     from hushtable.deciders.synthetic import Synthetic
     from hushtable.deciders.thresholds import effectiveness_threshold, epsilon_needed
-    from hushtable.deciders.verdict import Verdict, chance_text, read_verdicts, write_verdicts
+    from hushtable.deciders.verdict import Verdict, chance_text, read_verdicts, verdicts_of
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -53,6 +54,7 @@ __all__ = [
     "Column",
     "Columns",
     "Currency",
+    "Decide",
     "Decider",
     "ErrorClaim",
     "Facts",
@@ -90,5 +92,5 @@ __all__ = [
     "rows_only",
     "suppose",
     "tally",
-    "write_verdicts",
+    "verdicts_of",
 ]

@@ -22,7 +22,7 @@ from hushtable.deciders.supposed import Supposed
 from hushtable.deciders.synthetic import Synthetic
 from hushtable.deciders.tally import Tally
 from hushtable.deciders.thresholds import least_epsilon, probability
-from hushtable.deciders.verdict import Verdict, write_verdicts
+from hushtable.deciders.verdict import Verdict
 from hushtable.errors import BudgetError, QueryError
 from hushtable.privacy import Budget, Cost, Price, charge, total_price
 from hushtable.privacy.budget import Kind
@@ -160,11 +160,6 @@ class CheckPlan:
         """The questions that have no answer yet."""
         left = tuple(one for one in self.planned if one.key not in known)
         return CheckPlan(left, tuple(one.key for one in left), _price(left), self.kind, self.prefer)
-
-    def payload(self, satisfied: Sequence[bool]) -> bytes:
-        """The verdicts as they are stored."""
-        verdicts = [one.verdict(yes) for one, yes in zip(self.planned, satisfied, strict=True)]
-        return write_verdicts(self.keys, verdicts)
 
 
 def plan_check(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from hushtable.deciders.interval import number_text
-from hushtable.errors import LedgerError
+from hushtable.errors import BundleError, LedgerError
+from hushtable.measurement import DECIDE, Line, lines_from_bytes
 from hushtable.notebook import html_card
 from hushtable.privacy import Cost
 
@@ -88,22 +89,26 @@ class Verdict:
         )
 
 
-def write_verdicts(keys: Sequence[str], verdicts: Sequence[Verdict]) -> bytes:
-    """Verdicts by the key of their question.  Its length does not depend on what they say."""
-    stored = {key: verdict.to_dict() for key, verdict in zip(keys, verdicts, strict=True)}
-    for one in stored.values():
-        one["satisfied"] = int(one["satisfied"])
-    return json.dumps({"format": FORMAT, "verdicts": stored}, sort_keys=True).encode()
+def verdicts_of(line: Line, *, repeated: bool = False) -> dict[str, Verdict]:
+    """The verdicts that a stored line holds, by the keys of their questions."""
+    told: Mapping[str, Mapping[str, Any]] = line.facts["verdicts"] if line.kind == DECIDE else {}
+    return {
+        key: Verdict.from_dict({**one, "satisfied": yes}, repeated=repeated)
+        for (key, one), yes in zip(told.items(), line.values.tolist(), strict=True)
+    }
 
 
 def read_verdicts(payload: bytes, *, repeated: bool = False) -> dict[str, Verdict]:
-    """What ``write_verdicts`` wrote."""
+    """The verdicts of a stored payload; those of version 0.1 are JSON."""
     try:
+        if not payload.startswith(b"{"):
+            lines = lines_from_bytes(payload)
+            return {key: one for line in lines for key, one in verdicts_of(line, repeated=repeated).items()}
         content = json.loads(payload)
         if content["format"] != FORMAT:
             raise ValueError
         return {key: Verdict.from_dict(one, repeated=repeated) for key, one in content["verdicts"].items()}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, BundleError):
         raise LedgerError(
             "ledger.other-verdicts",
             "The stored verdicts cannot be read by this version.",

@@ -8,7 +8,6 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 if TYPE_CHECKING:
     from hushtable.kernel.choose import PartDrawer
     from hushtable.kernel.counter import Counter
-    from hushtable.kernel.decide import prepare_check
     from hushtable.kernel.draft import draft_schema
     from hushtable.kernel.evaluate import true_errors
     from hushtable.kernel.releasing import Runner
@@ -26,7 +25,6 @@ __all__ = [
     "end_request",
     "open_counter",
     "place_of",
-    "prepare_check",
     "silent",
     "true_errors",
     "working_on",

@@ -59,7 +59,10 @@ class PartDrawer:
     def once(self, spend: Spend, request: str, part: Part, pack: Pack) -> None:
         """Draw a part that is a spend of its own."""
         with working_on(self.ledger, request, wait=self.wait) as account:
-            account.once(spend, lambda: self._prepared(part, pack))
+            account.begin(spend)
+            if not account.charges and not account.settled:
+                self._draw(account, part, spend.cost, pack)
+            account.settle()
 
     def end(self, request: str) -> None:
         """Free what a choice has set aside and not charged."""

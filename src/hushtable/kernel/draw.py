@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
-from hushtable.deciders import CandidateDecider, CoinDecider, Decider, NoisyDecider, Tally
+from hushtable.deciders import CandidateDecider, CoinDecider, Decide, Decider, NoisyDecider, Tally
 from hushtable.errors import QueryError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.gap_loops import distances
@@ -117,9 +117,13 @@ class Confidential:
         self.update(request)
         if isinstance(request, Measure):
             return self.measure(request.part)
+        if isinstance(request, Select):
+            return self.select(request)
         if isinstance(request, Compare):
             return self.compare(request)
-        return self.select(request)
+        if isinstance(request, Decide):
+            return self.decide(request)
+        raise TypeError(f"Nothing draws replies of the kind {request.kind!r}.")
 
     def measure(self, part: Part) -> Drawing:
         """The integers of a part plus its noise."""
@@ -148,6 +152,13 @@ class Confidential:
             in_ranges(distances, part.lengths, part.offsets, counts, tables, GRID, norms)
             exact[first:last] = norms
         return self._noisy(exact, DiscreteNoise("gaussian", [request.variance], [len(exact)]))
+
+    def decide(self, request: Decide) -> Drawing:
+        """The questions of a check, each decided by its own decider from its exact tally."""
+        questions = request.plan.questions
+        tallies = self._counter.tally(questions)
+        pairs = [(question.decider, exact) for question, exact in zip(questions, tallies, strict=True)]
+        return lambda: np.array([verdict(decider, exact, self._bits) for decider, exact in pairs], np.int64)
 
     def _noisy(self, exact: Ints, noise: DiscreteNoise) -> Drawing:
         return lambda: noisy(exact, noise, self._bits)

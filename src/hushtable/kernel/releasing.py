@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from hushtable.deciders import CheckPlan, Decide
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import Confidential
 from hushtable.kernel.run import Job, Progress, read, run
 from hushtable.kernel.spending import Account
-from hushtable.kernel.warm import warm_gaussian, warm_laplace
+from hushtable.kernel.warm import warm_deciders, warm_gaussian, warm_laplace
 from hushtable.ledger import Ledger, Spend
 from hushtable.measurement import Answers, Line, Measure, Purse, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, State
@@ -53,6 +54,11 @@ class Runner:
         warm = warm_gaussian if part.noise.law == "gaussian" else warm_laplace
         job = Job.once(Measure(part), spend.cost, partial(Confidential, self.counter), warm)
         return run(job, self.account, spend, self.progress).answers(part.sizes)
+
+    def check(self, spend: Spend, plan: CheckPlan) -> Transcript:
+        """All questions of a check, decided at once."""
+        job = Job.once(Decide(plan), spend.cost, partial(Confidential, self.counter), warm_deciders)
+        return run(job, self.account, spend, self.progress)
 
     def rounds(self, spend: Spend, plan: AdaptivePlan, keeping: Keeping | None, *, noted: bool) -> Transcript:
         """Every round of an adaptive plan: those stored, then those still missing; of a settled request the former.

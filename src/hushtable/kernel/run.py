@@ -100,7 +100,7 @@ def run(job: Job, account: Account, spend: Spend, progress: Progress) -> Transcr
             try:
                 credit.save()
             finally:
-                account.give_up()
+                account.give_up(spent=True)
             raise
     if not any(line.kind == NOTE for line in replay.lines):
         credit.add(job.notes())
@@ -118,7 +118,7 @@ def read(account: Account, spend: Spend) -> Transcript:
 
 def _not_empty(transcript: Transcript, *, lost: bool) -> Transcript:
     """Refuse a request of which nothing was measured: it was ended, or all that it might draw was lost."""
-    if any(line.measures for line in transcript.lines):
+    if any(line.tells for line in transcript.lines):
         return transcript
     raise draw_lost() if lost or any(line.kind == LOST for line in transcript.lines) else ended_empty()
 
@@ -211,7 +211,7 @@ class _Credit:
         if not (self._open and need <= self._charged):
             self.store()
             alone = self._alone > 0 or not self._purse.spends_all
-            if alone and isinstance(request, Measure):
+            if alone and not isinstance(request, Select):
                 self._columns = columns_of([Line.of(request, np.empty(0, np.int64))])
             self._charge(need if alone else self._ahead(request, need))
         self._purse.pay(request.rho)
@@ -234,8 +234,8 @@ class _Credit:
     def store(self) -> None:
         """Store what the current charge has paid for so far; the next draw needs a new charge."""
         if self._open:
-            kept = [line.kind for line in self._group] == [Measure.kind]
-            self._account.store(lines_to_bytes(self._group, self._columns if kept else None))
+            made = self._columns if len(self._group) == 1 and self._group[0].kind != LOST else None
+            self._account.store(lines_to_bytes(self._group, made))
             self.lines.extend(self._group)
             self._open, self._group, self._columns = False, [], None
 

@@ -22,9 +22,6 @@ from hushtable.privacy import Cost
 Draw = Callable[[], bytes]
 """Draws noise, adds it to counts made before, and gives the payload: nothing else is left to do after a charge."""
 
-Prepare = Callable[[], Draw]
-"""Reads, counts, allocates and compiles: all that can fail or take long."""
-
 
 class Account:
     """One request of a ledger, in the hands of this process alone unless it is settled."""
@@ -57,16 +54,6 @@ class Account:
             return None
         return self.ledger.find(self.request, kind=spend.kind, detail=spend.detail)
 
-    def once(self, spend: Spend, prepare: Prepare) -> bytes:
-        """The one payload of a request: what was stored before, or a charge, a draw and a store."""
-        stored = self.begin(spend)
-        if stored is not None and (stored.charges or self.settled):
-            self.settle()
-            return _only(stored)
-        payload = self.draw(spend.cost, prepare())
-        self.settle()
-        return payload
-
     def draw(self, cost: Cost, draw: Draw) -> bytes:
         """Charge, draw, store, and return what was stored."""
         try:
@@ -75,7 +62,7 @@ class Account:
                 payload = draw()
                 self.store(payload)
         except BaseException:
-            self.give_up()
+            self.give_up(spent=False)
             raise
         return payload
 
@@ -101,16 +88,15 @@ class Account:
             self.ledger.settle(self._reservation)
             self.settled = True
 
-    def give_up(self) -> None:
-        """After a failure: end what has nothing left to charge, and what nobody could name to ask for it again."""
+    def give_up(self, *, spent: bool) -> None:
+        """After a failure: end what nobody could name to ask for it again and, if ``spent``, what is charged in full.
+
+        A choice that lost its last draw stays open: only its owner abandons it.
+        """
         found = self.ledger.holding(self.request)
         if found is None or found.state != "open":
             return
-        if found.charges:
-            over = self.limit <= sum((charge.cost for charge in found.charges), Cost.ZERO)
-        else:
-            over = not self._named
-        if over:
+        if spent and self.limit <= found.drawn if found.charges else not self._named:
             self.ledger.settle(found.reservation)
 
     def _reserve(self) -> Reservation:
@@ -174,15 +160,6 @@ def end_request(ledger: Ledger, request: str, *, wait: bool = False) -> Holding:
             "Copy the id from `hush ledger show L`.",
         )
     return ended
-
-
-def _only(stored: Stored) -> bytes:
-    if not stored.charges:
-        raise ended_empty()
-    payload = stored.payloads[0]
-    if payload is None:
-        raise draw_lost()
-    return payload
 
 
 def draw_lost() -> LedgerError:

@@ -78,6 +78,7 @@ def _warm_deciders() -> None:
     exponential_mechanism(np.arange(4), Fraction(1, 3), bits=_Made())
     bernoulli_exp(Fraction(1, 3), bits=_Made())
     bernoulli(Fraction(1, 3), bits=_Made())
+    _warm_lines()
 
 
 @cache

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         fingerprint,
     )
     from hushtable.measurement.transcript import (
+        DECIDE,
         LOST,
         NOTE,
         Line,
@@ -36,6 +37,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
+    "DECIDE",
     "GRID",
     "LARGEST",
     "LARGEST_PENALTY",

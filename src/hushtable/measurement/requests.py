@@ -11,8 +11,7 @@ import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from hushtable.arrays import Floats, Ints
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.measurement.answers import Answers
-from hushtable.measurement.parts import ResidualPart, TablePart
+from hushtable.measurement.parts import ResidualPart, TablePart, computed_once
 from hushtable.privacy import UNIT, Cost, DistanceNoise, Selection
 
 GRID_BITS = 8
@@ -68,7 +67,7 @@ class Measure:
 
     part: TablePart
     label: Label | None = None
-    kind = "measure"
+    kind: ClassVar[str] = "measure"
 
     @classmethod
     def residuals(
@@ -140,9 +139,9 @@ class Select:
     sets: tuple[AttributeSet, ...] = field(default=(), repr=False)
     """The marginals by number."""
     label: Label | None = None
-    kind = "select"
+    kind: ClassVar[str] = "select"
 
-    @cached_property
+    @computed_once
     def rho(self) -> Fraction:
         """Cost for one row."""
         return Selection(self.epsilon).price().rho
@@ -156,6 +155,11 @@ class Select:
     def parameters(self) -> tuple[Fraction, ...]:
         """What fixes the draw, exactly."""
         return (self.epsilon,)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Nothing more."""
+        return {}
 
     def of(self, values: Ints) -> tuple[AttributeSet, ...]:
         """The marginal that a reply chose."""
@@ -185,14 +189,14 @@ class Compare:
     tables: Floats = field(repr=False)
     variance: Fraction
     label: Label | None = None
-    kind = "compare"
+    kind: ClassVar[str] = "compare"
 
-    @cached_property
+    @computed_once
     def layout(self) -> Layout:
         """Where the tables' cells lie."""
         return Layout(self.sizes, self.sets)
 
-    @cached_property
+    @computed_once
     def rho(self) -> Fraction:
         """Cost for one row."""
         return DistanceNoise(len(self.sets), GRID, self.variance).price().rho
@@ -206,6 +210,11 @@ class Compare:
     def parameters(self) -> tuple[Fraction, ...]:
         """What fixes the noise, exactly."""
         return (self.variance,)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Nothing more."""
+        return {}
 
     def of(self, values: Ints) -> tuple[AttributeSet, ...]:
         """The sets that a reply is about."""
@@ -224,7 +233,49 @@ class Compare:
         return f"compare {self.sets} {self.variance}"
 
 
-Request = Measure | Select | Compare
+class Request(Protocol):
+    """Whatever may be asked: the three above, and the questions of a check."""
+
+    kind: ClassVar[str]
+
+    @property
+    def label(self) -> Label | None:
+        """What the history says of it, if anything."""
+        ...
+
+    @property
+    def rho(self) -> Fraction:
+        """Cost for one row."""
+        ...
+
+    @property
+    def work(self) -> int:
+        """Cells touched, or the like."""
+        ...
+
+    @property
+    def parameters(self) -> tuple[Fraction, ...]:
+        """What fixes the draw, exactly."""
+        ...
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a reader needs beside sets and parameters, as JSON values."""
+        ...
+
+    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
+        """The sets that a reply is about."""
+        ...
+
+    def stored(
+        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
+    ) -> Reply | None:
+        """This request as it was asked when the reply was drawn; None where that was another one."""
+        ...
+
+    def words(self) -> str:
+        """The request as text, without large arrays."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

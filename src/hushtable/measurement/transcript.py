@@ -26,7 +26,7 @@ from hushtable.measurement.claim import Claim
 from hushtable.measurement.parts import MarginalPart, ResidualPart
 from hushtable.measurement.requests import Label, Measure, Reply, Request, Round, fingerprint
 
-LOST, NOTE = "lost", "note"
+LOST, NOTE, DECIDE = "lost", "note", "decide"
 _FORMAT = b"hushtable-lines-2"
 _SETS = pa.list_(pa.list_(pa.int32()))
 _SCHEMA = pa.schema(
@@ -60,8 +60,7 @@ class Line:
     def of(cls, request: Request, values: Ints) -> Line:
         """The line of a request that was answered."""
         facts = {} if request.label is None else {"label": _written(request.label)}
-        if isinstance(request, Measure):
-            facts |= request.facts
+        facts |= request.facts
         return cls(request.kind, request.rho, request.of(values), request.parameters, values, facts)
 
     @classmethod
@@ -86,6 +85,11 @@ class Line:
         if self.kind != request.kind:
             return None
         return request.stored(self.sets, self.parameters, self.values)
+
+    @property
+    def tells(self) -> bool:
+        """Whether somebody can read something of it: a measurement, or verdicts."""
+        return self.measures or self.kind == DECIDE
 
     @property
     def measures(self) -> bool:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Required, TypedDict
 
-from hushtable.deciders import CheckPlan, Verdict, read_verdicts
+from hushtable.deciders import CheckPlan, Verdict, read_verdicts, verdicts_of
 from hushtable.ledger import Holding, Ledger, Spend
+from hushtable.measurement import Transcript
 from hushtable.privacy import Budget
 from hushtable.release.details import CheckDetail
 
@@ -45,12 +46,12 @@ def stored_verdicts(ledger: Ledger, holdings: Sequence[Holding], keys: Collectio
     return found
 
 
-Decide = Callable[[str, Spend, CheckPlan], bytes]
-"""Has the questions of a plan decided under the name of a spend, and gives the payload that was stored."""
+Deciding = Callable[[str, Spend, CheckPlan], Transcript]
+"""Has the questions of a plan decided under the name of a spend, and gives the lines that were stored."""
 
 
 def answered(
-    ledger: Ledger, plan: CheckPlan, decide: Decide, asked: CheckDetail, spender: str | None, *, wait: bool
+    ledger: Ledger, plan: CheckPlan, decide: Deciding, asked: CheckDetail, spender: str | None, *, wait: bool
 ) -> list[Verdict]:
     """A verdict for every question of the plan, in its order: those stored before, and new ones of all others.
 
@@ -67,7 +68,8 @@ def answered(
                 detail = replace(asked, questions=missing.keys)
                 spend = Spend(missing.cost, KIND, detail.to_dict(), spender)
                 name = request_id(held, missing.keys, spender)
-                found |= read_verdicts(decide(name, spend, missing))
+                for line in decide(name, spend, missing).lines:
+                    found |= verdicts_of(line)
     return [found[key] for key in plan.order]
 
 
