@@ -278,13 +278,32 @@ def test_an_interrupted_finish_is_found_finished(
 def test_a_lost_draw_stays_spent_and_leaves_only_abandoning(
     session: ht.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    choice = session.choose(orders(session.schema, 0, 1, 2), budget=ht.ZCDP("0.1"))
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(session.ledger), "store", stop)
+        with pytest.raises(KeyboardInterrupt):
+            choice.advance()
+    later = session.choice(choice.id)
+    with pytest.raises(LedgerError) as caught:
+        later.finish(1)
+    assert caught.value.code == "choose.draw-lost" and session.ledger.held() != Cost.ZERO
+    later.abandon()
+    assert later.state == "abandoned" and session.ledger.held() == Cost.ZERO
+    assert choice.charged.rho < session.ledger.spent().rho == later.charged.rho < UNIT // 10
+
+
+def test_a_choice_that_lost_its_last_draw_has_ended(
+    session: ht.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     later = finish_interrupted(session, "store", monkeypatch)
     with pytest.raises(LedgerError) as caught:
         later.finish(1)
-    assert caught.value.code == "choose.draw-lost"
-    later.abandon()
-    assert later.state == "abandoned" and session.ledger.held() == Cost.ZERO
-    assert session.ledger.spent() == Cost(0, UNIT // 10)
+    assert caught.value.code == "choose.draw-lost" and later.state == "abandoned"
+    assert session.ledger.spent() == Cost(0, UNIT // 10) and session.ledger.held() == Cost.ZERO
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ a default, and fields that are not known here are ignored.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from hushtable.release.card import PlanFacts
@@ -60,3 +60,35 @@ class CheckDetail:
     def from_dict(cls, given: Mapping[str, Any]) -> CheckDetail:
         """What ``to_dict`` wrote."""
         return cls(given["schema"], given["budget"], tuple(given.get("questions", ())))
+
+
+@dataclass(frozen=True)
+class ChoiceDetail:
+    """A choice: its options in words and by hash, and what each would cost, per person.
+
+    ``usual_way_rho`` is what measuring the common part first and starting again would cost.  Options that cost the same
+    whether rows change or not say nothing of ``frozen``.
+    """
+
+    budget: str
+    schema: str
+    options: tuple[str, ...]
+    options_sha256: str
+    common_rho: str
+    option_rho: tuple[str, ...]
+    usual_way_rho: tuple[str, ...]
+    frozen: bool | None = None
+    frozen_rho: tuple[str, ...] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; what does not apply is left out."""
+        told = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
+        return {"strategy": "choose", **{name: value for name, value in told.items() if value is not None}}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> ChoiceDetail:
+        """What ``to_dict`` wrote, here or in version 0.1."""
+        told: dict[str, Any] = {f.name: given[f.name] for f in fields(cls) if f.name in given}
+        for name in ("options", "option_rho", "usual_way_rho", "frozen_rho"):
+            told[name] = tuple(told[name]) if name in told else None
+        return cls(**told)

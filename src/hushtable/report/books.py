@@ -14,7 +14,7 @@ from hushtable.ledger import Holding, Ledger, Statement
 from hushtable.privacy import UNIT
 from hushtable.release import Card
 from hushtable.release.choices import KIND as CHOOSE
-from hushtable.release.choices import StoredPart, Taken
+from hushtable.release.choices import ChoiceRecord
 from hushtable.release.verdicts import KIND as CHECK
 
 
@@ -61,15 +61,12 @@ def _is_choice(holding: Holding) -> bool:
 
 
 def _choice(ledger: Ledger, holding: Holding) -> MadeChoice:
-    detail = holding.reservation.detail
-    notes = [StoredPart.of(ledger.payload(charge.number)).note for charge in holding.charges if charge.stored]
-    taken = next((note.option for note in notes if isinstance(note, Taken)), None)
-    state = "finished" if taken is not None else "open" if holding.state == "open" else "abandoned"
+    made = ChoiceRecord(ledger, str(holding.reservation.request))
     return MadeChoice(
         number=holding.reservation.number,
-        options=tuple(str(option) for option in detail["options"]),
-        taken=taken,
-        state=state,
+        options=made.detail.options,
+        taken=made.taken,
+        state=made.state,
         rho=holding.drawn.rho / UNIT,
-        usual_rho=None if taken is None else float(detail["usual_way_rho"][taken]),
+        usual_rho=None if made.taken is None else float(made.detail.usual_way_rho[made.taken]),
     )

@@ -4,7 +4,7 @@ from hushtable.release.choices.choice import Choice, ChoiceContext, start_choice
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
 from hushtable.release.choices.choice_view import ChoiceView
 from hushtable.release.choices.families import FAMILIES, Family, option_from_file, option_text, register
-from hushtable.release.choices.record import KIND, ChoiceRecord, StoredPart, Taken, refuse_choice
+from hushtable.release.choices.record import KIND, ChoiceRecord, refuse_choice
 
 __all__ = [
     "FAMILIES",
@@ -15,8 +15,6 @@ __all__ = [
     "ChoiceRecord",
     "ChoiceView",
     "Family",
-    "StoredPart",
-    "Taken",
     "option_from_file",
     "option_text",
     "plan_choice",

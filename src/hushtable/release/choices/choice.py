@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -31,6 +31,7 @@ from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
 from hushtable.release.choices.choice_view import ChoiceView, person_price
 from hushtable.release.choices.families import Released, family_of, option_text
 from hushtable.release.choices.record import KIND, Note, Opening, Refinement, Step, Taken, pack, refinement
+from hushtable.release.details import ChoiceDetail
 from hushtable.schema import Schema
 
 Pack = Callable[[Ints], bytes]
@@ -213,13 +214,13 @@ class Choice(ChoiceView):
 
     def _require_open(self) -> None:
         self.tidy()
-        self.require_unsettled()
         if None in self._stored.payloads:
             raise LedgerError(
                 "choose.draw-lost",
                 "A part of this choice was charged, and its answers were lost in a crash; they stay spent.",
                 "Abandon it to free what is held, and choose again.",
             )
+        self.require_unsettled()
 
 
 def start_choice(
@@ -245,8 +246,10 @@ def start_choice(
             check_memory(tables, memory=memory)
     first = plan.step_part(0, ())
     common = context.price(plan.rho_with(plan.steps[0], [] if first is None else [first]))
-    note = Opening(plan.sizes, plan.options, schema.version, schema.to_yaml(), frozen, context.data)
-    spend = Spend(context.price(plan.dearest), KIND, _detail(context, plan, budget), context.spender)
+    written = [option.to_dict() for option in plan.options]
+    note = Opening(plan.sizes, written, schema.version, schema.to_yaml(), frozen, context.data)
+    detail = _detail(context, plan, budget, written).to_dict()
+    spend = Spend(context.price(plan.dearest), KIND, detail, context.spender)
     packed = partial(pack, plan.family, note, first)
     started = Choice(context, context.draw.start(spend, request, first, common, packed), plan=plan)
     started.tidy()
@@ -263,25 +266,21 @@ def _rho_per_row(schema: Schema, budget: Budget | None) -> Fraction | None:
     return Fraction(limit, UNIT) / schema.max_rows_per_person**2
 
 
-def _detail(context: ChoiceContext, plan: ChoicePlan, budget: Budget | None) -> dict[str, Any]:
-    """What tells this choice apart from any other, and what the ledger says of it; public."""
-    schema, every = context.schema, range(len(plan.options))
-    digest = hashlib.sha256(json.dumps([o.to_dict() for o in plan.options]).encode()).hexdigest()
+def _detail(
+    context: ChoiceContext, plan: ChoicePlan, budget: Budget | None, written: Sequence[Mapping[str, Any]]
+) -> ChoiceDetail:
+    def rho(price: Callable[[int], Fraction]) -> tuple[str, ...]:
+        return tuple(decimal(context.price(price(k)).rho) for k in range(len(plan.options)))
 
-    def rho(price: Fraction) -> str:
-        return decimal(context.price(price).rho)
-
-    freezing: dict[str, Any] = {}
-    if not plan.family.even:  # others cost the same either way, and are found again as version 0.1 wrote them
-        freezing = {"frozen": plan.frozen, "frozen_rho": [rho(plan.frozen_price(k)) for k in every]}
-    return {
-        "budget": "" if budget is None else str(budget),
-        "schema": schema.version,
-        "strategy": "choose",
-        "options": [option_text(o, schema.names) for o in plan.options],
-        "options_sha256": digest,
-        "common_rho": rho(plan.common_rho),
-        "option_rho": [rho(plan.price(k)) for k in every],
-        **freezing,
-        "usual_way_rho": [rho(plan.usual_way(k)) for k in every],
-    }
+    even = plan.family.even  # costs the same frozen or not, and is found again as version 0.1 wrote it
+    return ChoiceDetail(
+        budget="" if budget is None else str(budget),
+        schema=context.schema.version,
+        options=tuple(option_text(option, context.schema.names) for option in plan.options),
+        options_sha256=hashlib.sha256(json.dumps(written).encode()).hexdigest(),
+        common_rho=decimal(context.price(plan.common_rho).rho),
+        option_rho=rho(plan.price),
+        usual_way_rho=rho(plan.usual_way),
+        frozen=None if even else plan.frozen,
+        frozen_rho=None if even else rho(plan.frozen_price),
+    )

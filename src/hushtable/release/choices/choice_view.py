@@ -246,8 +246,9 @@ class ChoiceView(ChoiceRecord):
         stored = self._stored
         plan = PlanFacts(strategy="choose", noise="discrete Gaussian", options=len(self.options))
         stamp = LedgerStamp.of(self._ledger, stored, account=False)
-        budget = str(stored.reservation.detail.get("budget", ""))
-        return Card.of(self.schema, self.charged, plan, stamp, budget=budget, choice=self.standing)
+        return Card.of(
+            self.schema, self.charged, plan, stamp, budget=self.detail.budget, choice=self.standing
+        )
 
 
 def person_price(rho: Fraction, unit: Unit, ledger: Ledger) -> Cost:

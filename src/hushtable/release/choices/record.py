@@ -7,21 +7,22 @@ describes the whole choice, so that it can be finished after a restart from its 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 import pyarrow as pa
 
 from hushtable.arrays import Ints
 from hushtable.errors import BundleError, LedgerError, RefusedError
 from hushtable.ledger import Ledger, Stored
-from hushtable.linear import Mechanism, ladder
+from hushtable.linear import ladder
 from hushtable.measurement import Part
 from hushtable.privacy import Cost
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import Family, MeasuredPart, read_option
+from hushtable.release.details import ChoiceDetail
 
 KIND = "choose"
 """What a ledger calls the spend of a choice."""
@@ -36,7 +37,7 @@ _UNREADABLE = (pa.ArrowException, LookupError, ValueError, TypeError, AttributeE
 class _Note:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, as they are stored."""
-        return asdict(self)
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
@@ -44,14 +45,13 @@ class _Note:
         return cls(**{name: given[name] for name in (f.name for f in fields(cls)) if name in given})
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Opening(_Note):
     """The common part of all options: what they are, over which schema, of which data."""
 
-    step: ClassVar[int] = 0
-
-    sizes: tuple[int, ...]
-    options: tuple[Mechanism, ...]
+    sizes: Sequence[int]
+    options: Sequence[Mapping[str, Any]]
+    """As ``to_dict`` of each wrote them; reading hundreds of tables takes a second, and most who read need none."""
     schema: str
     """Version of the schema."""
     schema_yaml: str
@@ -59,6 +59,7 @@ class Opening(_Note):
     """Whether the curator declared that no row changes; version 0.1 did not ask."""
     data: str | None = None
     """Where the data were, when they had a path."""
+    step: int = 0
 
     @property
     def place(self) -> str:
@@ -70,16 +71,6 @@ class Opening(_Note):
                 "Give --data.",
             )
         return self.data
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, as they are stored."""
-        return {"step": 0, **vars(self), "options": [option.to_dict() for option in self.options]}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Opening:
-        """The note that ``to_dict`` wrote, here or in version 0.1."""
-        options = tuple(read_option(option) for option in given["options"])
-        return super().from_dict({**given, "sizes": tuple(given["sizes"]), "options": options})
 
 
 @dataclass(frozen=True)
@@ -181,6 +172,11 @@ class ChoiceRecord:
         self._parts = [StoredPart.of(payload) for payload in kept]
 
     @property
+    def detail(self) -> ChoiceDetail:
+        """What the ledger's entry says of it."""
+        return ChoiceDetail.from_dict(self._stored.reservation.detail)
+
+    @property
     def opening(self) -> Opening:
         """How the choice began: its options, its schema and where the data were."""
         note = self._parts[0].note if self._parts else None
@@ -249,9 +245,13 @@ class ChoiceRecord:
         """
         opening = self.opening
         word = frozen or (self._taken is not None and self._taken.frozen)
-        steps = tuple(step for step in ladder(opening.options) if step is not None)
+        try:
+            options = tuple(map(read_option, opening.options))
+            steps = tuple(step for step in ladder(options) if step is not None)
+        except _UNREADABLE:
+            raise _damaged() from None
         kept = word if opening.frozen is None else opening.frozen
-        return ChoicePlan(opening.sizes, opening.options, steps, kept)
+        return ChoicePlan(tuple(opening.sizes), options, steps, kept)
 
     def _measured_part(self, plan: ChoicePlan, stored: StoredPart) -> MeasuredPart:
         """A payload as the family of the choice reads it."""
