@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.kernel.draw import Confidential
 from hushtable.kernel.tabulate import tabulate
-from hushtable.marginals import Layout
+from hushtable.marginals import Layout, ResolvedWorkload
+from hushtable.measurement import Measure, Purse, Reply
+from hushtable.planning import State, plan_adaptive
+from hushtable.reconstruct.fits import fit_state
+from hushtable.reconstruct.local import LocalTables
 
 
 class CodesInMemory:
@@ -21,6 +27,42 @@ class CodesInMemory:
 
     def staged(self) -> CodesInMemory:
         return self
+
+
+class DependentRows(CodesInMemory):
+    """Three thousand dependent records."""
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        generator = np.random.default_rng(0)
+        cause = generator.integers(0, 5, 3000)
+        mixed = [
+            np.where(generator.random(3000) < 0.5, cause % n, generator.integers(0, n, 3000)) for n in sizes
+        ]
+        self.codes = [np.asarray(column, np.uint8) for column in mixed]
+
+
+def adaptive_loop(
+    workload: ResolvedWorkload, layout: Layout, strategy: str, tables: bool
+) -> tuple[State, list[tuple[Measure, NDArray[np.int64]]]]:
+    """A whole loop on ``DependentRows``: its state, and what it measured.
+
+    With ``tables``, its candidates are scored against tables of maximum entropy.
+    """
+    plan = plan_adaptive(workload, strategy=strategy, rho=Fraction(1, 20))
+    state, found = State.empty(layout), list[tuple[Measure, NDArray[np.int64]]]()
+    refit = LocalTables(layout).refit if tables else None
+    purse = Purse(plan.rho)
+    handle = Confidential(DependentRows(layout.sizes), layout, scored=strategy == "aim" and not tables)
+    policy = plan.policy(state, purse, fit_state, plan.keeping(2**30), refit)
+    request = next(policy)
+    while True:
+        purse.pay(request.rho)
+        values = handle.prepare(request)()
+        found += [(request, values)] if isinstance(request, Measure) else []
+        try:
+            request = policy.send(Reply(request, values))
+        except StopIteration:
+            return state, found
 
 
 def dependent_counts(rows: int, seed: int, sizes: tuple[int, ...]) -> NDArray[np.float64]:

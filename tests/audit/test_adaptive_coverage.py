@@ -8,51 +8,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout, ResolvedWorkload, subsets
-from hushtable.measurement import Answers, Measure, Purse, Reply
-from hushtable.planning import State, plan_adaptive
+from hushtable.measurement import Answers
 from hushtable.reconstruct import from_answers
 from hushtable.reconstruct.bounds import Bounder
-from hushtable.reconstruct.fits import fit_state
-from hushtable.reconstruct.local import LocalTables
-from simulation import CodesInMemory
+from simulation import DependentRows, adaptive_loop
 
 SIZES = (5, 4, 3, 6, 2)
 RUNS = 25
-
-
-class Rows(CodesInMemory):
-    """Three thousand dependent records."""
-
-    def __init__(self) -> None:
-        generator = np.random.default_rng(0)
-        cause = generator.integers(0, 5, 3000)
-        mixed = [
-            np.where(generator.random(3000) < 0.5, cause % n, generator.integers(0, n, 3000)) for n in SIZES
-        ]
-        self.codes = [np.asarray(column, np.uint8) for column in mixed]
-
-
-def measured(
-    workload: ResolvedWorkload, layout: Layout, strategy: str, tables: bool
-) -> list[tuple[Measure, np.ndarray]]:
-    """What a loop measures; with ``tables``, its candidates are scored against tables of maximum entropy."""
-    plan = plan_adaptive(workload, strategy=strategy, rho=Fraction(1, 20))
-    keeping = plan.keeping(2**30)
-    refit = LocalTables(layout).refit if tables else None
-    purse = Purse(plan.rho)
-    handle = Confidential(Rows(), layout, scored=strategy == "aim" and not tables)
-    policy = plan.policy(State.empty(layout), purse, fit_state, keeping, refit)
-    found, request = [], next(policy)
-    while True:
-        purse.pay(request.rho)
-        values = handle.prepare(request)()
-        found += [(request, values)] if isinstance(request, Measure) else []
-        try:
-            request = policy.send(Reply(request, values))
-        except StopIteration:
-            return found
 
 
 @pytest.mark.parametrize(("strategy", "tables"), [("aim", False), ("aim", True), ("auto", False)])
@@ -61,11 +24,11 @@ def test_intervals_of_repeatedly_measured_cells_cover(strategy: str, tables: boo
     sets = tuple(combinations(range(5), 3))
     workload = ResolvedWorkload(sets, (Fraction(1),) * len(sets), SIZES)
     layout = Layout(SIZES, workload.closure)
-    truth = Rows().tabulate(layout)
+    truth = DependentRows(SIZES).tabulate(layout)
     repeated: list[float] = []
     bounded: list[float] = []
     for _ in range(RUNS):
-        steps = measured(workload, layout, strategy, tables)
+        steps = adaptive_loop(workload, layout, strategy, tables)[1]
         times: dict[tuple[int, ...], int] = {}
         for request, _ in steps:
             for s in request.part.sets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -15,10 +16,22 @@ import pyarrow as pa
 
 from hushtable.deciders import Question, Tally
 from hushtable.kernel import Counter
-from hushtable.kernel.sources import Header, Opener, TableOpener, open_counter
+from hushtable.kernel.sources import OPENERS, Header, Opener, TableOpener, open_counter, register
 from hushtable.kernel.sources.tables import TYPED_ROWS, ArrowBlock
 from hushtable.marginals import Layout
 from hushtable.schema import Schema
+
+
+@contextmanager
+def known_openers() -> Iterator[None]:
+    """Both kinds are known for a while."""
+    openers = (SqliteOpener(), ClusterOpener())
+    for opener in openers:
+        register(opener)
+    yield
+    for opener in openers:
+        del OPENERS[opener.name]
+
 
 TYPES = {"TEXT": pa.string(), "INTEGER": pa.int64(), "REAL": pa.float64()}
 

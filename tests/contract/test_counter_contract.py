@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from foreign_counters import Cluster, ClusterOpener, SqliteOpener, as_sqlite
+from foreign_counters import Cluster, as_sqlite, known_openers
 from source_kinds import COLUMNS, FIELDS, KINDS, ROWS, SCHEMA, arrow_table
 
 import hushtable as ht
 from hushtable.deciders import Question, plan_check
 from hushtable.errors import SchemaError, SourceError
-from hushtable.kernel.sources import OPENERS, open_counter, register
+from hushtable.kernel.sources import open_counter
 from hushtable.marginals import Layout
 from hushtable.schema import Schema
 
@@ -36,11 +36,8 @@ Rows = Sequence[tuple[tuple[Any, ...], tuple[int, ...] | None]]
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    for opener in (SqliteOpener(), ClusterOpener()):
-        register(opener)
-    yield
-    for name in ("sqlite", "cluster"):
-        del OPENERS[name]
+    with known_openers():
+        yield
 
 
 @pytest.fixture(params=list(COUNTERS))

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from foreign_counters import Cluster, ClusterOpener, SqliteOpener, as_sqlite
+from foreign_counters import Cluster, as_sqlite, known_openers
 
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import SourceError
-from hushtable.kernel.sources import OPENERS, register
 
 SURE = ht.ZCDP(10_000)
 """Noise of a variance below 1/1000: a count is off with a probability below exp(-500)."""
@@ -22,11 +21,8 @@ SURE = ht.ZCDP(10_000)
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    for opener in (SqliteOpener(), ClusterOpener()):
-        register(opener)
-    yield
-    for name in ("sqlite", "cluster"):
-        del OPENERS[name]
+    with known_openers():
+        yield
 
 
 @pytest.fixture

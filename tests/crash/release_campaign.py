@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,15 +66,25 @@ def release_until(arguments: list[str], point: str | None, ready: Any) -> None:
 
 def die_at(context: Any, folder: Path, point: str | None, after: float | None = None) -> tuple[int, float]:
     """Start a release, kill it at a failpoint or after some seconds; its exit code and how long it lived."""
+    return run_until(context, release_until, (command(folder), point), signal.SIGKILL, after)
+
+
+def run_until(
+    context: Any, work: Callable[..., None], given: tuple[Any, ...], number: int, after: float | None
+) -> tuple[int, float]:
+    """Work in a process until it ends, or a signal ends it after some seconds; exit code and how long it lived.
+
+    ``work`` gets a pipe behind what is given, and says there when it begins.
+    """
     here, there = context.Pipe()
-    process = context.Process(target=release_until, args=(command(folder), point, there))
+    process = context.Process(target=work, args=(*given, there))
     process.start()
     assert here.poll(120) and here.recv()
     start = time.monotonic()
     if after is not None:
         process.join(after)
         if process.is_alive():
-            os.kill(process.pid, signal.SIGKILL)
+            os.kill(process.pid, number)
     process.join(300)
     return process.exitcode, time.monotonic() - start
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from release_campaign import run_until
 
 import hushtable as ht
 from hushtable.cli.app import run
@@ -87,17 +88,7 @@ def stop(
     context: Any, folder: Path, words: list[str], point: str | None, number: int, after: float | None = None
 ) -> tuple[int, float]:
     """Run a command until a signal ends it, at a failpoint or after some seconds; exit code and how long it lived."""
-    here, there = context.Pipe()
-    process = context.Process(target=worker, args=(folder, words, point, number, there))
-    process.start()
-    assert here.poll(120) and here.recv()
-    start = time.monotonic()
-    if after is not None:
-        process.join(after)
-        if process.is_alive():
-            os.kill(process.pid, number)
-    process.join(300)
-    return process.exitcode, time.monotonic() - start
+    return run_until(context, worker, (folder, words, point, number), number, after)
 
 
 def charges(folder: Path) -> list[Any]:

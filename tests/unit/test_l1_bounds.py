@@ -12,18 +12,15 @@ import pytest
 from scipy import stats
 
 import hushtable as ht
-from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout, ResolvedWorkload, assemble, centre, closure
-from hushtable.measurement import Answers, Measure, Purse, Reply
-from hushtable.planning import State, claims, plan_adaptive
+from hushtable.measurement import Answers
+from hushtable.planning import claims
 from hushtable.planning.claims import BETA, CELLS, CLAIMS, NOISE, TOTAL
 from hushtable.planning.l1_noise import l1_limits
 from hushtable.privacy.mechanism import LaplaceNoise
 from hushtable.reconstruct import from_answers, from_marginals, from_residuals
-from hushtable.reconstruct.fits import fit_state
 from hushtable.reconstruct.l1_bounds import l1_bounds
-from hushtable.reconstruct.local import LocalTables
-from simulation import CodesInMemory, by_run, linear_map
+from simulation import DependentRows, adaptive_loop, by_run, linear_map
 from thresholds import FALSE_ALARM
 
 WIDE = {
@@ -141,35 +138,7 @@ SIZES = (5, 4, 3, 6, 2)
 SETS = tuple(combinations(range(5), 3))
 
 
-class Rows(CodesInMemory):
-    """Three thousand dependent records."""
-
-    def __init__(self) -> None:
-        generator = np.random.default_rng(0)
-        cause = generator.integers(0, 5, 3000)
-        mixed = [
-            np.where(generator.random(3000) < 0.5, cause % n, generator.integers(0, n, 3000)) for n in SIZES
-        ]
-        self.codes = [np.asarray(column, np.uint8) for column in mixed]
-
-
-def rounds(layout: Layout, tables: bool) -> tuple[State, list]:
-    """A whole loop of selections; its state, and what it measured."""
-    workload = ResolvedWorkload(SETS, (Fraction(1),) * len(SETS), SIZES)
-    plan = plan_adaptive(workload, strategy="aim", rho=Fraction(1, 20))
-    state, found = State.empty(layout), []
-    refit = LocalTables(layout).refit if tables else None
-    purse, handle = Purse(plan.rho), Confidential(Rows(), layout, scored=not tables)
-    policy = plan.policy(state, purse, fit_state, plan.keeping(2**30), refit)
-    request = next(policy)
-    while True:
-        purse.pay(request.rho)
-        values = handle.prepare(request)()
-        found += [(request, values)] if isinstance(request, Measure) else []
-        try:
-            request = policy.send(Reply(request, values))
-        except StopIteration:
-            return state, found
+WORKLOAD = ResolvedWorkload(SETS, (Fraction(1),) * len(SETS), SIZES)
 
 
 @pytest.mark.parametrize("tables", [False, True])
@@ -179,10 +148,10 @@ def test_what_a_loop_claims_holds_for_all_its_tables_and_the_best_round_counts(t
     The mutant, limits of a twentieth, fails in every loop.
     """
     layout = Layout(SIZES, closure(SETS))
-    truth = Rows().tabulate(layout)
+    truth = DependentRows(SIZES).tabulate(layout)
     failed = mutant = better = 0
     for _ in range(20):
-        state, measured = rounds(layout, tables)
+        state, measured = adaptive_loop(WORKLOAD, layout, "aim", tables)
         final = assemble(layout, state.values, layout)
         assert len(state.claims) == 2
         errors = [
