@@ -17,7 +17,8 @@ from hushtable import selftest
 from hushtable.cli.app import run as hush
 from hushtable.kernel.sources import people, rows
 from hushtable.privacy import sampler
-from hushtable.selftest import accounts, noise, readers, replays
+from hushtable.selftest import accounts, readers, replays
+from hushtable.selftest import sampler as noise
 from hushtable.selftest.outcomes import Outcome, Unsound
 from thresholds import Z
 
