@@ -56,7 +56,7 @@ class Profile:
 
     def add(self, column: Any) -> None:
         """Takes in a block of a column that is text, or of a type that can be shown as text."""
-        texts = column if isinstance(column, Texts) else _texts(column)
+        texts = column if isinstance(column, Texts) else typed.as_texts(column)
         integers = read_integers(texts)
         missing = int(np.count_nonzero(integers.states == NULL))
         self.nulls += missing
@@ -71,11 +71,8 @@ class Profile:
         array = pa.LargeBinaryArray.from_buffers(
             pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         )
-        found = pc.value_counts(array)
-        known = {
-            bytes(text).decode("utf-8", "replace"): n
-            for text, n in zip(*map(_list, found.flatten()), strict=True)
-        }
+        texts_found, numbers = (part.to_pylist() for part in pc.value_counts(array).flatten())
+        known = {text.decode("utf-8", "replace"): n for text, n in zip(texts_found, numbers, strict=True)}
         self.padded = self.padded or any(_is_padded(text) for text in known)
         if self.counts is not None:
             self.counts.update(known)
@@ -102,14 +99,6 @@ class Profile:
 def day(number: float | int | None) -> date:
     """The day of a day number."""
     return date.fromordinal(date(1970, 1, 1).toordinal() + int(number or 0))
-
-
-def _texts(array: Any) -> Texts:
-    return typed.as_texts(array)
-
-
-def _list(array: Any) -> list[Any]:
-    return array.to_pylist()
 
 
 def _is_padded(text: str) -> bool:
