@@ -1,9 +1,10 @@
-"""Write ``library.md``, ``command-line.md`` and ``deciders.md`` of ``docs/reference`` from the source.
+"""Write the pages of ``docs/reference`` on the library, the commands and what is registered, from the source.
 
     python docs/write_reference.py
 
 Every public name has its signature and the first sentence of its docstring; every command its arguments, options and
-example; every registered decider what it is for.  What these pages say is what ``help()`` and ``--help`` say.
+example; every registered decider, strategy, reconstruction and family of options what it is for.  What these pages say
+is what ``help()`` and ``--help`` say.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ import hushtable
 from hushtable.cli.app import app
 from hushtable.cli.parameters import filled
 from hushtable.deciders import DECIDERS, Decider, Interval, build
+from hushtable.planning import STRATEGIES
+from hushtable.reconstruct import RECONSTRUCTIONS
+from hushtable.release.choices import FAMILIES
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "docs" / "reference" / "library.md"
 COMMANDS = ROOT / "docs" / "reference" / "command-line.md"
 DECIDERS_PAGE = ROOT / "docs" / "reference" / "deciders.md"
+STRATEGIES_PAGE = ROOT / "docs" / "reference" / "strategies.md"
 LIBRARY_HEAD = """\
 # The library
 
@@ -60,6 +65,12 @@ This page is written by `python docs/write_reference.py`.
 
 | name | question | how it decides | from | `auto` takes it | rho |
 |---|---|---|---|---|---|
+"""
+STRATEGIES_HEAD = """\
+# Strategies, reconstructions and families of options
+
+What is registered under a name. This page is written by `python docs/write_reference.py`.
+
 """
 TAKEN = {
     "epsilon": "for a price in epsilon",
@@ -167,6 +178,48 @@ def decider_row(kind: type[Decider]) -> str:
     return f"| {' | '.join(cells)} | {float(rho):.3f} |\n"
 
 
+def strategies_page() -> str:
+    """Every registered strategy, reconstruction and family of options."""
+    strategies = [
+        (f"`{name}`", sentence(type(way)), f"`{way.reconstruction}`", yes(way.foreseen), yes(way.pays_pure))
+        for name, way in STRATEGIES.items()
+    ]
+    ways = [(f"`{name}`", way.estimate) for name, way in RECONSTRUCTIONS.items()]
+    families = [
+        (
+            f"`{name}`",
+            sentence(type(family)),
+            f"`{family.example}`" if family.example else "",
+            yes(family.even),
+        )
+        for name, family in FAMILIES.items()
+    ]
+    return STRATEGIES_HEAD + "\n".join(
+        (
+            table(
+                "How a workload is measured: `--strategy`, `strategy=`",
+                ("name", "what it does", "read by", "errors known beforehand", "pure epsilon"),
+                strategies,
+            ),
+            table("How tables are read: `--reconstruct`, `reconstruct=`", ("name", "its estimates"), ways),
+            table(
+                "What a choice is between: `hush choose --options`, `Session.choose`",
+                ("name", "an option", "in a file", "costs every record the same"),
+                families,
+            ),
+        )
+    )
+
+
+def yes(holds: bool) -> str:
+    return "yes" if holds else ""
+
+
+def table(title: str, heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [heads, ("---",) * len(heads), *rows]
+    return f"## {title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def commands_page() -> str:
     """Every command with its options."""
     return COMMANDS_HEAD + "\n".join(command_text(words, command) for words, command in commands())
@@ -235,3 +288,4 @@ if __name__ == "__main__":
     LIBRARY.write_text(library_page(), encoding="utf-8")
     COMMANDS.write_text(commands_page(), encoding="utf-8")
     DECIDERS_PAGE.write_text(deciders_page(), encoding="utf-8")
+    STRATEGIES_PAGE.write_text(strategies_page(), encoding="utf-8")

@@ -39,6 +39,13 @@ def test_the_reference_of_the_deciders_is_up_to_date(writer: ModuleType) -> None
     assert all(f"| `{name}` |" in page for name in hushtable.deciders.DECIDERS)
 
 
+def test_the_reference_of_what_is_registered_is_up_to_date(writer: ModuleType) -> None:
+    page = writer.STRATEGIES_PAGE.read_text(encoding="utf-8")
+    assert page == writer.strategies_page(), "run `make docs`"
+    names = [*writer.STRATEGIES, *writer.RECONSTRUCTIONS, *writer.FAMILIES]
+    assert [name for name in names if f"| `{name}` |" not in page] == []
+
+
 def test_every_public_name_is_in_the_reference(writer: ModuleType) -> None:
     page = writer.LIBRARY.read_text(encoding="utf-8")
     wanted = [name for name in hushtable.__all__ if not name.startswith("_")]

@@ -36,8 +36,6 @@ class Strategy(ABC):
     """How its answers are read unless somebody asks for another way."""
     foreseen: ClassVar[bool] = True
     """Whether its noise is known before anything is measured: errors, budgets for errors and reuse rest on it."""
-    pays_pure: ClassVar[bool] = False
-    """Whether a pure epsilon can pay for its noise."""
 
     @abstractmethod
     def gaussian(
@@ -60,6 +58,11 @@ class Strategy(ABC):
             return self.pure(workload, Fraction(limit.xi, UNIT), Fraction(limit.delta), rows)
         return self.gaussian(workload, Fraction(limit.rho, UNIT), rows, options)
 
+    @property
+    def pays_pure(self) -> bool:
+        """Whether a pure epsilon can pay for its noise."""
+        return type(self).pure is not Strategy.pure
+
     def differences(self) -> Strategy:
         """The strategy that measures what earlier answers lack."""
         return self
@@ -80,7 +83,6 @@ class Identity(Strategy):
     """Every marginal by itself, with independent noise in each cell."""
 
     name = "identity"
-    pays_pure = True
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

@@ -182,9 +182,11 @@ class Choice(ChoiceView):
 
     def tidy(self) -> None:
         """Free what an interrupted command left waiting for its end, unless somebody is working on it."""
-        for request in self.waiting:
+        waiting = self.waiting
+        for request in waiting:
             self._draw.tidy(request)
-        self._read()
+        if waiting:
+            self._read()
 
     @property
     def _drawn(self) -> list[Part]:
