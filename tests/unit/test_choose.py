@@ -296,14 +296,16 @@ def test_a_lost_draw_stays_spent_and_leaves_only_abandoning(
     assert choice.charged.rho < session.ledger.spent().rho == later.charged.rho < UNIT // 10
 
 
-def test_a_choice_that_lost_its_last_draw_has_ended(
+def test_a_lost_last_draw_too_leaves_only_abandoning(
     session: ht.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = finish_interrupted(session, "store", monkeypatch)
     with pytest.raises(LedgerError) as caught:
         later.finish(1)
-    assert caught.value.code == "choose.draw-lost" and later.state == "abandoned"
-    assert session.ledger.spent() == Cost(0, UNIT // 10) and session.ledger.held() == Cost.ZERO
+    assert caught.value.code == "choose.draw-lost" and later.state == "open"
+    later.abandon()
+    assert later.state == "abandoned" and session.ledger.held() == Cost.ZERO
+    assert session.ledger.spent() == Cost(0, UNIT // 10)
 
 
 @pytest.mark.parametrize(
