@@ -65,7 +65,7 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 lock:
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra dev pyproject.toml -o requirements-dev.lock
-	$(BIN)/uv pip compile $(RESOLVE) --extra build --constraint requirements-dev.lock pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra report --constraint requirements-dev.lock pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf .demo bench/out .pytest_cache .ruff_cache .coverage .coverage.* .coverage-html build

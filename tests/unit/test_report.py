@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from math import isclose
 from pathlib import Path
@@ -254,3 +256,18 @@ def test_a_damaged_cache_of_the_charts_is_made_again(tmp_path: Path, monkeypatch
     (kept,) = (tmp_path / "hushtable").iterdir()
     kept.write_text(made[:10])
     assert javascript.vega() == made == kept.read_text()
+
+
+@pytest.mark.parametrize("library", ["altair", "jinja2", "vl_convert"])
+def test_without_the_extra_a_report_is_refused_with_what_to_install(library: str) -> None:
+    code = (
+        f"import sys; sys.modules[{library!r}] = None; import hushtable as ht\n"
+        "try: ht.report.write_report('nowhere')\n"
+        "except ht.errors.BundleError as error: print(error.code, error.fix)\n"
+        "from hushtable.cli.app import run; print(run(['report', 'nowhere']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines() == ["report.not-installed Type pip install 'hushtable[report]'.", "1"]
+    assert "report.not-installed" in done.stderr and "Traceback" not in done.stderr

@@ -108,6 +108,19 @@ def test_what_needs_no_data_loads_no_library() -> None:
         assert code == 2 or words in ([], ["--version"]) or "--no-such-flag" not in words, words
 
 
+def test_plans_and_ledgers_load_what_they_use(tmp_path: Path) -> None:
+    """The numbers of a plan need arrays, its tables a frame; a ledger needs its database."""
+    schema, ledger = tmp_path / "s.yaml", str(tmp_path / "a.ledger")
+    schema.write_text("attributes: {age: {type: integer, bounds: [0, 9], width: 5}, sex: {type: boolean}}")
+    plan = ["plan", "--schema", str(schema), "--order", "2", "--budget", "rho=0.1"]
+    [(_, code, libraries)] = loaded([plan])
+    assert code == 0 and libraries <= {"cryptography", "numpy", "polars", "rich", "yaml"}
+    [_, (_, code, libraries)] = loaded(
+        [["ledger", "create", ledger, "--budget", "rho=1"], ["ledger", "show", ledger]]
+    )
+    assert code == 0 and libraries <= {"rich", "sqlalchemy"}
+
+
 def test_loading_is_seen_by_the_instrument(tmp_path: Path) -> None:
     [(_, code, libraries)] = loaded([["ledger", "show", str(tmp_path / "missing.ledger")]])
     assert code == 1 and "sqlalchemy" in libraries

@@ -50,12 +50,12 @@ def report(
     if against is not None or confidential:
         _write_confidential(folder, against, confidential, out, raw=raw, as_json=json)
         return
-    from hushtable.report import write_report
-
     tables = [tuple(name.strip() for name in text.split(",")) for text in table or []]
     with progress(quiet=json) as steps:
         steps("drawing the report", 0, 1)
-        file = write_report(folder, out=out, ledger=ledger, tables=tables, microdata=microdata, raw=raw)
+        file = ht.report.write_report(
+            folder, out=out, ledger=ledger, tables=tables, microdata=microdata, raw=raw
+        )
     if json:
         emit({"report": str(file), "bytes": file.stat().st_size})
     else:
@@ -64,12 +64,10 @@ def report(
 
 def draw_report(folder: Path) -> None:
     """The report that comes with a release; where it cannot be written, the release stands without it."""
-    from hushtable.report import write_report
-
     try:
-        write_report(folder)
+        ht.report.write_report(folder)
     except BundleError as error:
-        note(f"hush: {error.message} The release is complete; `hush report` draws it again.")
+        note(f"hush: {error.message} {error.fix} The release is complete; `hush report` draws it again.")
 
 
 def _write_confidential(
@@ -84,10 +82,8 @@ def _write_confidential(
         steps("counting", 0, 2)
         frames = ht.session.evaluate_release(against, release, confidential=confidential)
         steps("drawing the report", 1, 2)
-        from hushtable.report import STAMP, write_confidential_report
-
-        file = write_confidential_report(folder, frames, release.card, out, raw=raw)
+        file = ht.report.write_confidential_report(folder, frames, release.card, out, raw=raw)
     if as_json:
-        emit({"report": str(file), "stamp": STAMP})
+        emit({"report": str(file), "stamp": ht.report.STAMP})
     else:
-        say(f"Wrote {file} ({STAMP}: keep it to yourself).")
+        say(f"Wrote {file} ({ht.report.STAMP}: keep it to yourself).")

@@ -11,16 +11,18 @@ import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from hushtable.arrays import Floats, Ints
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.measurement.answers import Answers
 from hushtable.measurement.parts import ResidualPart, TablePart, computed_once
 from hushtable.privacy import UNIT, Cost, DistanceNoise, Selection
+
+if TYPE_CHECKING:
+    from hushtable.measurement.answers import Answers
 
 GRID_BITS = 8
 GRID = 2**GRID_BITS
@@ -290,6 +292,8 @@ class Reply:
         """Of a measurement: what was measured, and the noisy integers."""
         if not isinstance(self.asked, Measure):
             raise BudgetError("budget.other-reply", "The reply is not a measurement.", "Please report this.")
+        from hushtable.measurement.answers import Answers  # pyarrow, which plans do without
+
         return Answers(self.asked.part, self.values)
 
 

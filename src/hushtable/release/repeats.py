@@ -12,14 +12,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from hushtable.ledger import Holding, Ledger
-from hushtable.linear import Mechanism
-from hushtable.privacy import Budget
-from hushtable.release.choices import KIND as CHOOSE
-from hushtable.release.choices import option_text
-from hushtable.schema import Schema
+if TYPE_CHECKING:
+    from hushtable.ledger import Holding, Ledger
+    from hushtable.linear import Mechanism
+    from hushtable.privacy import Budget
+    from hushtable.schema import Schema
 
 _NAMED = re.compile(r"(release|choose)-[0-9a-f]{16}-[0-9]+")
 
@@ -48,12 +47,14 @@ class Asking:
         cls, session: Session, options: Sequence[Mechanism], *, budget: Budget, **more: Any
     ) -> Asking:
         """A choice."""
+        from hushtable.release.choices import KIND, option_text  # scipy's matrices, which plans do without
+
         detail = {
             "budget": str(budget),
             "schema": session.schema.version,
             "options": [option_text(option, session.schema.names) for option in options],
         }
-        return cls(CHOOSE, session.spender, detail, {**more, "written": [o.to_dict() for o in options]})
+        return cls(KIND, session.spender, detail, {**more, "written": [o.to_dict() for o in options]})
 
     @property
     def name(self) -> str:
