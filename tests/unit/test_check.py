@@ -366,8 +366,8 @@ def test_a_plan_knows_errors_thresholds_and_the_epsilon_needed() -> None:
             SCHEMA, [text], synthetic, tau=40, budget=ht.PureDP(0.1), decider=decider
         ).planned[0]
         profile = plan.profile()
-        assert profile[0]["distance"] == 0 and profile[-1]["distance"] == 120
-        assert max(profile[0]["error"], profile[16]["error"]) <= plan.error_bound + 1e-12
+        assert profile[0].distance == 0 and profile[-1].distance == 120
+        assert max(profile[0].error, profile[16].error) <= plan.error_bound + 1e-12
         needed = plan.epsilon_needed(0.05)
         again = ht.deciders.plan_check(
             SCHEMA, [text], synthetic, tau=40, budget=ht.PureDP(needed * 1.002), decider=decider

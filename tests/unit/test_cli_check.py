@@ -77,7 +77,7 @@ def test_a_verdict_is_a_sentence_and_asking_again_is_free(
     again = json.loads(capsys.readouterr().out)
     assert again["verdicts"][0]["repeated"] is True
     assert again["verdicts"][0]["satisfied"] is first.startswith("Yes")
-    assert again["remaining"] == "epsilon=1.75"
+    assert again["remaining"] == {"xi": "1.75", "rho": "0"}
 
 
 def test_what_a_bound_assumes_is_in_plan_sentence_and_json(
@@ -105,8 +105,8 @@ def test_a_file_of_questions_is_one_spend(folder: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     assert hush("--queries", "batch.txt", "--tau", "5%", "--budget", "epsilon=0.5", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert [one["epsilon"] for one in found["verdicts"]] == [0.25, 0.25]
-    assert found["remaining"] == "epsilon=1.5"
+    assert [one["epsilon"] for one in found["verdicts"]] == ["0.25", "0.25"]
+    assert found["remaining"] == {"xi": "1.5", "rho": "0"}
     assert len(Ledger.open("people.ledger").reservations()) == 1
 
 

@@ -80,7 +80,7 @@ def test_a_small_domain_gives_records_near_the_released_tables(pairs, fit):
     made = make_microdata(pairs, fit=fit)
     assert made.fit == fit and made.frame.columns == list(FIELDS["attributes"])
     assert abs(made.frame.height - 4000) < 60
-    tables = {t["marginal"]: t for t in made.explanation["tables"]}
+    tables = {t["marginal"]: t for t in made.to_dict()["tables"]}
     assert fit == "ols" or (tables["rooms"]["l1_share"] < 0.05 and tables["age x income"]["l1_share"] < 0.15)
 
 
@@ -249,7 +249,7 @@ def test_counts_of_records_agree_with_numpy():
 
 @pytest.mark.long
 def test_the_explanation_says_which_tables_to_read(pairs):
-    found = make_microdata(pairs, fit="sequential").explanation
+    found = make_microdata(pairs, fit="sequential").to_dict()
     assert {t["read_from"] for t in found["tables"]} <= {"tables", "microdata"}
     total = found["sum"]
     assert abs(total["microdata"] - total["released"]) <= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import hushtable as ht
 from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, SchemaFile, Spender, Wait
@@ -119,69 +119,23 @@ def _questions(query: list[str] | None, queries: Path | None) -> list[ht.decider
 
 
 def _show_verdicts(verdicts: list[ht.deciders.Verdict], opened: ht.Session, *, as_json: bool) -> None:
-    unit, remaining = str(opened.ledger.unit), str(opened.remaining)
+    ledger, remaining = opened.ledger, opened.remaining
     if as_json:
-        listed = [_as_numbers(one) for one in verdicts]
-        emit({"verdicts": listed, "unit": unit, "remaining": remaining, "head": opened.ledger.head})
+        listed = [one.to_dict() for one in verdicts]
+        emit({"verdicts": listed, "remaining": remaining.to_dict(), "head": ledger.head})
         return
     for one in verdicts:
         say(str(one))
-    say("", f"  unit       {unit}", f"  remaining  {remaining}", f"  head       {opened.ledger.head}")
-
-
-def _as_numbers(one: ht.deciders.Verdict) -> dict[str, Any]:
-    return {
-        **one.to_dict(),
-        "synthetic": float(one.synthetic),
-        "tau": float(one.tau),
-        "epsilon": float(one.epsilon),
-        "price": one.price.to_dict(),
-        "repeated": one.repeated,
-        "sentence": str(one),
-    }
+    say("", f"  unit       {ledger.unit}", f"  remaining  {remaining}", f"  head       {ledger.head}")
 
 
 def _show_plan(made: ht.deciders.CheckPlan, beta: float, distances: list[float], *, as_json: bool) -> None:
     if as_json:
-        emit(
-            {
-                "charged": made.cost.to_dict(),
-                "questions": [_planned(one, beta, distances) for one in made.planned],
-                "beta": beta,
-            }
-        )
+        emit(made.to_dict(beta, distances))
         return
     say(f"Nothing is spent.  The check would cost {made.cost} per person.")
     for one in made.planned:
         _explain(one, beta, distances)
-
-
-def _planned(one: ht.deciders.PlannedQuestion, beta: float, distances: list[float]) -> dict[str, Any]:
-    question = one.question
-    needed = one.epsilon_needed(beta)
-    return {
-        "query": str(question.query),
-        "synthetic": float(question.synthetic),
-        "tau": float(question.tau),
-        "decider": question.decider.name,
-        "reason": question.reason,
-        "epsilon": float(one.epsilon),
-        "price": one.cost.to_dict(),
-        "error_bound": one.error_bound,
-        "assumes": one.assumes,
-        "threshold": one.threshold(beta),
-        "epsilon_needed": None if needed == float("inf") else needed,
-        "supposes": one.supposes,
-        "profile": one.profile(),
-        "at": [
-            {"distance": distance, "satisfied": satisfied, "error": error}
-            for distance, satisfied, error in _at(one, distances)
-        ],
-    }
-
-
-def _at(one: ht.deciders.PlannedQuestion, distances: list[float]) -> list[tuple[float, float, float]]:
-    return list(zip(distances, one.satisfied_at(distances), one.errors_at(distances), strict=True))
 
 
 def _explain(one: ht.deciders.PlannedQuestion, beta: float, distances: list[float]) -> None:
@@ -205,15 +159,9 @@ def _explain(one: ht.deciders.PlannedQuestion, beta: float, distances: list[floa
         "If the true rows were the synthetic ones, and the synthetic answer this far from theirs:",
     )
     rows = [
-        [
-            f"{place['distance']:,.4g}",
-            f"{place['satisfied']:.4f}",
-            f"{place['error']:.4f}",
-            _bar(place["satisfied"]),
-        ]
-        for place in one.profile()[::2]
+        [f"{d:,.4g}", f"{p:.4f}", f"{e:.4f}", _bar(p)]
+        for d, p, e in (*one.profile()[::2], *one.at(distances))
     ]
-    rows += [[f"{d:,.4g}", f"{p:.4f}", f"{e:.4f}", _bar(p)] for d, p, e in _at(one, distances)]
     grid(
         ["if the distance is", "says yes", "is wrong", ""],
         rows,

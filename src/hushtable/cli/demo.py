@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json as json_text
 import shlex
 import shutil
 from collections.abc import Callable
@@ -124,11 +123,10 @@ class _Story:
     def summary(self) -> dict[str, Any]:
         """What a machine wants to know of it."""
         ledger = self._out / "town.ledger"
-        manifest = json_text.loads((self._out / "tables" / "release.json").read_text(encoding="utf-8"))
         return {
             "out": str(self._out),
-            "card": manifest["card"],
-            "remaining": str(ht.Ledger.open(ledger).remaining()),
+            "card": ht.Release.load(self._out / "tables").card.to_dict(),
+            "remaining": ht.Ledger.open(ledger).remaining().to_dict(),
             "ledger_ok": ht.ledger.verify_file(ledger).ok,
             "next": [f"hush {words}" for words in self.next_commands()],
         }

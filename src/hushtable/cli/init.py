@@ -39,13 +39,7 @@ def init(
     if out is not None:
         _write(out, text)
     if json:
-        emit(
-            {
-                "schema": drafted.to_dict(),
-                "unreviewed": list(drafted.unreviewed),
-                "out": str(out) if out else None,
-            }
-        )
+        emit(drafted.to_dict())
     elif out is None:
         sys.stdout.write(text)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import hushtable as ht
 from hushtable.cli.options import Json, Raw
@@ -93,10 +93,7 @@ def _write(made: ht.release.Microdata, out: Path, *, raw: bool) -> None:
 
 def _report(made: ht.release.Microdata, out: Path | None, *, explain: bool, as_json: bool) -> None:
     if as_json:
-        shown: dict[str, Any] = (
-            made.explanation if explain else {k: made.explanation[k] for k in ("fit", "rows", "notes")}
-        )
-        emit({"out": None if out is None else str(out), **shown})
+        emit(made.to_dict())
         return
     where = "" if out is None else f" to {out}"
     say(f"{made.frame.height:,} records of {made.frame.width} attributes ({made.fit}){where}", *made.notes)
@@ -104,43 +101,38 @@ def _report(made: ht.release.Microdata, out: Path | None, *, explain: bool, as_j
         _show(made.explanation)
 
 
-def _show(found: dict[str, Any]) -> None:
-    total = found["sum"]
-    std = "" if total["std"] is None else f" ± {total['std']:,.1f}"
-    if total["released"] is not None:
-        say("", f"Total: {total['released']:,.1f}{std} released, {total['microdata']:,} records")
+def _show(found: ht.microdata.Explanation) -> None:
+    total = found.sum
+    std = "" if total.std is None else f" ± {total.std:,.1f}"
+    if total.released is not None:
+        say("", f"Total: {total.released:,.1f}{std} released, {total.microdata:,} records")
     columns = ["marginal", "cells", "std", "rms", "largest", "beyond 2", "L1 share", "read from"]
-    worst = sorted(found["tables"], key=lambda t: -(t["rms_deviation"] or 0.0))[:MOST_TABLES]
-    grid(columns, [_row(entry) for entry in worst], right=columns[1:-1])
-    if len(found["tables"]) > MOST_TABLES:
-        say(f"... {len(found['tables']) - MOST_TABLES:,} more tables, all nearer; --json prints them.")
-    if found["small_cells"]:
+    worst = sorted(found.tables, key=lambda t: -(t.rms_deviation or 0.0))[:MOST_TABLES]
+    grid(columns, [_row(table) for table in worst], right=columns[1:-1])
+    if len(found.tables) > MOST_TABLES:
+        say(f"... {len(found.tables) - MOST_TABLES:,} more tables, all nearer; --json prints them.")
+    if found.small_cells:
         say("", "Bias of the records by size of the released cell:")
         names = ["released cell", "cells", "bias", "bias of their sum"]
         bands = [
-            [
-                band["released"],
-                f"{band['cells']:,}",
-                f"{band['bias']:+,.2f}",
-                f"{band['bias_of_their_sum']:+,.0f}",
-            ]
-            for band in found["small_cells"]
+            [band.released, f"{band.cells:,}", f"{band.bias:+,.2f}", f"{band.bias_of_their_sum:+,.0f}"]
+            for band in found.small_cells
         ]
         grid(names, bands, right=names[1:])
-    say("", found["reading"])
+    say("", found.reading)
 
 
-def _row(entry: dict[str, Any]) -> list[str]:
-    def number(key: str, form: str) -> str:
-        return "" if entry[key] is None else format(entry[key], form)
+def _row(table: ht.microdata.TableGap) -> list[str]:
+    def number(value: float | None, form: str) -> str:
+        return "" if value is None else format(value, form)
 
     return [
-        entry["marginal"],
-        f"{entry['cells']:,}",
-        number("std", ",.1f"),
-        number("rms_deviation", ".2f"),
-        number("largest_deviation", ".1f"),
-        number("beyond_two", ".1%"),
-        number("l1_share", ".3f"),
-        entry["read_from"],
+        table.marginal,
+        f"{table.cells:,}",
+        number(table.std, ",.1f"),
+        number(table.rms_deviation, ".2f"),
+        number(table.largest_deviation, ".1f"),
+        number(table.beyond_two, ".1%"),
+        number(table.l1_share, ".3f"),
+        table.read_from,
     ]

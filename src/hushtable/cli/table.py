@@ -32,13 +32,13 @@ def table(
 ) -> None:
     """Print a table: estimate, standard error and an interval for the true count at level 1 - alpha."""
     release = ht.Release.load(folder)
-    frame, promise = release.table(*(attributes or []), alpha=alpha), release.promise(alpha)
+    shown = release.released_table(*(attributes or []), alpha=alpha)
     if json:
-        emit({"attributes": attributes or [], "alpha": alpha, "promise": promise, "rows": frame.to_dicts()})
+        emit(shown.to_dict())
     elif csv:
-        print_csv(frame, raw=raw)
+        print_csv(shown.frame, raw=raw)
     else:
-        print_table(frame, attributes or [], promise=promise, rows=max(1, rows))
+        print_table(shown.frame, attributes or [], promise=shown.promise, rows=max(1, rows))
 
 
 def print_table(frame: pl.DataFrame, attributes: list[str], *, promise: str, rows: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isfinite
 from typing import Any, Literal, NamedTuple
 
 from hushtable.deciders.canonical import resolve
@@ -22,9 +23,11 @@ from hushtable.deciders.supposed import Supposed
 from hushtable.deciders.synthetic import Synthetic
 from hushtable.deciders.tally import Tally
 from hushtable.deciders.thresholds import least_epsilon, probability
-from hushtable.deciders.verdict import Verdict
+from hushtable.deciders.verdict import Verdict, chance_text
 from hushtable.errors import BudgetError, QueryError
+from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy import Budget, Cost, Price, charge, total_price
+from hushtable.privacy.amounts import text
 from hushtable.privacy.budget import Kind
 from hushtable.schema import Schema
 
@@ -41,6 +44,14 @@ class Currency(NamedTuple):
 
     kind: Kind
     pure: bool = True
+
+
+class ErrorAt(NamedTuple):
+    """Probability of "satisfied" and of the wrong verdict where the synthetic answer is so far from the truth."""
+
+    distance: float
+    satisfied: float
+    error: float
 
 
 @dataclass(frozen=True)
@@ -77,11 +88,34 @@ class PlannedQuestion:
         """Probability of the wrong verdict at these distances."""
         return self.supposed.errors_at(self.question.decider, self._steps(distances))
 
-    def profile(self) -> list[dict[str, float]]:
-        """Distance, probability of "satisfied" and of error, from 0 to 3 tau."""
-        distances = [part * self.question.tau for part in PROFILE]
+    def at(self, distances: Sequence[Number]) -> list[ErrorAt]:
+        """What would be said at these distances."""
         columns = zip(distances, self.satisfied_at(distances), self.errors_at(distances), strict=True)
-        return [{"distance": float(d), "satisfied": p, "error": e} for d, p, e in columns]
+        return [ErrorAt(float(distance), said, error) for distance, said, error in columns]
+
+    def profile(self) -> list[ErrorAt]:
+        """The same from 0 to 3 tau."""
+        return self.at([part * self.question.tau for part in PROFILE])
+
+    def to_dict(self, beta: float = 0.05, distances: Sequence[Number] = ()) -> dict[str, Any]:
+        """Plain JSON values; exact numbers are texts.  ``beta`` is the error that would be accepted."""
+        question, needed = self.question, self.epsilon_needed(beta)
+        return {
+            "query": str(question.query),
+            "synthetic": text(question.synthetic),
+            "tau": text(question.tau),
+            "decider": question.decider.name,
+            "reason": question.reason,
+            "epsilon": text(self.epsilon),
+            "price": self.cost.to_dict(),
+            "error_bound": self.error_bound,
+            "assumes": self.assumes,
+            "threshold": self.threshold(beta),
+            "epsilon_needed": needed if isfinite(needed) else None,
+            "supposes": self.supposes,
+            "profile": [place._asdict() for place in self.profile()],
+            "at": [place._asdict() for place in self.at(distances)],
+        }
 
     def threshold(self, beta: float) -> float | None:
         """The smallest tau that is decided with error ``beta`` if ``supposes`` holds; None if there is none."""
@@ -133,7 +167,7 @@ class PlannedQuestion:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckPlan:
     """The questions of one batch, each once, and their one price; ``order`` is how they were asked."""
 
@@ -155,6 +189,25 @@ class CheckPlan:
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(one.key for one in self.planned)
+
+    def to_dict(self, beta: float = 0.05, distances: Sequence[Number] = ()) -> dict[str, Any]:
+        """Plain JSON values: the price, and each question with what its verdict would be worth."""
+        questions = [one.to_dict(beta, distances) for one in self.planned]
+        return {"charged": self.cost.to_dict(), "questions": questions, "beta": beta}
+
+    def __repr__(self) -> str:
+        return f"<CheckPlan of {len(self.planned):,} questions: {self.cost} per person>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (one.question.query, one.question.decider.name, chance_text(one.error_bound))
+            for one in self.planned
+        ]
+        columns = ("question", "decider", "wrong at most")
+        shown = rows[:MOST_ROWS]
+        return html_card(
+            "Check", {"price": f"{self.cost} per person"}, columns, shown, len(rows) - len(shown)
+        )
 
     def without(self, known: Mapping[str, Any]) -> CheckPlan:
         """The questions that have no answer yet."""
@@ -195,7 +248,7 @@ def plan_check(
     prefer: Literal["rho", "pure"] = "pure" if share.epsilon is not None and pure else "rho"
     table = Synthetic.of(synthetic, columns)
     planned: dict[str, PlannedQuestion] = {}
-    for text, query in unique.items():
+    for written, query in unique.items():
         supposed = table.suppose(query)
         column = None if query.column is None else find(columns, query.column)
         question = pose(
@@ -204,7 +257,9 @@ def plan_check(
         made = question.decider
         cost = charge(*made.price(rows).in_currency(kind, prefer=prefer))
         claim = made.claim(supposed.tally(made), question.resolution, question.largest)
-        planned[text] = PlannedQuestion(question, supposed, question.key(schema.version), cost, rows, claim)
+        planned[written] = PlannedQuestion(
+            question, supposed, question.key(schema.version), cost, rows, claim
+        )
     order = tuple(planned[str(query)].key for query in resolved)
     every = tuple(planned.values())
     return CheckPlan(every, order, _price(every), kind, prefer)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from hushtable.arrays import Ints
 from hushtable.deciders.check_plan import CheckPlan
+from hushtable.deciders.verdict import SAID
 from hushtable.marginals import AttributeSet
 from hushtable.measurement import DECIDE, Label, Reply
 
@@ -40,7 +41,7 @@ class Decide:
         """Every verdict but for what it says, by the key of its question."""
         told = {one.key: one.verdict(False).to_dict() for one in self.plan.planned}
         return {
-            "verdicts": {key: {k: v for k, v in one.items() if k != "satisfied"} for key, one in told.items()}
+            "verdicts": {key: {k: v for k, v in one.items() if k not in SAID} for key, one in told.items()}
         }
 
     def of(self, values: Ints) -> tuple[AttributeSet, ...]:

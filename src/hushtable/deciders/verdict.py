@@ -13,13 +13,16 @@ from hushtable.errors import BundleError, LedgerError
 from hushtable.measurement import DECIDE, Line, lines_from_bytes
 from hushtable.notebook import html_card
 from hushtable.privacy import Cost
+from hushtable.privacy.amounts import text
 
 FORMAT = "hushtable-verdicts-1"
+SAID = ("satisfied", "repeated", "sentence")
+"""What ``to_dict`` tells of a verdict beyond its question and its price: known once it is drawn."""
 ALIKE = "the true rows are spread like the synthetic ones"
 SILENT = ("median-", "avg-", "sum-r2t", "sum-svt")  # deciders whose verdicts of 0.1 assumed it without a word
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What a decider said.  ``error_bound`` is the larger error at distance 0 and from distance 2 tau on.
 
@@ -58,18 +61,24 @@ class Verdict:
         return html_card(answer, {"verdict": rest})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; exact numbers are texts."""
+        """Plain JSON values; exact numbers are texts, and what a person reads is ``sentence``."""
         return {
             "satisfied": self.satisfied,
             "query": self.query,
-            "synthetic": str(self.synthetic),
-            "tau": str(self.tau),
+            "synthetic": text(self.synthetic),
+            "tau": text(self.tau),
             "decider": self.decider,
-            "epsilon": str(self.epsilon),
+            "epsilon": text(self.epsilon),
             "error_bound": self.error_bound,
             "assumes": self.assumes,
             "price": self.price.to_dict(),
+            "repeated": self.repeated,
+            "sentence": str(self),
         }
+
+    def __repr__(self) -> str:
+        said = "satisfied" if self.satisfied else "not satisfied"
+        return f"<Verdict on {self.query}: {said}, wrong at most {chance_text(self.error_bound)} of the time>"
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], *, repeated: bool = False) -> Verdict:

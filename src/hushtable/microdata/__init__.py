@@ -4,6 +4,7 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.microdata.fitting import METHODS, Fit, fit
+    from hushtable.microdata.honesty import Explanation, TableGap
     from hushtable.microdata.measurement import Measurement
     from hushtable.microdata.noise import Noise
     from hushtable.microdata.point_sum import counts_to_buy
@@ -14,10 +15,12 @@ else:
 
 __all__ = [
     "METHODS",
+    "Explanation",
     "Fit",
     "Measurement",
     "Noise",
     "Rounded",
+    "TableGap",
     "TradeOff",
     "counts_to_buy",
     "fit",

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout
+from hushtable.plain import Count, Finite, PlainRecord, Text
 
 FAR = 1.5
 """Root mean square deviation, in standard errors, beyond which a table is better read from the release."""
+READING = (
+    "Deviations are in standard errors of the released numbers. About 1 or less: the records agree with "
+    "the tables up to noise. More: read that table from the release."
+)
 BANDS = (-np.inf, 0.0, 1.0, 3.0, 10.0, np.inf)
 BAND_NAMES = ("below 0", "0 to 1 std", "1 to 3 std", "3 to 10 std", "above 10 std")
 
@@ -41,58 +47,98 @@ def compare(
         yield Comparison(labels[k], s, released[part], counted[part], float(stds[k]))
 
 
-def explain(comparisons: Sequence[Comparison], rows: int) -> dict[str, Any]:
-    """The whole report as plain JSON values."""
-    return {
-        "tables": [_table(c, rows) for c in comparisons],
-        "small_cells": small_cells(comparisons),
-        "sum": _sum(comparisons, rows),
-        "reading": "Deviations are in standard errors of the released numbers. About 1 or less: the records agree with "
-        "the tables up to noise. More: read that table from the release.",
-    }
+class TableGap(PlainRecord):
+    """How far the records lie from one table: in standard errors where these are known, and in all."""
+
+    marginal: Text
+    cells: Count
+    std: Finite | None
+    rms_deviation: Finite | None
+    largest_deviation: Finite | None
+    beyond_two: Finite | None
+    l1_share: Finite
+    read_from: Literal["tables", "microdata"]
+
+    @classmethod
+    def of(cls, given: Comparison, rows: int) -> TableGap:
+        """The comparison of one table with so many records."""
+        gap = given.counted - given.released
+        known = bool(np.isfinite(given.std) and given.std > 0.0)
+        units = gap / given.std if known else np.zeros(0)
+        rms = float(np.sqrt(np.mean(units**2))) if known else None
+        return cls(
+            marginal=given.label,
+            cells=len(gap),
+            std=given.std if known else None,
+            rms_deviation=rms,
+            largest_deviation=float(np.abs(units).max()) if known else None,
+            beyond_two=float(np.mean(np.abs(units) > 2.0)) if known else None,
+            l1_share=float(np.abs(gap).sum() / max(1, rows)),
+            read_from="tables" if rms is not None and rms > FAR else "microdata",
+        )
 
 
-def _table(given: Comparison, rows: int) -> dict[str, Any]:
-    gap = given.counted - given.released
-    known = bool(np.isfinite(given.std) and given.std > 0.0)
-    units = gap / given.std if known else np.zeros(0)
-    rms = float(np.sqrt(np.mean(units**2))) if known else None
-    return {
-        "marginal": given.label,
-        "cells": len(gap),
-        "std": given.std if known else None,
-        "rms_deviation": rms,
-        "largest_deviation": float(np.abs(units).max()) if known else None,
-        "beyond_two": float(np.mean(np.abs(units) > 2.0)) if known else None,
-        "l1_share": float(np.abs(gap).sum() / max(1, rows)),
-        "read_from": "tables" if rms is not None and rms > FAR else "microdata",
-    }
+class Band(PlainRecord):
+    """Bias of the records in the released cells of some size."""
+
+    released: Text
+    cells: Count
+    bias: Finite
+    bias_of_their_sum: Finite
 
 
-def small_cells(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
+class Totals(PlainRecord):
+    """The total as released, as counted, and as the parts of each table add up to."""
+
+    released: Finite | None
+    std: Finite | None
+    microdata: Count
+    smallest_sum_of_parts: Finite | None
+    largest_sum_of_parts: Finite | None
+
+    @classmethod
+    def of(cls, comparisons: Sequence[Comparison], rows: int) -> Totals:
+        """Of so many records."""
+        total = next((c for c in comparisons if c.attributes == ()), None)
+        parts = [float(c.released.sum()) for c in comparisons if c.attributes != ()]
+        return cls(
+            released=float(total.released[0]) if total is not None else None,
+            std=total.std if total is not None and np.isfinite(total.std) else None,
+            microdata=rows,
+            smallest_sum_of_parts=min(parts, default=None),
+            largest_sum_of_parts=max(parts, default=None),
+        )
+
+
+class Explanation(PlainRecord):
+    """What records cost against the tables that they were made from."""
+
+    fit: Text
+    rows: Count
+    certificate: Finite | None = None
+    notes: Annotated[tuple[Text, ...], Field(strict=False)]
+    tables: Annotated[tuple[TableGap, ...], Field(strict=False)]
+    small_cells: Annotated[tuple[Band, ...], Field(strict=False)]
+    sum: Totals
+    reading: Text = READING
+
+    @property
+    def agreeing(self) -> int:
+        """Tables that the records agree with up to noise."""
+        return [table.read_from for table in self.tables].count("microdata")
+
+
+def small_cells(comparisons: Sequence[Comparison]) -> tuple[Band, ...]:
     """Bias of the records by the size of the released cell, in standard errors of the cell."""
     known = [c for c in comparisons if np.isfinite(c.std) and c.std > 0.0]
     if not known:
-        return []
+        return ()
     size = np.concatenate([c.released / c.std for c in known])
     gap = np.concatenate([c.counted - c.released for c in known])
-    found: list[dict[str, Any]] = []
+    found: list[Band] = []
     for low, high, name in zip(BANDS[:-1], BANDS[1:], BAND_NAMES, strict=True):
         inside = (size >= low) & (size < high)
         count = int(inside.sum())
         bias = float(gap[inside].mean()) if count else 0.0
-        found.append({"released": name, "cells": count, "bias": bias, "bias_of_their_sum": bias * count})
-    return found
-
-
-def _sum(comparisons: Sequence[Comparison], rows: int) -> dict[str, Any]:
-    """The total as released, as counted, and as the parts of each table add up to."""
-    total = next((c for c in comparisons if c.attributes == ()), None)
-    parts = [float(c.released.sum()) for c in comparisons if c.attributes != ()]
-    return {
-        "released": float(total.released[0]) if total is not None else None,
-        "std": total.std if total is not None and np.isfinite(total.std) else None,
-        "microdata": rows,
-        "smallest_sum_of_parts": min(parts, default=None),
-        "largest_sum_of_parts": max(parts, default=None),
-    }
+        found.append(Band(released=name, cells=count, bias=bias, bias_of_their_sum=bias * count))
+    return tuple(found)

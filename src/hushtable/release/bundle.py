@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -28,6 +27,7 @@ from hushtable.errors import BundleError
 from hushtable.ledger import failpoints
 from hushtable.marginals import AttributeSet
 from hushtable.measurement import Answers
+from hushtable.microdata import Explanation
 from hushtable.outputs import can_make, is_taken, whole_folder
 from hushtable.reconstruct.fits import reconstruction_named
 from hushtable.release.card import Card
@@ -126,13 +126,13 @@ def write(
         ) from None
 
 
-def add_explanation(folder: str | PathLike[str], explanation: dict[str, Any]) -> Path:
+def add_explanation(folder: str | PathLike[str], explanation: Explanation) -> Path:
     """Keep in a bundle how far records made from it lie from its tables; replaces an earlier explanation."""
     place = Path(folder)
     manifest = dict(manifest_of(place, FORMAT))
     target = place / EXPLANATION
     try:
-        replace(target, json.dumps(explanation, indent=1))
+        replace(target, json.dumps(explanation.to_dict(), indent=1))
         manifest["files"][EXPLANATION] = sha256(target)
         replace(place / MANIFEST, json.dumps(manifest, indent=1))
     except OSError:

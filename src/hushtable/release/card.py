@@ -1,8 +1,6 @@
 """The privacy card: what a release promises, in words and numbers that a reader can check against the ledger.
 
-One frozen type with one spelling in JSON, that of every bundle.  Reading checks each field before anything believes it,
-because a bundle may come from a stranger; a card may say more than is read here.  A field that has a default is left
-out where it is None, all others are always written.
+One frozen type with one spelling in JSON, that of every bundle.
 """
 
 from __future__ import annotations
@@ -12,22 +10,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    PlainValidator,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
 from hushtable import reconstruct
 from hushtable.ledger import Statement, Unit
 from hushtable.notebook import html_card
+from hushtable.plain import Amount, Count, Finite, Hash, NotNegative, PlainRecord, Text
 from hushtable.privacy import UNIT, Cost, epsilon_from
 from hushtable.privacy.amounts import text
 from hushtable.schema import Schema
@@ -41,34 +31,8 @@ NEIGHBOURS = "tables that differ by all records of one person, added or removed"
 MOST_ROWS = 10**6
 """Rows per person that a card may claim; squares of more would not mean anything."""
 
-Text = Annotated[str, Field(max_length=100_000)]
-Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Count = Annotated[int, Field(ge=0, lt=2**62)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Amount = Annotated[str, Field(pattern=r"^\d{1,40}(\.\d{1,12})?$")]
 
-
-class Part(BaseModel):
-    """A piece of a bundle's JSON: exact types, unknown keys ignored, no change after reading."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return self.model_dump()
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """What ``to_dict`` wrote, here or in version 0.1; a ValidationError for anything else."""
-        return cls.model_validate(given)
-
-    @model_serializer(mode="wrap")
-    def _without_none(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields = type(self).model_fields
-        return {k: v for k, v in write(self).items() if v is not None or fields[k].is_required()}
-
-
-class _Amounts(Part):
+class _Amounts(PlainRecord):
     xi: Amount
     rho: Amount
     delta: Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,60}|/[0-9]{1,60}|e-[0-9]{1,4})?$")] = "0"
@@ -98,7 +62,7 @@ def _with_ours(found: Mapping[str, str]) -> Mapping[str, str]:
 Costs = Annotated[Cost, PlainValidator(_cost), PlainSerializer(Cost.to_dict)]
 
 
-class _Statement(Part):
+class _Statement(PlainRecord):
     limit: Costs
     spent: dict[Text, Costs]
     held: Costs
@@ -111,7 +75,7 @@ def _statement(given: Any) -> Statement | None:
     return Statement(read.limit, read.spent, read.held)
 
 
-class LedgerStamp(Part):
+class LedgerStamp(PlainRecord):
     """Where the ledger recorded a release, and how its account stood then."""
 
     name: Text
@@ -141,7 +105,7 @@ class LedgerStamp(Part):
         )
 
 
-class PlanFacts(Part):
+class PlanFacts(PlainRecord):
     """A plan in public words, for the ledger and the card."""
 
     strategy: Text
@@ -154,7 +118,7 @@ class PlanFacts(Part):
     options: Count | None = None
 
 
-class Reused(Part):
+class Reused(PlainRecord):
     """What earlier answers were worth to a release: the charges that had paid for them, and what they saved."""
 
     charges: Annotated[tuple[Count, ...], Field(strict=False)]
@@ -162,7 +126,7 @@ class Reused(Part):
     saved_rho: Amount
 
 
-class Chosen(Part):
+class Chosen(PlainRecord):
     """How a choice between analyses stood: what was taken, what the price rests on, what starting again would cost."""
 
     id: Text
@@ -175,14 +139,14 @@ class Chosen(Part):
     note: Text | None = None
 
 
-class L1Bounds(Part):
+class L1Bounds(PlainRecord):
     """Bounds on the L1 error of each table of a release, each with this confidence; None where nothing is proved."""
 
-    confidence: Annotated[float, Field(allow_inf_nan=False)]
+    confidence: Finite
     records: Annotated[tuple[NotNegative | None, ...], Field(strict=False)]
 
 
-class Card(Part):
+class Card(PlainRecord):
     """The privacy card of a release."""
 
     unit: Annotated[Unit, PlainValidator(_unit), PlainSerializer(Unit.to_dict)]

@@ -23,10 +23,11 @@ from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet
 from hushtable.marginals.layout import MAX_SETS, is_attribute_set
 from hushtable.measurement import Answers
+from hushtable.microdata import Explanation
 from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA, Contents
 from hushtable.release.card import Card
 from hushtable.release.files import manifest_of, opened, read_json, refusing_damage
-from hushtable.release.manifest import Manifest, check_explanation, check_manifest
+from hushtable.release.manifest import Manifest
 from hushtable.release.parquet import Column, Damaged, ParquetPart, finite_column, float_column, text_column
 from hushtable.release.tables import table_columns
 from hushtable.schema import Schema
@@ -75,7 +76,7 @@ class Bundle:
         place = Path(folder)
         raw = manifest_of(place, FORMAT)
         with refusing_damage(place):
-            manifest = check_manifest(raw)
+            manifest = Manifest.from_dict(raw)
             files = manifest.files
             with opened(place, SCHEMA, most=MAX_STORED_BYTES, digest=files[SCHEMA]) as file:
                 schema = Schema.loads_stored(file.read())
@@ -108,13 +109,14 @@ class Bundle:
                 raise Damaged("numbers")
         return numbers
 
-    def explanation(self) -> dict[str, Any] | None:
+    def explanation(self) -> Explanation | None:
         """What ``hush microdata --explain`` kept in the bundle."""
         digest = self.manifest.files.get(EXPLANATION)
         if digest is None:
             return None
         with refusing_damage(self.place):
-            return check_explanation(read_json(self.place, EXPLANATION, most=MOST_EXPLANATION, digest=digest))
+            kept = read_json(self.place, EXPLANATION, most=MOST_EXPLANATION, digest=digest)
+            return Explanation.from_dict(kept)
 
     def _sets(self, order: int) -> list[AttributeSet]:
         return [s for s in self.contents.workload if len(s) == order]

@@ -1,19 +1,17 @@
-"""What a bundle's JSON must look like before anything believes it: manifest and explanation of records."""
+"""What a bundle's JSON must look like before anything believes it: the manifest and its labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
 from hushtable.marginals import AttributeSet
-from hushtable.release.card import Card, Count, Hash, Part, Text
+from hushtable.plain import Hash, PlainRecord, Text
+from hushtable.release.card import Card
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 
-
-class Manifest(Part):
+class Manifest(PlainRecord):
     """The manifest of a release."""
 
     card: Card
@@ -28,54 +26,9 @@ class Manifest(Part):
         return tuple(tuple(s) for s in self.workload)
 
 
-class _Total(Part):
-    released: Finite | None
-    std: Finite | None
-    smallest_sum_of_parts: Finite | None
-    largest_sum_of_parts: Finite | None
-
-
-class _Table(Part):
-    marginal: Text
-    cells: Count
-    std: Finite | None
-    rms_deviation: Finite | None
-    largest_deviation: Finite | None
-    beyond_two: Finite | None
-    l1_share: Finite
-    read_from: Literal["tables", "microdata"]
-
-
-class _Band(Part):
-    released: Text
-    cells: Count
-    bias: Finite
-    bias_of_their_sum: Finite
-
-
-class _Explanation(Part):
-    fit: Text
-    rows: Count
-    notes: list[Text]
-    tables: list[_Table]
-    small_cells: list[_Band]
-    sum: _Total
-
-
-def check_manifest(value: Mapping[str, Any]) -> Manifest:
-    """The manifest, or a ValidationError."""
-    return Manifest.from_dict(value)
-
-
 def check_labels(value: Any) -> list[str]:
     """Names of the columns that label answers."""
     return _LABELS.validate_python(value)
-
-
-def check_explanation(value: Any) -> dict[str, Any]:
-    """How far records lie from tables, or a ValidationError."""
-    _Explanation.model_validate(value)
-    return value
 
 
 _LABELS = TypeAdapter(Annotated[list[Text], Field(max_length=1000, strict=True)])

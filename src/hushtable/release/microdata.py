@@ -21,10 +21,11 @@ from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.microdata import METHODS, Measurement, Noise, fit, round_table
 from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
 from hushtable.microdata.generator import Targets, affordable, count_records, generate
-from hushtable.microdata.honesty import compare, explain
+from hushtable.microdata.honesty import Explanation, TableGap, Totals, compare, small_cells
 from hushtable.microdata.likelihood import likeliest
 from hushtable.microdata.rounding import walkable, whole_rows
 from hushtable.microdata.uncertainty import Promise, promise
+from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.reconstruct.fits import fit_tables
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.schema import Schema
@@ -49,7 +50,7 @@ MOST_COUNTED = 2e9
 """Records times marginals that the explanation counts."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Microdata:
     """Records of a release, and how they came about.
 
@@ -62,7 +63,20 @@ class Microdata:
     fit: str
     certificate: float | None
     notes: tuple[str, ...]
-    explanation: dict[str, Any]
+    explanation: Explanation
+
+    def to_dict(self) -> dict[str, Any]:
+        """How the records came about and how far they lie from the tables; not the records."""
+        return self.explanation.to_dict()
+
+    def __repr__(self) -> str:
+        return f"<Microdata: {self.frame.height:,} records of {self.frame.width} attributes, {self.fit}>"
+
+    def _repr_html_(self) -> str:
+        told = self.explanation
+        facts = {"tables that agree up to noise": f"{told.agreeing:,} of {len(told.tables):,}"}
+        rows, more = self.frame.head(MOST_ROWS), max(0, self.frame.height - MOST_ROWS)
+        return html_card(repr(self).strip("<>"), facts, rows.columns, rows.rows(), more)
 
 
 def make_microdata(
@@ -284,7 +298,7 @@ def _generated(
 
 def _explained(
     release: Release, codes: NDArray[np.int32], name: str, certificate: float | None, notes: tuple[str, ...]
-) -> dict[str, Any]:
+) -> Explanation:
     sizes, names = release.schema.sizes, release.schema.names
     kept: list[AttributeSet] = []
     cells = 0
@@ -298,8 +312,15 @@ def _explained(
     labels = [marginal_label(s, names) for s in layout.sets]
     counted = count_records(codes, layout).astype(np.float64)
     compared = list(compare(layout, labels, release.fitted.estimate_all(layout), counted, stds.tolist()))
-    head = {"fit": name, "rows": len(codes), "certificate": certificate, "notes": list(notes)}
-    return {**head, **explain(compared, len(codes))}
+    return Explanation(
+        fit=name,
+        rows=len(codes),
+        certificate=certificate,
+        notes=notes,
+        tables=tuple(TableGap.of(one, len(codes)) for one in compared),
+        small_cells=small_cells(compared),
+        sum=Totals.of(compared, len(codes)),
+    )
 
 
 def _largest(sets: Sequence[AttributeSet]) -> list[AttributeSet]:

@@ -31,7 +31,7 @@ from hushtable.release.repeats import Asking
 from hushtable.schema import Schema
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """Noise for every measurement of a workload, its price in a ledger's currency, and the errors to expect.
 
@@ -116,6 +116,9 @@ class Plan:
             "alpha": alpha,
             "tables": self.tables(alpha).to_dicts() if known else None,
         }
+
+    def __repr__(self) -> str:
+        return f"<Plan by {self.strategy}: {len(self.workload.sets):,} marginals, {self.cost} per person>"
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ import pyarrow as pa
 from hushtable.arrays import Floats
 from hushtable.errors import BundleError
 from hushtable.ledger import failpoints
+from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.outputs import whole_folder
 from hushtable.reconstruct.bounds import FULLY, published_ends
 from hushtable.release.bundle import check_free
@@ -111,6 +113,17 @@ class QueryRelease:
             words = [text_column(table[name], MOST_LABEL) for name in labels]
             frame = pl.DataFrame(pl.from_arrow(pa.table(words, names=labels)))
         return cls(frame, numbers["estimate"], numbers["std"] ** 2, card, bool(manifest.get("counts", False)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card and every answer with its error bar."""
+        return {"card": self.card.to_dict(), "answers": self.table().to_dicts()}
+
+    def _repr_html_(self) -> str:
+        shown = self.table().head(MOST_ROWS)
+        facts = {"price": self.card, "unit": self.card.unit}
+        return html_card(
+            repr(self).strip("<>"), facts, shown.columns, shown.rows(), len(self.estimates) - shown.height
+        )
 
     def __repr__(self) -> str:
         worst = float(np.sqrt(self.variances).max(initial=0.0))

@@ -32,7 +32,7 @@ from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
 from hushtable.release.microdata import Priorities, make_microdata
 from hushtable.release.promise import interval_promise
-from hushtable.release.tables import Columns, tidy
+from hushtable.release.tables import Columns, ReleasedTable, tidy
 from hushtable.schema import Schema
 
 
@@ -94,6 +94,10 @@ class Release:
                 f"Released are all marginals inside {self._listing()}.",
             )
         return tidy(self.schema, axes, self._columns((key,), alpha))
+
+    def released_table(self, *attributes: str, alpha: float = 0.05) -> ReleasedTable:
+        """The same with the sentence about its intervals, for those who show it."""
+        return ReleasedTable(attributes, self.table(*attributes, alpha=alpha), alpha, self.promise(alpha))
 
     def promise(self, alpha: float = 0.05) -> str:
         """What the intervals at ``1 - alpha`` hold for, in a sentence: exact for a batch, approximate otherwise."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet
+from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.release.parquet import Column
 from hushtable.schema import Attribute, Schema
 
@@ -46,6 +47,36 @@ class Columns:
     reach: Sequence[float]
     stds: Sequence[float]
     measured: Sequence[str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedTable:
+    """One marginal with its error bars, and what its intervals promise at ``1 - alpha``."""
+
+    attributes: tuple[str, ...]
+    frame: pl.DataFrame
+    alpha: float
+    promise: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, one row per cell."""
+        rows = self.frame.to_dicts()
+        return {
+            "attributes": list(self.attributes),
+            "alpha": self.alpha,
+            "promise": self.promise,
+            "rows": rows,
+        }
+
+    def __repr__(self) -> str:
+        return f"<ReleasedTable {' x '.join(self.attributes) or 'total'}: {self.frame.height:,} cells>"
+
+    def _repr_html_(self) -> str:
+        shown = self.frame.head(MOST_ROWS)
+        facts = {"intervals": self.promise}
+        return html_card(
+            repr(self).strip("<>"), facts, shown.columns, shown.rows(), self.frame.height - shown.height
+        )
 
 
 def tidy(schema: Schema, axes: Sequence[int], columns: Columns) -> pl.DataFrame:

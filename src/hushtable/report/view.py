@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from hushtable.marginals import AttributeSet, marginal_label
+from hushtable.microdata import Explanation
 from hushtable.reconstruct.bounds import FULLY, measured_flags
 from hushtable.release import Bundle, Card, Release
 from hushtable.schema import Schema
@@ -89,7 +90,7 @@ class View:
         return accuracy.join(pl.concat(cells), on="marginal", how="left", maintain_order="left")
 
     @cached_property
-    def explanation(self) -> dict[str, Any] | None:
+    def explanation(self) -> Explanation | None:
         """What ``hush microdata --explain`` kept in the bundle."""
         return self._bundle.explanation()
 

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from hushtable.errors import HushtableError
-from hushtable.microdata import METHODS
+from hushtable.microdata import METHODS, Explanation
 from hushtable.release.microdata import MOST_WORK, make_microdata
 from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import BLUE, RED, chart, finished
@@ -52,7 +52,7 @@ def microdata_section(view: View) -> Section | None:
     if found is None:
         return None
     tables = tables_data(found)
-    bands = pl.DataFrame(found["small_cells"])
+    bands = pl.DataFrame(found.to_dict()["small_cells"])
     fits = fits_data(view, found)
     figures = [_deviations(tables)] if tables["rms_deviation"].count() else []
     figures += [] if bands.is_empty() else [_bias(bands)]
@@ -73,25 +73,27 @@ def microdata_section(view: View) -> Section | None:
     )
 
 
-def tables_data(found: dict[str, Any]) -> pl.DataFrame:
+def tables_data(found: Explanation) -> pl.DataFrame:
     """One row per compared table, the worst first."""
     optional = ("std", "rms_deviation", "largest_deviation", "beyond_two")
     frame = pl.DataFrame(
-        found["tables"], schema_overrides=dict.fromkeys(optional, pl.Float64), infer_schema_length=None
+        found.to_dict()["tables"],
+        schema_overrides=dict.fromkeys(optional, pl.Float64),
+        infer_schema_length=None,
     )
     return frame.sort("rms_deviation", descending=True, nulls_last=True).select(list(_TABLE_HEADINGS))
 
 
-def fits_data(view: View, found: dict[str, Any]) -> pl.DataFrame | None:
+def fits_data(view: View, found: Explanation) -> pl.DataFrame | None:
     """Every fit of a small domain side by side; None where records can only be generated."""
-    if found["fit"] == GENERATED or view.schema.domain_cells > MOST_COMPARED:
+    if found.fit == GENERATED or view.schema.domain_cells > MOST_COMPARED:
         return None
     made = [_tried(view, name) for name in METHODS]
     rows = [_fit_row(one) for one in made if one is not None]
     return pl.DataFrame(rows) if rows else None
 
 
-def _tried(view: View, name: str) -> dict[str, Any] | None:
+def _tried(view: View, name: str) -> Explanation | None:
     """The explanation of one fit; None where it would take more than a second."""
     try:
         made = make_microdata(view.release, fit=name, work=MOST_WORK / 5)
@@ -100,34 +102,33 @@ def _tried(view: View, name: str) -> dict[str, Any] | None:
     return None if made.fit == GENERATED else made.explanation
 
 
-def _fit_row(found: dict[str, Any]) -> dict[str, Any]:
-    deviations = [t["rms_deviation"] for t in found["tables"] if t["rms_deviation"] is not None]
-    largest = [t["largest_deviation"] for t in found["tables"] if t["largest_deviation"] is not None]
-    small = [band for band in found["small_cells"][:2] if band["cells"]]
-    cells = sum(band["cells"] for band in small)
+def _fit_row(found: Explanation) -> dict[str, Any]:
+    deviations = [t.rms_deviation for t in found.tables if t.rms_deviation is not None]
+    largest = [t.largest_deviation for t in found.tables if t.largest_deviation is not None]
+    small = [band for band in found.small_cells[:2] if band.cells]
+    cells = sum(band.cells for band in small)
     return {
-        "fit": found["fit"],
+        "fit": found.fit,
         "mean": sum(deviations) / max(1, len(deviations)),
         "worst": max(largest, default=0.0),
-        "sum_gap": found["rows"] - found["sum"]["released"],
-        "small_bias": sum(band["bias"] * band["cells"] for band in small) / max(1, cells),
+        "sum_gap": None if found.sum.released is None else found.rows - found.sum.released,
+        "small_bias": sum(band.bias * band.cells for band in small) / max(1, cells),
     }
 
 
-def _facts(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    total = found["sum"]
-    near = sum(1 for t in found["tables"] if t["read_from"] == "microdata")
+def _facts(found: Explanation) -> tuple[tuple[str, str], ...]:
+    total = found.sum
     facts = [
-        ("Records", f"{found['rows']:,}, {found['fit']}"),
-        ("Tables that agree up to noise", f"{near:,} of {len(found['tables']):,}"),
+        ("Records", f"{found.rows:,}, {found.fit}"),
+        ("Tables that agree up to noise", f"{found.agreeing:,} of {len(found.tables):,}"),
     ]
-    if total["released"] is not None:
-        std = "" if total["std"] is None else f" (standard error {total['std']:,.1f})"
-        facts.append(("Released total", f"{total['released']:,.1f}{std}"))
-    if total["smallest_sum_of_parts"] is not None:
-        low, high = total["smallest_sum_of_parts"], total["largest_sum_of_parts"]
+    if total.released is not None:
+        std = "" if total.std is None else f" (standard error {total.std:,.1f})"
+        facts.append(("Released total", f"{total.released:,.1f}{std}"))
+    if total.smallest_sum_of_parts is not None:
+        low, high = total.smallest_sum_of_parts, total.largest_sum_of_parts
         facts.append(("Sums of the released parts", f"{low:,.1f} to {high:,.1f}"))
-    return (*facts, *(("Note", note) for note in found["notes"]))
+    return (*facts, *(("Note", note) for note in found.notes))
 
 
 def _deviations(tables: pl.DataFrame) -> Figure:

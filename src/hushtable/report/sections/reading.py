@@ -67,8 +67,7 @@ def _records(view: View) -> list[tuple[str, str, str]]:
     found = view.explanation
     if found is None:
         return []
-    near = sum(1 for table in found["tables"] if table["read_from"] == MICRODATA)
-    whole = len(found["tables"])
+    near, whole = found.agreeing, len(found.tables)
     part = (
         f"in {near:,} of {whole:,} tables; read the others from the tables"
         if near < whole

@@ -1,0 +1,207 @@
+"""``--json`` of every command prints ``to_dict()`` of what the library gives for the same, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable.cli.app import app, run
+
+SCHEMA = """
+attributes:
+  age: {type: integer, bounds: [0, 79], width: 20}
+  sex: {type: categorical, values: [F, M]}
+"""
+KNOWN = ["--schema", "people.yaml", "--ledger", "people.ledger"]
+ASKED = [
+    "--synthetic",
+    "people.csv",
+    "--query",
+    "COUNT WHERE sex = 'F'",
+    "--tau",
+    "20",
+    "--budget",
+    "epsilon=1",
+]
+
+
+def commands(group: click.Group, path: str = "") -> Iterator[str]:
+    for name in group.list_commands(click.Context(group)):
+        command = group.commands[name]
+        words = f"{path} {name}".strip()
+        yield from commands(command, words) if isinstance(command, click.Group) else [words]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with data, schema, ledger and a release, as the working folder."""
+    folder = tmp_path_factory.mktemp("desk")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        rows = pl.DataFrame({"age": list(range(80)) * 5, "sex": ["F", "M"] * 200})
+        rows.write_csv("people.csv")
+        Path("people.yaml").write_text(SCHEMA)
+        ht.Ledger.create("people.ledger", ht.ApproxDP(epsilon=20, delta="1e-9", pure=5))
+        assert (
+            run(["release", "people.csv", *KNOWN, "--order", "2", "--budget", "rho=0.01", "--out", "out"])
+            == 0
+        )
+        yield folder
+
+
+@pytest.fixture
+def hush(desk: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    def typed(*words: str) -> Any:
+        capsys.readouterr()
+        assert run([*words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return typed
+
+
+def plain(value: Any) -> Any:
+    """What a JSON reader makes of a value."""
+    return json.loads(json.dumps(value))
+
+
+def opened() -> ht.Session:
+    return ht.Session.open("people.csv", schema="people.yaml", ledger="people.ledger")
+
+
+def pairs() -> ht.Workload:
+    return ht.Workload.all_marginals(ht.Schema.load("people.yaml"), order=2)
+
+
+def ledger(printed: dict[str, Any]) -> None:
+    assert printed == plain(ht.Ledger.open("people.ledger").to_dict())
+
+
+def an_init(hush: Callable[..., Any]) -> None:
+    assert hush("init", "people.csv") == plain(ht.Schema.loads(ht.session.draft("people.csv")).to_dict())
+
+
+def a_plan(hush: Callable[..., Any]) -> None:
+    printed = hush("plan", "--schema", "people.yaml", "--order", "2", "--budget", "rho=0.1", "--alpha", "0.1")
+    assert printed == plain(opened().plan(pairs(), budget=ht.ZCDP("0.1")).to_dict(0.1))
+
+
+def a_release(hush: Callable[..., Any]) -> None:
+    asked = ["release", "people.csv", *KNOWN, "--order", "2", "--budget", "rho=0.02", "--request", "again"]
+    printed = hush(*asked, "--out", "again", "--no-report")
+    assert printed == plain(ht.Release.load("again").to_dict())
+    assert printed == plain(opened().release(pairs(), budget=ht.ZCDP("0.02"), request="again").to_dict())
+
+
+def a_table(hush: Callable[..., Any]) -> None:
+    printed = hush("table", "out", "age", "sex", "--alpha", "0.2")
+    assert printed == plain(ht.Release.load("out").released_table("age", "sex", alpha=0.2).to_dict())
+
+
+def a_microdata(hush: Callable[..., Any]) -> None:
+    printed = hush("microdata", "out", "--out", "records.csv", "--explain", "--seed", "3")
+    made = ht.release.make_microdata(ht.Release.load("out"), seed=3)
+    assert printed == plain(made.to_dict()) == json.loads(Path("out/microdata.json").read_text())
+
+
+def a_report(hush: Callable[..., Any]) -> None:
+    printed = hush("report", "out", "--out", "report.html")
+    assert printed == {"report": "report.html", "bytes": Path("report.html").stat().st_size}
+
+
+def a_check(hush: Callable[..., Any]) -> None:
+    question = ("COUNT WHERE sex = 'F'", "people.csv")
+    asked = {"tau": "20", "budget": ht.PureDP(1)}
+    planned = hush("check", "people.csv", *KNOWN, *ASKED, "--plan", "--beta", "0.1", "--distance", "7")
+    assert planned == plain(opened().plan_check(*question, **asked).to_dict(0.1, [7]))
+    hush("check", "people.csv", *KNOWN, *ASKED)
+    printed, session = hush("check", "people.csv", *KNOWN, *ASKED), opened()
+    verdict = session.check(*question, **asked)
+    assert printed["verdicts"] == [plain(verdict.to_dict())] and verdict.repeated
+    assert printed["remaining"] == session.remaining.to_dict() and printed["head"] == session.ledger.head
+
+
+def a_choice(hush: Callable[..., Any]) -> None:
+    asked = ["choose", "people.csv", *KNOWN, "--orders", "1", "2", "--budget", "rho=0.01"]
+    known = ["--ledger", "people.ledger", "--choice"]
+    begun = hush(*asked, "--request", "taken")
+    view = ht.release.ChoiceView(ht.Ledger.open("people.ledger"), "taken")
+    assert begun == plain(view.to_dict()) == hush("choose", "show", *known, "taken")
+    taken = hush("choose", "finish", *known, "taken", "--option", "1", "--out", "taken")
+    assert taken == plain(opened().choice("taken").to_dict())
+    hush(*asked, "--request", "left")
+    ended = hush("choose", "abandon", *known, "left")
+    assert ended == plain(ht.Ledger.open("people.ledger").holding("left").to_dict())
+
+
+def ledgers(hush: Callable[..., Any]) -> None:
+    made = hush("ledger", "create", "other.ledger", "--budget", "rho=1")
+    assert made == plain(ht.Ledger.open("other.ledger").to_dict())
+    ledger(hush("ledger", "show", "people.ledger"))
+    ledger(hush("ledger", "grant", "people.ledger", "maria", "--budget", "epsilon=1,delta=1e-9"))
+    ledger(hush("ledger", "raise", "people.ledger", "--budget", "epsilon=21,delta=1e-9,pure=5"))
+    assert hush("ledger", "verify", "people.ledger") == plain(
+        ht.ledger.verify_file("people.ledger").to_dict()
+    )
+    account = ht.Ledger.open("people.ledger")
+    account.reserve(cost=ht.ZCDP("0.001").limit, kind="release", request="open", detail={"n": 1})
+    ended = hush("ledger", "end", "people.ledger", "open")
+    assert ended == plain(account.holding("open").to_dict()) and ended["state"] == "settled"
+    exported = hush("ledger", "export", "people.ledger")
+    assert exported["entries"] == plain([entry.to_dict() for entry in account.history()])
+    assert (exported["ledger"], exported["head"]) == (account.name, account.head)
+
+
+WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
+    an_init: {"init"},
+    a_plan: {"plan"},
+    a_release: {"release"},
+    a_table: {"table"},
+    a_microdata: {"microdata"},
+    a_report: {"report"},
+    a_check: {"check"},
+    a_choice: {"choose start", "choose show", "choose finish", "choose abandon"},
+    ledgers: {f"ledger {verb}" for verb in ("create", "show", "grant", "raise", "end", "verify", "export")},
+}
+ELSEWHERE = {"demo", "bench", "selftest"}
+"""The story of the demonstration, other programs, and a self-test that takes a minute: shown by their own tests."""
+
+
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.__name__)
+def test_a_command_prints_what_the_library_gives(walk: Callable[..., None], hush: Callable[..., Any]) -> None:
+    walk(hush)
+
+
+def test_every_command_is_walked_through() -> None:
+    assert set(commands(app)) == set.union(ELSEWHERE, *WALKS.values())
+
+
+def test_every_result_has_a_short_text_and_a_look_in_notebooks(desk: Path) -> None:
+    session = opened()
+    release = ht.Release.load("out")
+    verdict = session.check("COUNT", "people.csv", tau=50, budget=ht.PureDP("0.5"))
+    results = [
+        session.plan(pairs(), budget=ht.ZCDP("0.1")),
+        session.plan_check("COUNT", "people.csv", tau=50, budget=ht.PureDP("0.5")),
+        release,
+        release.card,
+        release.released_table("age"),
+        ht.release.make_microdata(release),
+        verdict,
+        session.remaining,
+        session.evaluate(release, confidential=True),
+        session.ledger,
+        session.ledger.reservations()[0],
+        session.ledger.history()[0],
+        session.ledger.verify(),
+    ]
+    for result in results:
+        assert plain(result.to_dict()), type(result)
+        assert len(repr(result)) < 300 and "\n" not in repr(result), type(result)
+        assert result._repr_html_().startswith("<div><strong>"), type(result)
