@@ -322,7 +322,7 @@ class Purse:
     @property
     def share(self) -> float:
         """How much of it is spent, from 0 to 1."""
-        return float(self.spent / self.limit)
+        return float(self.spent) / float(self.limit)
 
     def due(self, rho: Fraction) -> Cost:
         """What must have been charged per person once ``rho`` more is spent: the exact sum, rounded up once."""
