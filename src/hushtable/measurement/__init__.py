@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from hushtable.measurement.answers import Answers
     from hushtable.measurement.arithmetic import LARGEST, MAX_ROWS, check_arithmetic, check_cell_noise
     from hushtable.measurement.claim import Claim
+    from hushtable.measurement.line import DECIDE, LOST, NOTE, PART, Line
     from hushtable.measurement.linear_parts import CellPart, DeviationPart, MatrixPart
     from hushtable.measurement.parts import DiscreteNoise, Law, MarginalPart, Part, ResidualPart, TablePart
     from hushtable.measurement.requests import (
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
         fingerprint,
     )
     from hushtable.measurement.transcript import (
-        DECIDE,
-        LOST,
-        NOTE,
-        Line,
         Transcript,
         columns_of,
         lines_from_bytes,
@@ -44,6 +41,7 @@ __all__ = [
     "LOST",
     "MAX_ROWS",
     "NOTE",
+    "PART",
     "Answers",
     "CellPart",
     "Claim",

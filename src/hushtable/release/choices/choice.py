@@ -154,7 +154,7 @@ class Choice(ChoiceView):
         part.check()
         number, spender = len(self._refined), self._stored.reservation.spender
         spend = Spend(self._units(part.rho), f"{KIND}-refine", {"refines": self.id, "rho": str(rho)}, spender)
-        packed = partial(pack, family, Refinement(number), part)
+        packed = partial(pack, Refinement(number), part)
         self._draw.once(spend, refinement(self.id, number), part, packed)
         self._read()
 
@@ -206,7 +206,7 @@ class Choice(ChoiceView):
             )
         if part is not None:
             part.check()
-        packed = partial(pack, self.plan.family, note, part)
+        packed = partial(pack, note, part)
         self._draw.go_on(self.id, len(self._stored.charges), part, cost, packed, last=last)
         self._read()
 
@@ -252,7 +252,7 @@ def start_choice(
     note = Opening(plan.sizes, written, schema.version, schema.to_yaml(), frozen, context.data)
     detail = _detail(context, plan, budget, written).to_dict()
     spend = Spend(context.price(plan.dearest), KIND, detail, context.spender)
-    packed = partial(pack, plan.family, note, first)
+    packed = partial(pack, note, first)
     started = Choice(context, context.draw.start(spend, request, first, common, packed), plan=plan)
     started.tidy()
     return started

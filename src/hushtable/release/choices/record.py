@@ -6,31 +6,25 @@ describes the whole choice, so that it can be finished after a restart from its 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, Literal, Self, cast
-
-import pyarrow as pa
+from typing import Any, Literal, Self
 
 from hushtable.arrays import Ints
 from hushtable.errors import BundleError, LedgerError, RefusedError
 from hushtable.ledger import Ledger, Stored
 from hushtable.linear import ladder
-from hushtable.measurement import Part
+from hushtable.measurement import NOTE, Line, Part, lines_from_bytes, lines_to_bytes
 from hushtable.privacy import Cost
 from hushtable.release.choices.choice_plan import ChoicePlan
-from hushtable.release.choices.families import Family, MeasuredPart, read_option
+from hushtable.release.choices.families import MeasuredPart, read_option
 from hushtable.release.details import ChoiceDetail
 
 KIND = "choose"
 """What a ledger calls the spend of a choice."""
 
-NOTE = b"hushtable-choice"
-"""Where a payload keeps its note."""
-
-_UNREADABLE = (pa.ArrowException, LookupError, ValueError, TypeError, AttributeError, StopIteration)
+_UNREADABLE = (BundleError, LookupError, ValueError, TypeError, AttributeError, StopIteration)
 
 
 @dataclass(frozen=True)
@@ -106,33 +100,24 @@ def read_note(given: Mapping[str, Any]) -> Note:
     return next(kind for key, kind in _TELLING.items() if key in given).from_dict(given)
 
 
-def pack(family: Family, note: Note, part: Part | None, values: Ints) -> bytes:
-    """A measured part as Arrow bytes; the length depends on public sizes and the note only."""
-    table = family.table(part, values)
-    told = json.dumps({**note.to_dict(), **family.facts(part)}).encode()
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), NOTE: told})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+def pack(note: Note, part: Part | None, values: Ints) -> bytes:
+    """A measured part as a stored line; the length depends on public sizes and the note only."""
+    return lines_to_bytes([Line.of_part(part, values, {"choice": note.to_dict()})])
 
 
 @dataclass(frozen=True, eq=False)
 class StoredPart:
-    """One payload: its note, and the table that the family of the choice can read."""
+    """One payload: its line, and the note of it."""
 
     note: Note
-    told: Mapping[str, Any]
-    table: pa.Table
+    line: Line
 
     @classmethod
     def of(cls, payload: bytes) -> StoredPart:
         """Read what :func:`pack` made; refuses anything else."""
         try:
-            with pa.ipc.open_file(pa.BufferReader(payload)) as reader:
-                table = reader.read_all()
-            told: dict[str, Any] = json.loads(cast("dict[bytes, bytes]", table.schema.metadata or {})[NOTE])
-            return cls(read_note(told), told, table)
+            (line,) = lines_from_bytes(payload)
+            return cls(read_note(line.facts["choice"]), line)
         except _UNREADABLE:
             raise _damaged() from None
 
@@ -265,10 +250,10 @@ class ChoiceRecord:
                 role, target = "step", plan.steps[note.step]
                 planned = partial(plan.step_part, note.step, ())
         try:
-            part, values = plan.family.stored(stored.table, stored.told, planned)
+            part = None if stored.line.kind == NOTE else stored.line.part(plan.sizes) or planned()
         except _UNREADABLE:
             raise _damaged() from None
-        return MeasuredPart(part, values, target, role)
+        return MeasuredPart(part, stored.line.values, target, role)
 
 
 def refinement(choice: str, number: int) -> str:

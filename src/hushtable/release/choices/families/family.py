@@ -7,13 +7,10 @@ different families; what is asked of one option alone is asked of that option's 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
-
-import numpy as np
-import pyarrow as pa
 
 from hushtable.arrays import Floats, Ints
 from hushtable.linear import LinearGaussian, Mechanism, Signal
@@ -107,20 +104,6 @@ class Family(ABC):
         """What options share, once more at ``rho`` for one row; only asked when ``refinable``."""
         raise NotImplementedError
 
-    def table(self, part: Part | None, values: Ints) -> pa.Table:
-        """A measured part as it is stored; the length depends on public sizes only."""
-        return pa.table({"values": pa.array(values)})
-
-    def facts(self, part: Part | None) -> dict[str, Any]:
-        """What a stored note must say beside ``table`` so that the part can be read back."""
-        return {}
-
-    def stored(
-        self, table: pa.Table, note: Mapping[str, Any], planned: Callable[[], Part | None]
-    ) -> tuple[Part | None, Ints]:
-        """The part that a stored table was measured for (``planned`` is what the plan says of it), and the integers."""
-        return planned(), integers(table)
-
     @abstractmethod
     def signal(self, measured: Measured, option: int) -> Signal:
         """Signal-to-noise ratios of the primary analysis, as far as it is answered, if ``option`` were taken."""
@@ -132,8 +115,3 @@ class Family(ABC):
     @abstractmethod
     def evidence(self, measured: Measured) -> tuple[LinearGaussian, Floats]:
         """What is common as linear queries over all cells, and their answers; small domains only."""
-
-
-def integers(table: pa.Table) -> Ints:
-    """The noisy integers in a stored table."""
-    return table["values"].combine_chunks().to_numpy(zero_copy_only=False).astype(np.int64)

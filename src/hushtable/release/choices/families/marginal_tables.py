@@ -5,14 +5,12 @@ What is measured is stored as ``Answers``, which later releases reuse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from hushtable.arrays import Floats, Ints
+from hushtable.arrays import Floats
 from hushtable.linear import LinearGaussian, MarginalMechanism, Signal, signal_to_noise
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.measurement import Answers, Part, ResidualPart
@@ -52,19 +50,6 @@ class MarginalTables(Family):
 
     def refined(self, step: MarginalMechanism, rho: Fraction) -> Part:
         return ResidualPart.of(step.sizes, step.scaled(rho=rho).precisions)
-
-    def table(self, part: Part | None, values: Ints) -> pa.Table:
-        if not isinstance(part, ResidualPart):
-            return super().table(part, values)
-        return Answers(part, values).to_table()
-
-    def stored(
-        self, table: pa.Table, note: Mapping[str, Any], planned: Callable[[], Part | None]
-    ) -> tuple[Part | None, Ints]:
-        if "parameter" not in table.column_names:  # nothing was missing: no more than a note was stored
-            return None, np.empty(0, np.int64)
-        answers = Answers.from_table(table)
-        return answers.part, answers.values
 
     def signal(self, measured: Measured, option: int) -> Signal:
         sets = _primary(measured)

@@ -5,15 +5,13 @@ Matrices are rounded to integers before they are measured, and the price is that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
-from hushtable.arrays import Floats, Ints
+from hushtable.arrays import Floats
 from hushtable.linear import (
     LinearGaussian,
     Mechanism,
@@ -27,7 +25,7 @@ from hushtable.linear import (
 )
 from hushtable.measurement import MatrixPart, Part
 from hushtable.release.card import Card
-from hushtable.release.choices.families.family import Family, Measured, Released, integers
+from hushtable.release.choices.families.family import Family, Measured, Released
 from hushtable.release.query_release import QueryRelease
 
 ROUNDING = Fraction(1, 10**5)
@@ -59,26 +57,6 @@ class QueryMatrices(Family):
     def frozen_rho(self, target: Mechanism, drawn: Sequence[Part]) -> Fraction:
         profiles = [p.profile for p in drawn if isinstance(p, MatrixPart)]
         return max(np.sum(profiles, axis=0).tolist()) / 2
-
-    def table(self, part: Part | None, values: Ints) -> pa.Table:
-        table = super().table(part, values)
-        if not isinstance(part, MatrixPart):
-            return table
-        width = part.matrix.shape[1]
-        rows = pa.FixedSizeListArray.from_arrays(pa.array(part.matrix.ravel()), width)
-        return table.append_column("row", rows)
-
-    def facts(self, part: Part | None) -> dict[str, Any]:
-        return {"sizes": part.sizes, "scale": part.scale} if isinstance(part, MatrixPart) else {}
-
-    def stored(
-        self, table: pa.Table, note: Mapping[str, Any], planned: Callable[[], Part | None]
-    ) -> tuple[Part | None, Ints]:
-        if "row" not in table.column_names:  # nothing was missing: no more than a note was stored
-            return None, np.empty(0, np.int64)
-        rows = table["row"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        matrix = rows.astype(np.int64).reshape(table.num_rows, -1)
-        return MatrixPart(tuple(note["sizes"]), matrix, int(note["scale"])), integers(table)
 
     def signal(self, measured: Measured, option: int) -> Signal:
         step = measured.step.dense()

@@ -1,0 +1,144 @@
+"""One line of what a paid request asked and was told: all that a reader needs of it.
+
+A line is a request as it was asked (its kind, its sets, its exact noise), what it cost, and the integers of the reply.
+A draw that was begun and thrown away leaves a line too, with its price alone.  Notes are free: they say what was proved
+of whole tables on the way, or that nothing was missing.  Lines of version 0.1 have no kinds, no prices of selections
+and no notes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hushtable.arrays import Floats, Ints
+from hushtable.marginals import AttributeSet
+from hushtable.measurement.answers import Answers
+from hushtable.measurement.claim import Claim
+from hushtable.measurement.linear_parts import MatrixPart
+from hushtable.measurement.parts import MarginalPart, Part, ResidualPart
+from hushtable.measurement.requests import Label, Measure, Reply, Request, Round, fingerprint
+
+LOST, NOTE, DECIDE, PART = "lost", "note", "decide", "part"
+NO_INTS: Ints = np.empty(0, np.int64)
+NO_FLOATS: Floats = np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One line; ``kind`` is that of the request, "lost", "note", or empty in a line of version 0.1."""
+
+    kind: str
+    price: Fraction
+    sets: tuple[AttributeSet, ...] = ()
+    parameters: tuple[Fraction, ...] = ()
+    values: Ints = field(default_factory=lambda: NO_INTS)
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    numbers: Floats = field(default_factory=lambda: NO_FLOATS)
+
+    @classmethod
+    def of(cls, request: Request, values: Ints) -> Line:
+        """The line of a request that was answered."""
+        facts = {} if request.label is None else {"label": _written(request.label)}
+        facts |= request.facts
+        return cls(request.kind, request.rho, request.of(values), request.parameters, values, facts)
+
+    @classmethod
+    def of_part(cls, part: Part | None, values: Ints, facts: dict[str, Any]) -> Line:
+        """The line of a part of a choice (None: nothing was missing), with all that its plan cannot say again."""
+        if part is None:
+            return cls(NOTE, Fraction(0), facts=facts)
+        if isinstance(part, ResidualPart):
+            return cls(Measure.kind, part.rho, part.sets, part.precisions, values, facts)
+        if isinstance(part, MatrixPart):
+            matrix = part.matrix.ravel().astype(np.float64)
+            return cls(PART, part.rho, values=values, facts={**facts, "scale": part.scale}, numbers=matrix)
+        return cls(PART, part.rho, values=values, facts=facts)
+
+    def part(self, sizes: tuple[int, ...]) -> Part | None:
+        """The part that the line was measured for, where the line alone defines it."""
+        if "scale" not in self.facts:
+            answers = self.answers(sizes)
+            return None if answers is None else answers.part
+        matrix = self.numbers.astype(np.int64).reshape(len(self.values), -1)
+        return MatrixPart(sizes, matrix, int(self.facts["scale"]))
+
+    @classmethod
+    def lost(cls, request: Request) -> Line:
+        """The line of a draw that was begun; what came of it, if anything, was thrown away."""
+        return cls(LOST, request.rho)
+
+    @classmethod
+    def note(cls, claim: Claim) -> Line:
+        """What was proved of whole tables."""
+        tables = NO_FLOATS if claim.tables is None else claim.tables
+        facts = {"claim": "tables" if claim.tables is not None else "estimates"}
+        return cls(NOTE, Fraction(0), claim.sets, facts=facts, numbers=np.concatenate([claim.limits, tables]))
+
+    def reply_to(self, request: Request | None) -> Reply | None:
+        """The stored reply to a request, with the request as it was asked then; None where it was another one."""
+        if request is None:
+            return None
+        if not self.kind:
+            same = self.facts["request"] == fingerprint(request)
+            return Reply(request, self.values) if same else None
+        if self.kind != request.kind:
+            return None
+        return request.stored(self.sets, self.parameters, self.values)
+
+    @property
+    def tells(self) -> bool:
+        """Whether somebody can read something of it: a measurement, or verdicts."""
+        return self.measures or self.kind == DECIDE
+
+    @property
+    def measures(self) -> bool:
+        """Whether the line holds noisy integers of a part."""
+        return self.kind == Measure.kind or (not self.kind and bool(self.sets))
+
+    def answers(self, sizes: tuple[int, ...]) -> Answers | None:
+        """What the line measured, if it did."""
+        if not self.measures:
+            return None
+        if "marginals" not in self.facts:
+            return Answers(ResidualPart(sizes, self.sets, self.parameters), self.values)
+        law, bound = self.facts["marginals"]["noise"], self.facts["marginals"]["bound"]
+        return Answers(MarginalPart(sizes, self.sets, law, self.parameters, bound), self.values)
+
+    def round(self, limit: Fraction) -> Round | None:
+        """What the history says of the line, if anything; ``limit`` is the whole budget."""
+        if "label" not in self.facts:
+            return None
+        residuals = len(self.sets) if self.kind == Measure.kind else 0
+        return _label(self.facts["label"]).round(residuals, self.price, limit)
+
+    def claim(self) -> Claim | None:
+        """What the line proves, if it is such a note."""
+        if "claim" not in self.facts:
+            return None
+        limits, tables = np.split(self.numbers, [len(self.sets)])
+        return Claim(self.sets, tables if self.facts["claim"] == "tables" else None, limits)
+
+
+def _written(label: Label) -> dict[str, Any]:
+    return {
+        "action": label.action,
+        "chosen": None if label.chosen is None else list(label.chosen),
+        "sigma": label.sigma,
+        "epsilon": label.epsilon,
+        "beside": str(label.beside),
+    }
+
+
+def _label(written: dict[str, Any]) -> Label:
+    chosen = written["chosen"]
+    return Label(
+        str(written["action"]),
+        None if chosen is None else tuple(chosen),
+        float(written["sigma"]),
+        float(written["epsilon"]),
+        Fraction(written["beside"]),
+    )
