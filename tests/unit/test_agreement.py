@@ -11,8 +11,8 @@ import pytest
 
 import hushtable as ht
 from hushtable.marginals import AttributeSet, Layout, centre, closure
+from hushtable.measurement import Residuals
 from hushtable.reconstruct.maxent import fit_maxent
-from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.triple_loops import AGREE_LEAST, AGREE_STEP, departure
 from hushtable.reconstruct.triples import AGREE_ROUNDS
 from hushtable.reconstruct.zeros import Zeros

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hushtable.marginals import Incidence, Layout, centre, closure
+from hushtable.measurement import Residuals
 from hushtable.planning.allocation import (
     LEVELS,
     Allocation,
@@ -22,7 +23,6 @@ from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
 from hushtable.reconstruct.maxent import fit_maxent, to_simplex
-from hushtable.reconstruct.residuals import Residuals
 from simulation import dependent_counts
 
 SIZES = (3, 4, 2, 5)

@@ -10,10 +10,10 @@ import pytest
 
 from hushtable.marginals import AttributeSet, Layout, assemble, centre, closure
 from hushtable.marginals.kernels import add_sums
+from hushtable.measurement import Residuals
 from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.nonneg import ConsistentTables, fit_nonneg
 from hushtable.reconstruct.nonneg_loops import Shared, bring_together, multiply_repeated
-from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 from shared_data import data_file
 from simulation import dependent_counts

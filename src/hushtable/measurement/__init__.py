@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Select,
         fingerprint,
     )
+    from hushtable.measurement.residuals import Residuals
     from hushtable.measurement.transcript import (
         Transcript,
         columns_of,
@@ -61,6 +62,7 @@ __all__ = [
     "Reply",
     "Request",
     "ResidualPart",
+    "Residuals",
     "Round",
     "Select",
     "TablePart",

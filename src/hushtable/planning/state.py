@@ -8,7 +8,7 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.marginals import Layout, centre_all
-from hushtable.measurement import Claim, Reply
+from hushtable.measurement import Claim, Reply, Residuals
 from hushtable.planning.round_loops import pool_residuals
 
 Changes = tuple[tuple[int, Floats], ...]
@@ -16,12 +16,9 @@ Changes = tuple[tuple[int, Floats], ...]
 
 
 @dataclass
-class State:
+class State(Residuals):
     """The public state of a loop: pooled residuals, their precisions, and what was proved of tables."""
 
-    layout: Layout
-    values: Floats
-    precisions: Floats
     claims: list[Claim] = field(default_factory=list)
 
     @classmethod

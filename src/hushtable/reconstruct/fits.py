@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout
+from hushtable.measurement import Residuals
 from hushtable.planning import State
 from hushtable.planning.scorers import Refit
 from hushtable.reconstruct.local import LocalTables
 from hushtable.reconstruct.maxent import MaxentTables, fit_maxent, start_tables
 from hushtable.reconstruct.mle import ResidualEstimates
 from hushtable.reconstruct.nonneg import fit_nonneg
-from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.schema import Schema
 
@@ -103,10 +103,9 @@ def _residuals(estimates: ResidualEstimates) -> Residuals:
 
 def fit_state(state: State, small: bool, zeros: Zeros | None = None) -> MaxentTables:
     """The maximum-entropy tables of a loop's public state; ``small``: one-way tables alone."""
-    residuals = Residuals(state.layout, state.values, state.precisions)
     if small:
-        return start_tables(residuals, state.layout.sets, zeros)
-    return fit_maxent(residuals, state.layout.sets, zeros, agree=False)
+        return start_tables(state, state.layout.sets, zeros)
+    return fit_maxent(state, state.layout.sets, zeros, agree=False)
 
 
 def fit_for(schema: Schema, sets: Sequence[AttributeSet]) -> Callable[[State, bool], MaxentTables]:

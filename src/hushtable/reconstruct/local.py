@@ -16,7 +16,6 @@ from hushtable.planning import State
 from hushtable.reconstruct.maxent import disperse_three, start_tables
 from hushtable.reconstruct.maxent_tables import SWEEPS_AFTER, MaxentTables
 from hushtable.reconstruct.pair_fit import shrink_to_products
-from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.triples import Triples
 from hushtable.reconstruct.zeros import Zeros
 
@@ -49,8 +48,7 @@ class LocalTables:
 
     def _fit(self, above: list[AttributeSet], state: State) -> MaxentTables:
         """Total, one-way and two-way tables; pairs that do not lie above a change stay."""
-        residuals = Residuals(state.layout, state.values, state.precisions)
-        fitted = start_tables(residuals, self.layout.sets, self._zeros)
+        fitted = start_tables(state, self.layout.sets, self._zeros)
         fresh = {s for s in above if len(s) == 2}
         shrink_to_products(fitted, [s for s in fitted.products if s in fresh or s not in self._pairs])
         fitted.pairs = {s: fitted.pairs.get(s, self._pairs.get(s, q)) for s, q in fitted.products.items()}

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout, centre
+from hushtable.measurement import Residuals
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
 from hushtable.reconstruct.maxent_tables import SWEEPS, MaxentTables
 from hushtable.reconstruct.pair_fit import FEWEST_NEIGHBOURS, fit_pairs, neighbours
-from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 
 SMALLEST = 1e-3

@@ -11,8 +11,8 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout, centre
+from hushtable.measurement import Residuals
 from hushtable.reconstruct import maxent_loops as loops
-from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.triples import Small, Triples
 from hushtable.reconstruct.zeros import Zeros
 

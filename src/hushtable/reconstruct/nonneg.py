@@ -20,9 +20,9 @@ import numpy as np
 from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, closure, subsets
 from hushtable.marginals.threads import in_ranges
+from hushtable.measurement import Residuals
 from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.nonneg_loops import Shared, bring_together
-from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 
 MOST_CYCLES = 400

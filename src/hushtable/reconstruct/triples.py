@@ -14,9 +14,9 @@ import numpy as np
 from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Layout, accumulate
 from hushtable.marginals.threads import in_ranges
+from hushtable.measurement import Residuals
 from hushtable.reconstruct import triple_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS
-from hushtable.reconstruct.residuals import Residuals
 from hushtable.reconstruct.zeros import Zeros
 
 AGREE_ROUNDS = 6
