@@ -23,6 +23,7 @@ from hushtable.kernel.spending import working_on
 from hushtable.ledger import Spend, Unit, failpoints
 from hushtable.measurement import lines_from_bytes
 from hushtable.privacy import Cost
+from hushtable.release.details import RefinementDetail
 
 SCHEMA = {
     "attributes": {"age": {"type": "integer", "bounds": [0, 79], "width": 20}, "member": {"type": "boolean"}}
@@ -207,7 +208,7 @@ def test_commands_stopped_at_random_moments_are_completed_by_repeating_them(
 def test_an_interrupt_waits_until_what_was_charged_is_stored(tmp_path: Path) -> None:
     ledger = ht.Ledger.create(tmp_path / "l.ledger", ht.ZCDP(1))
     ledger.bind_unit(Unit(rows=1))
-    spend = Spend(Cost(0, 10**11), "release", {"what": "a test"})
+    spend = Spend(Cost(0, 10**11), "release", RefinementDetail("a test", "0.1"))
     drawn: list[bytes] = []
 
     def draw() -> bytes:

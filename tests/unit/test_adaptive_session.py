@@ -24,6 +24,7 @@ from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Compare, Measure, Policy, Purse, Reply, Select
 from hushtable.planning import AdaptivePlan, State, plan_adaptive
 from hushtable.reconstruct.fits import fit_state, refit_for
+from hushtable.release.details import RefinementDetail
 
 
 @pytest.fixture
@@ -252,7 +253,7 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(session: ht.S
         made.append(Confidential(session._counter, plan.layout, scored=way == "aim"))
         return made[-1]
 
-    spend = loop.Spend(whole.cost, "release", {})
+    spend = loop.Spend(whole.cost, "release", RefinementDetail("nothing", "0"))
     with working_on(session.ledger, "spy") as account:
         run(Job(spied(), purse, opened), account, spend, lambda *_: None)
     twin_state, twin_purse = State.empty(plan.layout), Purse(plan.rho)

@@ -6,7 +6,7 @@ never that of the true distance.  The claim of a verdict holds for true tables, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite
@@ -209,7 +209,7 @@ class CheckPlan:
             "Check", {"price": f"{self.cost} per person"}, columns, shown, len(rows) - len(shown)
         )
 
-    def without(self, known: Mapping[str, Any]) -> CheckPlan:
+    def without(self, known: Collection[str]) -> CheckPlan:
         """The questions that have no answer yet."""
         left = tuple(one for one in self.planned if one.key not in known)
         return CheckPlan(left, tuple(one.key for one in left), _price(left), self.kind, self.prefer)

@@ -52,7 +52,7 @@ class Account:
         if self._reservation is None:
             self.ledger.require_room(spend.cost, spend.spender)
             return None
-        return self.ledger.find(self.request, kind=spend.kind, detail=spend.detail)
+        return self.ledger.find(self.request, kind=spend.kind, detail=spend.detail.to_dict())
 
     def draw(self, cost: Cost, draw: Draw) -> bytes:
         """Charge, draw, store, and return what was stored."""
@@ -104,7 +104,11 @@ class Account:
             raise LedgerError("ledger.unknown-reservation", "The request was not begun.", "Begin it first.")
         spend = self._spend
         self._reservation = self.ledger.reserve(
-            cost=spend.cost, kind=spend.kind, request=self.request, spender=spend.spender, detail=spend.detail
+            cost=spend.cost,
+            kind=spend.kind,
+            request=self.request,
+            spender=spend.spender,
+            detail=spend.detail.to_dict(),
         )
         return self._reservation
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from hushtable.errors import LedgerError
 from hushtable.ledger.names import check_person
@@ -73,13 +73,21 @@ class Unit:
         return f"one person, at most {rows}, {how}"
 
 
+class Detail(Protocol):
+    """What tells a spend apart from any other, in public words that an entry keeps as plain JSON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        ...
+
+
 @dataclass(frozen=True)
 class Spend:
     """What a request asks a ledger for, in public terms, decided before any row is read; ``cost`` is the most."""
 
     cost: Cost
     kind: str
-    detail: dict[str, Any] = field(hash=False)
+    detail: Detail
     spender: str | None = None
 
 

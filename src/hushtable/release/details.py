@@ -6,7 +6,7 @@ a default, and fields that are not known here are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -38,10 +38,11 @@ class ReleaseDetail:
             **{name: value for name, value in more.items() if value is not None},
         }
 
-    @staticmethod
-    def scores_tables(given: Mapping[str, Any]) -> bool:
-        """Whether the release of this entry was begun with rounds that look at whole tables."""
-        return given.get("scored") == "tables"
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> ReleaseDetail:
+        """What ``to_dict`` wrote."""
+        plan, more = PlanFacts.from_dict(given), (given.get("reuse"), given.get("scored"))
+        return cls(given["budget"], given["schema"], plan, given["workload"], *more)
 
 
 @dataclass(frozen=True)
@@ -92,3 +93,20 @@ class ChoiceDetail:
         for name in ("options", "option_rho", "usual_way_rho", "frozen_rho"):
             told[name] = tuple(told[name]) if name in told else None
         return cls(**told)
+
+
+@dataclass(frozen=True)
+class RefinementDetail:
+    """The common part of a choice bought once more, at ``rho`` per person."""
+
+    refines: str
+    rho: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return vars(self).copy()
+
+
+def is_about(given: Mapping[str, Any], schema: str, choices: Collection[str]) -> bool:
+    """Whether the spend of this entry measured data of a schema: it says so, or refines one of the choices that do."""
+    return given.get("schema") == schema or given.get("refines") in choices

@@ -112,7 +112,7 @@ def _adaptively(
 ) -> Measured:
     """Run the rounds of an adaptive strategy, or those that are still missing, as the request was begun."""
     begun = runner.ledger.holding(runner.request)
-    tables = None if begun is None else ReleaseDetail.scores_tables(begun.reservation.detail)
+    tables = None if begun is None else ReleaseDetail.from_dict(begun.reservation.detail).scored == "tables"
     keeping = None
     if not runner.settled:
         keeping = rounds.keeping(memory, plan.reconstruct, tables=tables)

@@ -90,7 +90,7 @@ class Plan:
     def spend(self, spender: str | None, cost: Cost | None = None, **how: str | None) -> Spend:
         """What the ledger is asked for: ``cost`` is what is left of the plan's own, ``how`` says how it is run."""
         detail = ReleaseDetail(str(self.budget), self.schema.version, self.facts, self.workload.digest, **how)
-        return Spend(self.cost if cost is None else cost, "release", detail.to_dict(), spender)
+        return Spend(self.cost if cost is None else cost, "release", detail, spender)
 
     def asking(self, spender: str | None, data: str) -> Asking:
         """The public facts by which a release by this plan, of data of this name, is found again."""

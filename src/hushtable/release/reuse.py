@@ -22,6 +22,7 @@ from hushtable.privacy import charge, decimal
 from hushtable.privacy.budget import Kind
 from hushtable.release.card import Reused
 from hushtable.release.choices.families import missing_residuals
+from hushtable.release.details import is_about
 from hushtable.release.plan import Plan
 from hushtable.schema import Schema
 
@@ -71,14 +72,12 @@ def earlier_answers(
     wanted = frozenset(closure)
     charges: list[int] = []
     answers: list[Answers] = []
-    choices = {
-        h.reservation.request
-        for h in ledger.reservations()
-        if h.reservation.detail.get("schema") == schema.version
+    holdings = ledger.reservations()
+    ours = {
+        str(h.reservation.request) for h in holdings if is_about(h.reservation.detail, schema.version, ())
     }
-    for holding in ledger.reservations():
-        detail = holding.reservation.detail
-        if detail.get("schema") != schema.version and detail.get("refines") not in choices:
+    for holding in holdings:
+        if not is_about(holding.reservation.detail, schema.version, ours):
             continue
         for paid in holding.charges:
             if not paid.stored or (before is not None and paid.number >= before):

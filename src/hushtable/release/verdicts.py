@@ -66,7 +66,7 @@ def answered(
             missing = plan.without(found)
             if missing.planned:
                 detail = replace(asked, questions=missing.keys)
-                spend = Spend(missing.cost, KIND, detail.to_dict(), spender)
+                spend = Spend(missing.cost, KIND, detail, spender)
                 name = request_id(held, missing.keys, spender)
                 for line in decide(name, spend, missing).lines:
                     found |= verdicts_of(line)

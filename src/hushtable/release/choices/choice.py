@@ -31,7 +31,7 @@ from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
 from hushtable.release.choices.choice_view import ChoiceView, person_price
 from hushtable.release.choices.families import Released, family_of, option_text
 from hushtable.release.choices.record import KIND, Note, Opening, Refinement, Step, Taken, pack, refinement
-from hushtable.release.details import ChoiceDetail
+from hushtable.release.details import ChoiceDetail, RefinementDetail
 from hushtable.schema import Schema
 
 Pack = Callable[[Ints], bytes]
@@ -153,7 +153,7 @@ class Choice(ChoiceView):
         )
         part.check()
         number, spender = len(self._refined), self._stored.reservation.spender
-        spend = Spend(self._units(part.rho), f"{KIND}-refine", {"refines": self.id, "rho": str(rho)}, spender)
+        spend = Spend(self._units(part.rho), f"{KIND}-refine", RefinementDetail(self.id, str(rho)), spender)
         packed = partial(pack, Refinement(number), part)
         self._draw.once(spend, refinement(self.id, number), part, packed)
         self._read()
@@ -250,7 +250,7 @@ def start_choice(
     common = context.price(plan.rho_with(plan.steps[0], [] if first is None else [first]))
     written = [option.to_dict() for option in plan.options]
     note = Opening(plan.sizes, written, schema.version, schema.to_yaml(), frozen, context.data)
-    detail = _detail(context, plan, budget, written).to_dict()
+    detail = _detail(context, plan, budget, written)
     spend = Spend(context.price(plan.dearest), KIND, detail, context.spender)
     packed = partial(pack, note, first)
     started = Choice(context, context.draw.start(spend, request, first, common, packed), plan=plan)
