@@ -16,7 +16,7 @@ from os import PathLike
 from typing import Any, Unpack, overload
 
 from hushtable import kernel
-from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check
+from hushtable.deciders import CheckPlan, Query, Verdict
 from hushtable.ledger import Holding, Ledger, Remaining, Spend, Unit
 from hushtable.linear import Mechanism
 from hushtable.marginals import Workload
@@ -29,7 +29,7 @@ from hushtable.reconstruct import Evaluation
 from hushtable.release import CheckDetail, Choice, Plan, Release, choices
 from hushtable.release.measured import RunKeywords, measure
 from hushtable.release.plan import plan_release
-from hushtable.release.verdicts import CheckKeywords, PlanKeywords, answered
+from hushtable.release.verdicts import CheckKeywords, PlanKeywords, answered, plan_questions
 from hushtable.schema import Schema
 
 
@@ -217,9 +217,7 @@ class Session:
         self, query: str | Query | Sequence[str | Query], synthetic: Any, **asked: Unpack[PlanKeywords]
     ) -> CheckPlan:
         """Price and error of the verdicts that :meth:`check` would give, before anything is spent."""
-        queries = [query] if isinstance(query, str | Query) else query
-        currency = Currency(self.ledger.kind, self.ledger.limit(self.spender).xi > 0)
-        return plan_check(self.schema, queries, synthetic, currency=currency, **asked)
+        return plan_questions(self.ledger, self.schema, query, synthetic, self.spender, **asked)
 
     @overload
     def check(self, query: str | Query, synthetic: Any, **options: Unpack[CheckKeywords]) -> Verdict: ...

@@ -80,15 +80,16 @@ def check(
     declared = ht.Schema.load(schema)
     if plan:
         account = ht.Ledger.open(ledger, head=head)
-        made = ht.deciders.plan_check(
+        made = ht.release.plan_questions(
+            account,
             declared,
             asked,
             synthetic,
+            spender,
             tau=tau,
             budget=spent,
             decider=decider,
             largest=largest,
-            currency=ht.deciders.Currency(account.kind, account.limit(spender).xi > 0),
         )
         _show_plan(made, beta, distance or [], as_json=json)
         return

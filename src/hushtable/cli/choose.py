@@ -241,9 +241,9 @@ def _report(choice: ht.release.ChoiceView, ledger: Path, *, as_json: bool) -> No
         return
     say(
         f"Choice {choice.id} between {len(choice.options)} options, {choice.state}",
-        f"  charged    rho={told['charged_rho']} per person, held rho={told['held_rho']}",
+        f"  charged    {choice.charged} per person, held {choice.held}",
         f"  unit       {told['card']['unit']['person']}",
-        f"  remaining  {told['remaining']}",
+        f"  remaining  {choice.remaining}",
         *(f"  note       {n}" for n in choice.notes),
         "",
         "Share of the primary cells whose count is at least R times the noise that an option adds:",

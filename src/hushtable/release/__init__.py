@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hushtable.release.release import Release
     from hushtable.release.repeats import Asking
     from hushtable.release.resumable import Again, Resumable
+    from hushtable.release.verdicts import plan_questions
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -70,6 +71,7 @@ __all__ = [
     "make_microdata",
     "option_from_file",
     "option_text",
+    "plan_questions",
     "plan_release",
     "request_in",
 ]

@@ -7,13 +7,14 @@ import hashlib
 from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Required, TypedDict
+from typing import Any, Required, TypedDict, Unpack
 
-from hushtable.deciders import CheckPlan, Verdict, read_verdicts, verdicts_of
+from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check, read_verdicts, verdicts_of
 from hushtable.ledger import Holding, Ledger, Spend
 from hushtable.measurement import Transcript
 from hushtable.privacy import Budget
 from hushtable.release.details import CheckDetail
+from hushtable.schema import Schema
 
 KIND = "check"
 
@@ -32,6 +33,20 @@ class CheckKeywords(PlanKeywords, total=False):
 
     wait: bool
     progress: Any
+
+
+def plan_questions(
+    ledger: Ledger,
+    schema: Schema,
+    query: str | Query | Sequence[str | Query],
+    synthetic: Any,
+    spender: str | None = None,
+    **asked: Unpack[PlanKeywords],
+) -> CheckPlan:
+    """Price and error of the verdicts on one question or several, in the currency of a ledger; reads no data."""
+    queries = [query] if isinstance(query, str | Query) else query
+    currency = Currency(ledger.kind, ledger.limit(spender).xi > 0)
+    return plan_check(schema, queries, synthetic, currency=currency, **asked)
 
 
 def stored_verdicts(ledger: Ledger, holdings: Sequence[Holding], keys: Collection[str]) -> dict[str, Verdict]:

@@ -195,7 +195,7 @@ class ChoiceView(ChoiceRecord):
 
     def _repr_html_(self) -> str:
         rows = [(k, decimal(self.cost(k).rho), k == self.taken) for k in range(len(self.options))]
-        facts = {"state": self.state, "charged": f"rho={decimal(self.charged.rho)}"}
+        facts = {"state": self.state, "charged": self.charged}
         return html_card(f"Choice {self.id}", facts, ("option", "rho", "taken"), rows)
 
     def __repr__(self) -> str:
