@@ -12,7 +12,7 @@ demo: $(VENV)/.runtime
 
 # A first look in under a minute: no browser, fuzzing, audits, crashes or snippets, and no test that takes a second.
 quick: $(VENV)/.dev
-	$(PYTEST) -n 2 -m "not slow and not long" tests/unit tests/contract tests/property tests/docs/test_links.py tests/docs/test_reference.py
+	$(PYTEST) -n 2 -m "not slow and not long" tests/unit tests/contract tests/docs/test_links.py tests/docs/test_reference.py
 
 test: $(VENV)/.dev
 	$(PYTEST) -n 2 --dist loadscope

@@ -41,8 +41,8 @@ def homes(package: str) -> dict[str, tuple[str, str]]:
     """Module and name there of all that a package imports under ``if TYPE_CHECKING:``."""
     import ast  # when the first name is asked for
 
-    spec = sys.modules[package].__spec__
-    source: str | None = spec.loader.get_source(package) if spec and spec.loader else None  # pyright: ignore
+    loader: Any = getattr(sys.modules[package].__spec__, "loader", None)
+    source: str | None = loader.get_source(package) if loader else None
     return {
         alias.asname or alias.name: (line.module, alias.name)
         for block in ast.parse(source or "").body

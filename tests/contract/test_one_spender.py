@@ -41,6 +41,7 @@ def test_no_other_module_names_a_step_of_the_ledger() -> None:
     assert calls_of_steps("session.ledger.charge(1)") == {"session.ledger"}
 
 
+@pytest.mark.long
 def test_every_spend_of_every_verb_is_made_there(
     tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_a_release_is_readable_in_a_notebook_and_escapes_names(release: ht.Relea
     assert "<Release" not in html
 
 
+@pytest.mark.long
 def test_a_synthesizer_fits_and_samples_in_two_lines_and_pays_for_each_fit(tmp_path: Path) -> None:
     frame = pl.DataFrame({"age": [k % 3 for k in range(900)], "sex": [k % 2 for k in range(900)]})
     synthesizer = ht.Synthesizer(schema={"age": 3, "sex": 2}, ledger=tmp_path / "s.ledger", epsilon=8)

@@ -90,6 +90,7 @@ def slow_estimates(sizes: tuple[int, ...], steps: list) -> dict[tuple[int, ...],
     return found
 
 
+@pytest.mark.long
 def test_the_final_estimates_are_those_of_the_published_algebra() -> None:
     workload = workload_of(SIZES)
     state, _, steps = run(workload, Fraction(1, 2), Rows(SIZES, 800))
@@ -230,6 +231,7 @@ def test_rounds_grow_only_by_what_two_estimates_say() -> None:
         assert after in (before, 2 * before)
 
 
+@pytest.mark.long
 def test_counting_on_demand_changes_nothing() -> None:
     workload = workload_of(SIZES)
     _, _, kept = run(workload, Fraction(1, 10), Rows(SIZES, 400))

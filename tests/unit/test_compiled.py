@@ -64,16 +64,19 @@ def edits(package: Path) -> list[int]:
     return [*found, answer(package.parent)]
 
 
+@pytest.mark.long
 def test_code_is_compiled_anew_after_a_helper_or_a_constant_of_another_module_changed(tmp_path: Path) -> None:
     package = write(tmp_path)
     assert edits(package) == [22, 18, 10]
     assert list(package.glob("__pycache__/caller.doubled*.nbc"))
 
 
+@pytest.mark.long
 def test_the_cache_of_numba_alone_would_run_old_code(tmp_path: Path) -> None:
     assert edits(write(tmp_path, njit="numba")) == [22, 22, 22]
 
 
+@pytest.mark.long
 def test_what_was_compiled_is_read_again(tmp_path: Path) -> None:
     package = write(tmp_path)
     assert answer(tmp_path) == 22

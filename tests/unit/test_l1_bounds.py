@@ -141,6 +141,7 @@ SETS = tuple(combinations(range(5), 3))
 WORKLOAD = ResolvedWorkload(SETS, (Fraction(1),) * len(SETS), SIZES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tables", [False, True])
 def test_what_a_loop_claims_holds_for_all_its_tables_and_the_best_round_counts(tables: bool) -> None:
     """20 loops; all claims of one hold together but with probability CLAIMS, so ``too_many`` fail at 1e-9.

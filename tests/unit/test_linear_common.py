@@ -135,6 +135,7 @@ def test_the_answer_does_not_depend_on_how_the_options_are_written():
         assert c.queries == pytest.approx(d.queries, abs=1e-7), "the basis is canonical"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pairs", [60, pytest.param(500, marks=pytest.mark.slow)])
 def test_common_and_residual_together_are_equivalent_to_the_target_on_random_mechanisms(pairs):
     rng = np.random.default_rng(17)

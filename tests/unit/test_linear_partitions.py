@@ -44,6 +44,7 @@ def test_the_common_table_of_the_census_options_is_that_of_the_joint_program(fir
     assert linear.equivalent(linear.ladder(options)[0], c)
 
 
+@pytest.mark.long
 def test_random_tables_also_not_nested_agree_with_matrices():
     rng = np.random.default_rng(1)
     for _ in range(40):

@@ -31,6 +31,7 @@ def drop_override() -> None:
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs a folder that nobody can write to")
 @pytest.mark.parametrize(
     "commands", [SHORT, pytest.param(LONG, marks=pytest.mark.slow)], ids=["short", "long"]

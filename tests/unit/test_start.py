@@ -126,6 +126,7 @@ def test_loading_is_seen_by_the_instrument(tmp_path: Path) -> None:
     assert code == 1 and "sqlalchemy" in libraries
 
 
+@pytest.mark.long
 def test_version_help_and_usage_errors_are_quick() -> None:
     hush = ["-c", "from hushtable.cli import main; main()"]
     limit = max(0.25, 8 * seconds(["-c", "pass"]))
@@ -133,6 +134,7 @@ def test_version_help_and_usage_errors_are_quick() -> None:
         assert seconds([*hush, *words]) <= limit, words
 
 
+@pytest.mark.long
 def test_ctrl_c_while_it_starts_prints_no_traceback(tmp_path: Path) -> None:
     """At moments all over the start of a command, from the first line that is ours."""
     told = "import sys, hushtable.cli; print('.', flush=True); hushtable.cli.main()"

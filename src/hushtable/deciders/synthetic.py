@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -35,7 +35,9 @@ class Synthetic:
             return data
         if isinstance(data, Synthetic):
             data = data.frame
-        return cls(typed(read(data) if isinstance(data, str | PathLike) else data, columns), columns)
+        if isinstance(data, str | PathLike):
+            data = read(cast("str | PathLike[str]", data))
+        return cls(typed(data, columns), columns)
 
     def suppose(self, query: Query) -> Supposed:
         """What a resolved query aggregates, as data that one may suppose the truth to look like."""

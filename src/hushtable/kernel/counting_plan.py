@@ -13,7 +13,7 @@ from math import comb, prod
 from typing import cast
 
 import numpy as np
-from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs]
+from llvmlite import binding
 from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError

@@ -4,9 +4,6 @@ Plain compiled loops.  Codes must have been limited to their attribute's size be
 lies inside its table.  Which marginals are counted this way, and threads, are decided elsewhere.
 """
 
-# numba carries no types:
-# pyright: reportMissingTypeStubs=false, reportUntypedFunctionDecorator=false, reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence

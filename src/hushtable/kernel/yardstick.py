@@ -8,7 +8,7 @@ B binomial.  That mean deviation has a closed form (De Moivre): with v = floor(n
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln  # pyright: ignore[reportMissingTypeStubs]
+from scipy.special import gammaln
 
 from hushtable.arrays import Floats, Ints
 

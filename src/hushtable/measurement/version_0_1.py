@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +46,7 @@ def read_rounds(table: pa.Table) -> list[Line]:
 
 def read_table(table: pa.Table) -> list[Line]:
     """A batch, or a part of a choice."""
-    note = (table.schema.metadata or {}).get(_CHOICE)
+    note = cast("dict[bytes, bytes]", table.schema.metadata or {}).get(_CHOICE)
     facts: dict[str, Any] = {} if note is None else {"choice": json.loads(note)}
     if "parameter" in table.column_names:
         answers = Answers.from_table(table)

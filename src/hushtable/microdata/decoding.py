@@ -7,13 +7,13 @@ anywhere in the bin.  "(null)" becomes a missing value; "(other)" is a label amo
 from __future__ import annotations
 
 from math import ceil, floor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hushtable.arrays import Codes
+from hushtable.arrays import Codes, Ints
 from hushtable.microdata import seeded
 from hushtable.schema import Attribute, Schema
 from hushtable.schema.attribute import Binned, Boolean, Categorical, Real
@@ -79,7 +79,7 @@ def _reals(attribute: Real, low: Any, end: Any, share: NDArray[np.float64]) -> N
         return values
     first = np.array([ceil(x / step - 1e-9) for x in attribute.edges[:-1]])
     last = np.array([max(ceil(x / step - 1e-9) - 1, floor(x / step - 1)) for x in attribute.edges[1:]])
-    bins = np.searchsorted(attribute.edges, low, side="right") - 1
+    bins = cast("Ints", np.searchsorted(attribute.edges, low, side="right")) - 1
     count = last[bins] - first[bins] + 1
     on_grid = (first[bins] + np.minimum((share * count).astype(np.int64), count - 1)) * step
     return np.where(count > 0, on_grid, values)

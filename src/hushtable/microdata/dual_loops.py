@@ -48,7 +48,7 @@ class Program(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def primal(program, y, x):
+def primal(program: Program, y: Floats, x: Floats) -> Floats:
     """Fill x(y) and return A x(y)."""
     start, row, value, _ = program.rows
     d, b, low, high = program.d, program.b, program.low, program.high
@@ -65,7 +65,7 @@ def primal(program, y, x):
 
 
 @njit(cache=True, nogil=True)
-def aggregates(rows, x):
+def aggregates(rows: Rows, x: Floats) -> Floats:
     """A x."""
     start, row, value, count = rows
     total = np.zeros(count)
@@ -77,7 +77,15 @@ def aggregates(rows, x):
 
 
 @njit(cache=True, nogil=True)
-def _gap(program, inverse_w, anchor, slack, ax, y, free):
+def _gap(
+    program: Program,
+    inverse_w: Floats,
+    anchor: Floats,
+    slack: Floats,
+    ax: Floats,
+    y: Floats,
+    free: NDArray[np.bool_],
+) -> Floats:
     """A x - r(y) - slack (y - anchor); marks the rows whose r is free."""
     a, least, most = program.a, program.least, program.most
     gap = np.empty(y.size)
@@ -90,7 +98,7 @@ def _gap(program, inverse_w, anchor, slack, ax, y, free):
 
 
 @njit(cache=True, nogil=True)
-def _dense_step(program, x, diagonal, gap):
+def _dense_step(program: Program, x: Floats, diagonal: Floats, gap: Floats) -> Floats:
     start, row, value, m = program.rows
     d, low, high = program.d, program.low, program.high
     hessian = np.zeros((m, m))
@@ -106,11 +114,11 @@ def _dense_step(program, x, diagonal, gap):
         largest = max(largest, hessian[j, j])
     for j in range(m):
         hessian[j, j] += 1e-15 * largest + 1e-300
-    return np.linalg.solve(hessian, gap)
+    return np.linalg.solve(hessian, gap)  # pyright: ignore[reportReturnType] (of floats: floats)
 
 
 @njit(cache=True, nogil=True)
-def _hessian_times(program, x, diagonal, v):
+def _hessian_times(program: Program, x: Floats, diagonal: Floats, v: Floats) -> Floats:
     start, row, value, _ = program.rows
     d, low, high = program.d, program.low, program.high
     out = diagonal * v
@@ -126,7 +134,9 @@ def _hessian_times(program, x, diagonal, v):
 
 
 @njit(cache=True, nogil=True)
-def _inexact_step(program, x, diagonal, gap, accuracy, work):
+def _inexact_step(
+    program: Program, x: Floats, diagonal: Floats, gap: Floats, accuracy: float, work: Floats
+) -> Floats:
     """Conjugate gradients with the diagonal as preconditioner."""
     start, row, value, m = program.rows
     d, low, high = program.d, program.low, program.high
@@ -162,7 +172,9 @@ def _inexact_step(program, x, diagonal, gap, accuracy, work):
 
 
 @njit(cache=True, nogil=True)
-def _newton_step(program, x, diagonal, gap, size, dense, work):
+def _newton_step(
+    program: Program, x: Floats, diagonal: Floats, gap: Floats, size: float, dense: bool, work: Floats
+) -> Floats:
     """A direction in which the dual rises: Newton's, or the gap itself where that one does not."""
     row = program.rows.row
     if dense:
@@ -175,7 +187,16 @@ def _newton_step(program, x, diagonal, gap, size, dense, work):
 
 
 @njit(cache=True, nogil=True)
-def solve_dual(program, anchor, slack, y, x, tolerance, dense, work):
+def solve_dual(
+    program: Program,
+    anchor: Floats,
+    slack: Floats,
+    y: Floats,
+    x: Floats,
+    tolerance: float,
+    dense: bool,
+    work: Floats,
+) -> tuple[float, int]:
     """Improve y in place until ``max |gap| <= tolerance``; fills x; returns (gap, Newton steps).
 
     ``work[0]`` is the multiplications that may still be done (see ``SCATTERED``); below 0 the loop ends.
@@ -219,7 +240,7 @@ def solve_dual(program, anchor, slack, y, x, tolerance, dense, work):
 
 
 @njit(cache=True, nogil=True)
-def residual(program, x, y, typical):
+def residual(program: Program, x: Floats, y: Floats, typical: float) -> float:
     """Largest violation of the optimality conditions, in counts (see ``program.kkt_residual``)."""
     rows, d, b, w, a, low, high, least, most = program
     start, row, value, _ = rows

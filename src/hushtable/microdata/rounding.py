@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix, hstack, identity
 
-from hushtable.arrays import Floats, Ints
+from hushtable.arrays import Floats, Ints, is_whole
 from hushtable.errors import WorkloadError
 from hushtable.microdata import rounding_loops, seeded
 from hushtable.microdata.program import cell_labels, stack_labels
@@ -91,9 +91,9 @@ def _scaled(weights: ArrayLike, total: int | None) -> Floats:
     return table
 
 
-def whole_rows(rows: object) -> int:
+def whole_rows(rows: Any) -> int:
     """A number of records: whole, not below zero, and not more than ``MOST_ROWS``."""
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 0 <= rows <= MOST_ROWS:
+    if not is_whole(rows) or not 0 <= rows <= MOST_ROWS:
         raise WorkloadError(
             "microdata.rows",
             f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}.",

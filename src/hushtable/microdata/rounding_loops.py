@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from hushtable.arrays import Codes, Floats, Ints
 from hushtable.compiled import njit
-from hushtable.microdata.seeded import uniform
+from hushtable.microdata.seeded import STATE, uniform
 
 EDGE = 1e-9
 """Fractions this near to 0 or 1 count as reached."""
 
 
 @njit(cache=True, nogil=True)
-def _settle(value):
+def _settle(value: float) -> float:
     return 0.0 if value < EDGE else 1.0 if value > 1.0 - EDGE else value
 
 
 @njit(cache=True, nogil=True)
-def round_in_order(fractions, state):
+def round_in_order(fractions: Floats, state: STATE) -> None:
     """Settle two open fractions at a time, in order (pivotal sampling); sums over any stretch stay within one."""
     held = -1
     for i in range(fractions.size):
@@ -50,12 +51,14 @@ def round_in_order(fractions, state):
 
 
 @njit(cache=True, nogil=True)
-def _is_open(fraction):
+def _is_open(fraction: float) -> bool:
     return 0.0 < fraction < 1.0
 
 
 @njit(cache=True, nogil=True)
-def round_two_ways(fractions, left, right, left_count, right_count, state):
+def round_two_ways(
+    fractions: Floats, left: Ints, right: Ints, left_count: int, right_count: int, state: STATE
+) -> None:
     """Edges of a bipartite graph whose every node has a whole sum: each node keeps its sum exactly.
 
     Walks along open edges, leaving each node by another open edge than the one it came by, until a node repeats; the
@@ -91,7 +94,9 @@ def round_two_ways(fractions, left, right, left_count, right_count, state):
 
 
 @njit(cache=True, nogil=True)
-def _open_edges(fractions, left, right, left_count, nodes):
+def _open_edges(
+    fractions: Floats, left: Ints, right: Ints, left_count: int, nodes: int
+) -> tuple[Ints, Ints, Ints]:
     """Open edges by node, those of node v at start[v] to end[v]; settles those that are nearly whole."""
     start = np.zeros(nodes + 1, np.int64)
     for e in range(fractions.size):
@@ -112,7 +117,7 @@ def _open_edges(fractions, left, right, left_count, nodes):
 
 
 @njit(cache=True, nogil=True)
-def _edge_out(fractions, start, end, incident, node, came):
+def _edge_out(fractions: Floats, start: Ints, end: Ints, incident: Ints, node: int, came: int) -> int:
     """An open edge of a node other than the one it was reached by, -1 if there is none; forgets settled ones."""
     k = end[node] - 1
     while k >= start[node]:
@@ -122,14 +127,14 @@ def _edge_out(fractions, start, end, incident, node, came):
             incident[k] = incident[end[node]]
             k = min(k, end[node]) - 1
         elif e != came:
-            return e
+            return int(e)
         else:
             k -= 1
     return -1
 
 
 @njit(cache=True, nogil=True)
-def _cut(fractions, path_edge, path_node, position, first, length):
+def _cut(fractions: Floats, path_edge: Ints, path_node: Ints, position: Ints, first: int, length: int) -> int:
     """Leave the cycle that begins at ``first``, and go back over edges that are settled; gives the new length."""
     for p in range(first + 1, length):
         position[path_node[p]] = -1
@@ -141,7 +146,7 @@ def _cut(fractions, path_edge, path_node, position, first, length):
 
 
 @njit(cache=True, nogil=True)
-def _shift_cycle(fractions, path_edge, first, last, state):
+def _shift_cycle(fractions: Floats, path_edge: Ints, first: int, last: int, state: STATE) -> None:
     up, down = 1.0, 1.0
     for p in range(first, last):
         f = fractions[path_edge[p]]
@@ -156,7 +161,7 @@ def _shift_cycle(fractions, path_edge, first, last, state):
 
 
 @njit(cache=True, nogil=True)
-def round_in_null_space(fractions, start, row, rows, state):
+def round_in_null_space(fractions: Floats, start: Ints, row: Codes, rows: int, state: STATE) -> int:
     """Walk in the null space of a 0/1 matrix (columns ``start``, ``row``) while it has one; returns the open count.
 
     The flight phase of the cube method: a window of rows + 1 open columns always has a direction that keeps all sums.
@@ -196,7 +201,7 @@ def round_in_null_space(fractions, start, row, rows, state):
 
 
 @njit(cache=True, nogil=True)
-def _null_vector(window, start, row, rows):
+def _null_vector(window: Ints, start: Ints, row: Codes, rows: int) -> tuple[Floats, bool]:
     """A vector v with A[:, window] v = 0, by elimination with pivoting; False when there is none."""
     n = window.size
     matrix = np.zeros((rows, n))

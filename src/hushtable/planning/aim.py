@@ -124,7 +124,7 @@ class RoundPlanner:
         """
         twice = 2.0 * float(budget)
         kept, precisions = self._precisions(chosen, twice, fill=fill)
-        sets = tuple(self.layout.sets[k] for k in kept.tolist())
+        sets = tuple(self.layout.sets[int(k)] for k in kept)
         while True:
             exact = tuple(round_down(x) for x in precisions.tolist())
             measure = Measure.residuals(self.layout.sizes, sets, exact, label)

@@ -19,7 +19,7 @@ Changes = tuple[tuple[int, Floats], ...]
 class State(Residuals):
     """The public state of a loop: pooled residuals, their precisions, and what was proved of tables."""
 
-    claims: list[Claim] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list[Claim])
 
     @classmethod
     def empty(cls, layout: Layout) -> State:

@@ -124,10 +124,10 @@ class Triples:
     def _measured(self, residuals: Residuals) -> tuple[loops.Measured, Floats, Floats]:
         """The measured tables with their residuals, noise of a cell, and precision."""
         sets = self.layout.sets
-        numbers = np.array([k for k, s in enumerate(sets) if residuals.known(s)], np.int64)
+        numbers = [k for k, s in enumerate(sets) if residuals.known(s)]
         measured = [sets[k] for k in numbers]
         starts = [int(residuals.layout.offsets[residuals.layout.index[s]]) for s in measured]
         noise = [residuals.cell_noise(s) for s in measured]
         precision = [residuals.precision(s) for s in measured]
-        found = loops.Measured(numbers, np.array(starts, np.int64), residuals.values)
+        found = loops.Measured(np.array(numbers, np.int64), np.array(starts, np.int64), residuals.values)
         return found, np.array(noise), np.array(precision)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
 from hushtable.release.card import PlanFacts
 
@@ -83,7 +83,10 @@ class ChoiceDetail:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; what does not apply is left out."""
-        told = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
+        told: dict[str, Any] = {
+            name: [*cast("tuple[Any, ...]", v)] if isinstance(v, tuple) else v
+            for name, v in vars(self).items()
+        }
         return {"strategy": "choose", **{name: value for name, value in told.items() if value is not None}}
 
     @classmethod

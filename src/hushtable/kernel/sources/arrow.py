@@ -1,7 +1,5 @@
 """pyarrow under the names that this package uses; it has no types of its own, so they are declared as Any."""
 
-# pyright: reportMissingTypeStubs=false
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,9 +1,5 @@
 """Assigns codes to values: bins, "(null)", "(other)", or DROP; plain loops, compiled."""
 
-# numba carries no types, and its integers are machine words:
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUntypedFunctionDecorator=false
-
 from __future__ import annotations
 
 from typing import Any

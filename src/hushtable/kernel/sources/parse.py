@@ -4,10 +4,6 @@ A field is data[start:end].  Each reader fills a value and a state per field: VA
 (text that is not of the kind).  A field is read by itself: no other field and no statistic of the column matters.
 """
 
-# numba carries no types, and its integers are machine words:
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUntypedFunctionDecorator=false
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -5,10 +5,6 @@ for each pass, so nobody can prepare collisions and the table means nothing afte
 left out by that person's earlier rows alone.  The table lives in memory only: 20 bytes per slot, at most 4/5 full.
 """
 
-# numba carries no types, and its integers are machine words:
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUntypedFunctionDecorator=false
-
 from __future__ import annotations
 
 import os

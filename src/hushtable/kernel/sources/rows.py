@@ -11,10 +11,6 @@ anywhere else.  Empty lines are skipped.  A quote inside an unquoted field is an
 raises on data and nothing knows attributes: the result is where each wanted field starts and ends.
 """
 
-# numba carries no types, and its integers are machine words:
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUntypedFunctionDecorator=false
-
 from __future__ import annotations
 
 from typing import NamedTuple
