@@ -32,7 +32,6 @@ NEEDED = (
     "antlr4-python3-runtime==4.9.3",
     "PyYAML",
     "graphviz",
-    "sqlalchemy",
     "Faker",
 )
 MODEL_MB = 50

@@ -30,9 +30,9 @@ LIBRARIES = {
     "pandas",
     "polars",
     "pyarrow",
+    "pydantic",
     "rich",
     "scipy",
-    "sqlalchemy",
     "sqlglot",
     "vl_convert",
     "yaml",
@@ -114,16 +114,16 @@ def test_plans_and_ledgers_load_what_they_use(tmp_path: Path) -> None:
     schema.write_text("attributes: {age: {type: integer, bounds: [0, 9], width: 5}, sex: {type: boolean}}")
     plan = ["plan", "--schema", str(schema), "--order", "2", "--budget", "rho=0.1"]
     [(_, code, libraries)] = loaded([plan])
-    assert code == 0 and libraries <= {"cryptography", "numpy", "polars", "rich", "yaml"}
+    assert code == 0 and libraries <= {"cryptography", "numpy", "polars", "pydantic", "rich", "yaml"}
     [_, (_, code, libraries)] = loaded(
         [["ledger", "create", ledger, "--budget", "rho=1"], ["ledger", "show", ledger]]
     )
-    assert code == 0 and libraries <= {"rich", "sqlalchemy"}
+    assert code == 0 and libraries <= {"pydantic", "rich"}
 
 
 def test_loading_is_seen_by_the_instrument(tmp_path: Path) -> None:
     [(_, code, libraries)] = loaded([["ledger", "show", str(tmp_path / "missing.ledger")]])
-    assert code == 1 and "sqlalchemy" in libraries
+    assert code == 1 and "pydantic" in libraries
 
 
 @pytest.mark.long

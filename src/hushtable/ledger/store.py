@@ -14,12 +14,6 @@ import secrets
 import sqlite3
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import Column, Integer, MetaData, Table, Text, bindparam, create_engine, event, insert, select
-from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
 
 from hushtable.errors import LedgerError
 from hushtable.ledger.entries import FORMAT, Entry, Row
@@ -29,16 +23,13 @@ from hushtable.ledger.places import check_journals, foreign, sync_folder
 
 APPLICATION = 0x48555348  # "HUSH", in the header of the file
 
-_metadata = MetaData()
-_entry = Table(
-    "entry",
-    _metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("body", Text, nullable=False),
-    Column("hash", Text, nullable=False),
-)
-_read_on = select(_entry).where(_entry.c.number >= bindparam("start")).order_by(_entry.c.number)
-_write = insert(_entry)
+_CREATE = """\
+PRAGMA application_id = {application};
+PRAGMA user_version = {format};
+CREATE TABLE entry (number INTEGER NOT NULL PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL);
+"""
+_READ_ON = "SELECT number, body, hash FROM entry WHERE number >= ? ORDER BY number"
+_WRITE = "INSERT INTO entry (number, body, hash) VALUES (?, ?, ?)"
 
 
 class SQLiteStore:
@@ -47,7 +38,6 @@ class SQLiteStore:
     def __init__(self, path: Path, *, wait: float) -> None:
         self.path = path
         self._wait = wait
-        self._engine = _engine(lambda: _connect(path, wait))
 
     @contextlib.contextmanager
     def reading(self) -> Generator[Transaction]:
@@ -65,8 +55,8 @@ class SQLiteStore:
     def _transaction(self, begin: str) -> Generator[Transaction]:
         with (
             translated(self.path, wait=self._wait),
-            self._engine.connect() as connection,
-            connection.execution_options(begin=begin).begin(),
+            contextlib.closing(_connect(self.path, self._wait)) as connection,
+            _begun(connection, begin),
         ):
             yield Transaction(connection)
 
@@ -74,21 +64,20 @@ class SQLiteStore:
 class Transaction:
     """What may be done to the table of entries: read on from a number, append."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def rows(self, *, start: int) -> list[Row]:
         """Number, text and hash of the entries from ``start`` on, in order."""
-        return [(row[0], row[1], row[2]) for row in self._connection.execute(_read_on, {"start": start})]
+        return self._connection.execute(_READ_ON, (start,)).fetchall()
 
     def append(self, entry: Entry) -> None:
-        row = {"number": entry.number, "body": entry.text, "hash": entry.hash}
-        self._connection.execute(_write, row)
+        self._connection.execute(_WRITE, (entry.number, entry.text, entry.hash))
 
     def faults(self) -> list[str]:
         """What SQLite's own check of the file complains about, without the file's content."""
-        answer = self._connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-        return [] if answer == ["ok"] else ["SQLite's integrity check of the file fails."]
+        answer = self._connection.execute("PRAGMA integrity_check").fetchall()
+        return [] if answer == [("ok",)] else ["SQLite's integrity check of the file fails."]
 
 
 def create(path: Path, entries: Sequence[Entry]) -> None:
@@ -133,8 +122,6 @@ def translated(path: Path, *, wait: float) -> Generator[None]:
     """Turn SQLite's errors into the ledger's own; their text may quote the file's content and is dropped."""
     try:
         yield
-    except DBAPIError as error:
-        raise _refusal(path, getattr(error.orig, "sqlite_errorcode", None), wait) from None
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _refusal(path, getattr(error, "sqlite_errorcode", None), wait) from None
 
@@ -169,27 +156,27 @@ def _refusal(path: Path, code: int | None, wait: float) -> LedgerError:
 
 
 def _fill(path: Path, entries: Sequence[Entry]) -> None:
-    engine = _engine(lambda: _sqlite(path, "mode=rw", 0.0))
     with (
         translated(path, wait=0.0),
-        engine.connect() as connection,
-        connection.execution_options(begin="BEGIN IMMEDIATE").begin(),
+        contextlib.closing(_sqlite(path, "mode=rw", 0.0)) as connection,
+        _begun(connection, "BEGIN IMMEDIATE"),
     ):
-        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
-        connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
-        _metadata.create_all(connection)
+        for statement in _CREATE.format(application=APPLICATION, format=FORMAT).split(";")[:-1]:
+            connection.execute(statement)
         for entry in entries:
             Transaction(connection).append(entry)
 
 
-def _engine(connect: Any) -> Engine:
-    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
-
-    def begin(connection: Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
-
-    event.listen(engine, "begin", begin)
-    return engine
+@contextlib.contextmanager
+def _begun(connection: sqlite3.Connection, begin: str) -> Generator[None]:
+    """A transaction that commits at the end of the block, and leaves nothing when it fails."""
+    connection.execute(begin)
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
 
 
 def _connect(path: Path, wait: float) -> sqlite3.Connection:

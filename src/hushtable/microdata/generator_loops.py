@@ -123,9 +123,7 @@ def improve(
     r = int(uniform(state) * count)
     for _ in range(count):
         r = (r + step) % count
-        for k in range(width - 1, 0, -1):
-            other = int(uniform(state) * (k + 1))
-            order[k], order[other] = order[other], order[k]
+        _shuffle(order, state)
         for i in order:
             n = sizes[i]
             if n < 2:
@@ -166,6 +164,14 @@ def improve(
                 price[base + old * own] -= 2.0 * weight[base + old * own]
                 price[base + best * own] += 2.0 * weight[base + best * own]
     return changes
+
+
+@njit(cache=True, nogil=True)
+def _shuffle(order: Ints, state: STATE) -> None:
+    """All orders with the same chance, in place."""
+    for k in range(order.size - 1, 0, -1):
+        other = int(uniform(state) * (k + 1))
+        order[k], order[other] = order[other], order[k]
 
 
 @njit(cache=True, nogil=True)
