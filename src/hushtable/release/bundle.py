@@ -14,7 +14,8 @@ computed when asked for.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from os import PathLike
@@ -41,6 +42,7 @@ SCHEMA, README = "schema.yaml", "README.txt"
 MEASUREMENTS, HISTORY, EXPLANATION = "measurements.parquet", "history.parquet", "microdata.json"
 MOST_TABLE_CELLS = 50_000_000
 ALPHA = 0.05
+_AGAIN = "Free some space and repeat the command with the same --request: nothing is spent again."
 _README = """\
 A differentially private release made by Hushtable {version}.
 
@@ -110,20 +112,24 @@ def write(
 
     ``read_columns`` gives the tables' numbers; ``also`` may add to the folder before it appears.
     """
+    with new_folder(folder, _AGAIN) as building:
+        _write_files(contents, building, read_columns)
+        if also is not None:
+            also(building)
+
+
+@contextmanager
+def new_folder(folder: str | PathLike[str], fix: str) -> Generator[Path]:
+    """A free folder to fill; it appears complete or not at all, and ``fix`` says what then."""
     place = check_free(folder)
     try:
         with whole_folder(place) as building:
-            _write_files(contents, building, read_columns)
-            if also is not None:
-                also(building)
+            yield building
             failpoints.reach("bundle.filled")
         failpoints.reach("bundle.moved")
     except OSError:
-        raise BundleError(
-            "bundle.not-written",
-            f"{place} could not be written; the answers are kept beside the ledger.",
-            "Free some space and repeat the command with the same --request: nothing is spent again.",
-        ) from None
+        told = f"{place} could not be written; the answers are kept beside the ledger."
+        raise BundleError("bundle.not-written", told, fix) from None
 
 
 def add_explanation(folder: str | PathLike[str], explanation: Explanation) -> Path:

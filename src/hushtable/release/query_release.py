@@ -18,11 +18,9 @@ import pyarrow as pa
 
 from hushtable.arrays import Floats
 from hushtable.errors import BundleError
-from hushtable.ledger import failpoints
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.outputs import whole_folder
 from hushtable.reconstruct.bounds import FULLY, published_ends
-from hushtable.release.bundle import check_free
+from hushtable.release.bundle import new_folder
 from hushtable.release.card import Card
 from hushtable.release.files import MANIFEST, manifest_of, opened, refusing_damage, sha256
 from hushtable.release.manifest import check_labels
@@ -71,26 +69,17 @@ class QueryRelease:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write ``answers.parquet`` and ``release.json``."""
-        place = check_free(folder)
-        try:
-            with whole_folder(place) as building:
-                self.table().write_parquet(building / ANSWERS)
-                manifest = {
-                    "format": FORMAT,
-                    "card": self.card.to_dict(),
-                    "labels": self.labels.columns,
-                    "counts": self.counts,
-                    "files": {ANSWERS: sha256(building / ANSWERS)},
-                }
-                (building / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-                failpoints.reach("bundle.filled")
-            failpoints.reach("bundle.moved")
-        except OSError:
-            raise BundleError(
-                "bundle.not-written",
-                f"{place} could not be written; the answers are kept beside the ledger.",
-                "Free some space and write them again with `hush choose show`.",
-            ) from None
+        fix = "Free some space and write them again with `hush choose show`."
+        with new_folder(folder, fix) as building:
+            self.table().write_parquet(building / ANSWERS)
+            manifest = {
+                "format": FORMAT,
+                "card": self.card.to_dict(),
+                "labels": self.labels.columns,
+                "counts": self.counts,
+                "files": {ANSWERS: sha256(building / ANSWERS)},
+            }
+            (building / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> QueryRelease:
