@@ -15,6 +15,8 @@ from hushtable.kernel import open_counter
 from hushtable.kernel.draw import Confidential
 from hushtable.measurement import Answers
 from hushtable.planning import PlanOptions
+from hushtable.release import Card, LedgerStamp
+from hushtable.release.card import PlanFacts
 from hushtable.release.plan import plan_release
 from thresholds import Z
 
@@ -50,10 +52,12 @@ def covered(
     workload = ht.Workload.all_marginals(schema, order=2)
     plan = plan_release(schema, workload, budget=budget, strategy=strategy, options=PlanOptions(objective))
     part = plan.noise.part
+    stamp = LedgerStamp(name="made up", entry=1, request=None, time="2026-01-01", head="0" * 64)
+    card = Card.of(schema, plan.cost, PlanFacts(strategy=strategy), stamp)
     drawing = Confidential(open_counter(frame, schema)).measure(part)
 
     def make() -> ht.Release:
-        return ht.Release(schema, plan.workload.sets, Answers(part, drawing()), {})
+        return ht.Release(schema, plan.workload.sets, Answers(part, drawing()), card)
 
     truth = [true_counts(frame, make(), names) for names in TABLES]
     shares = np.empty(runs)
