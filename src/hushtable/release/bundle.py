@@ -42,7 +42,7 @@ SCHEMA, README = "schema.yaml", "README.txt"
 MEASUREMENTS, HISTORY, EXPLANATION = "measurements.parquet", "history.parquet", "microdata.json"
 MOST_TABLE_CELLS = 50_000_000
 ALPHA = 0.05
-_AGAIN = "Free some space and repeat the command with the same --request: nothing is spent again."
+_AGAIN = "repeat the command with the same --request: nothing is spent again"
 _README = """\
 A differentially private release made by Hushtable {version}.
 
@@ -119,8 +119,8 @@ def write(
 
 
 @contextmanager
-def new_folder(folder: str | PathLike[str], fix: str) -> Generator[Path]:
-    """A free folder to fill; it appears complete or not at all, and ``fix`` says what then."""
+def new_folder(folder: str | PathLike[str], again: str) -> Generator[Path]:
+    """A free folder to fill; it appears complete or not at all, and ``again`` says how to try once more."""
     place = check_free(folder)
     try:
         with whole_folder(place) as building:
@@ -128,8 +128,11 @@ def new_folder(folder: str | PathLike[str], fix: str) -> Generator[Path]:
             failpoints.reach("bundle.filled")
         failpoints.reach("bundle.moved")
     except OSError:
-        told = f"{place} could not be written; the answers are kept beside the ledger."
-        raise BundleError("bundle.not-written", told, fix) from None
+        raise BundleError(
+            "bundle.not-written",
+            f"{place} could not be written; the answers are kept beside the ledger.",
+            f"Free some space and {again}.",
+        ) from None
 
 
 def add_explanation(folder: str | PathLike[str], explanation: Explanation) -> Path:

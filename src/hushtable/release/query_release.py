@@ -69,8 +69,7 @@ class QueryRelease:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write ``answers.parquet`` and ``release.json``."""
-        fix = "Free some space and write them again with `hush choose show`."
-        with new_folder(folder, fix) as building:
+        with new_folder(folder, "write them again with `hush choose show`") as building:
             self.table().write_parquet(building / ANSWERS)
             manifest = {
                 "format": FORMAT,
