@@ -6,43 +6,39 @@ each step takes the request's lock, and is refused if the choice went on elsewhe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from hushtable.arrays import Ints
 from hushtable.errors import LedgerError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import Confidential
-from hushtable.kernel.spending import Account, Draw, end_request, working_on
+from hushtable.kernel.spending import Account, end_request, working_on
 from hushtable.kernel.warm import warm_gaussian
 from hushtable.ledger import Ledger, Spend
-from hushtable.measurement import Part
+from hushtable.measurement import Line, Part, columns_of, lines_to_bytes
 from hushtable.privacy import Cost
-
-Pack = Callable[[Ints], bytes]
-"""Noisy integers as the payload to store."""
 
 
 @dataclass(frozen=True)
 class PartDrawer:
-    """Draws parts of one table against one ledger; holds no counts between draws."""
+    """Draws parts of one table against one ledger; holds no counts between draws.
+
+    A ``line`` is what will be stored of a part, but for its integers.
+    """
 
     counter: Counter
     ledger: Ledger
     wait: bool = False
 
-    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, pack: Pack) -> str:
+    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, line: Line) -> str:
         """Set the whole cost of a choice aside and draw its first part, unless it began before; gives its id."""
         with working_on(self.ledger, request, wait=self.wait) as account:
             account.begin(spend)
             if not account.charges and not account.settled:
-                self._draw(account, part, cost, pack)
+                self._draw(account, part, cost, line)
             return account.request
 
     def go_on(
-        self, request: str, charges: int, part: Part | None, cost: Cost, pack: Pack, *, last: bool
+        self, request: str, charges: int, part: Part | None, cost: Cost, line: Line, *, last: bool
     ) -> None:
         """Draw the next part of a choice that has so many charges; the ``last`` one ends it."""
         with working_on(self.ledger, request, wait=self.wait) as account:
@@ -52,16 +48,16 @@ class PartDrawer:
                     "The choice went on elsewhere since it was read; nothing was spent here.",
                     "Read it again with `hush choose show`, or session.choice(ID).",
                 )
-            self._draw(account, part, cost, pack)
+            self._draw(account, part, cost, line)
             if last:
                 account.settle()
 
-    def once(self, spend: Spend, request: str, part: Part, pack: Pack) -> None:
+    def once(self, spend: Spend, request: str, part: Part, line: Line) -> None:
         """Draw a part that is a spend of its own."""
         with working_on(self.ledger, request, wait=self.wait) as account:
             account.begin(spend)
             if not account.charges and not account.settled:
-                self._draw(account, part, spend.cost, pack)
+                self._draw(account, part, spend.cost, line)
             account.settle()
 
     def end(self, request: str) -> None:
@@ -76,13 +72,14 @@ class PartDrawer:
             if error.code != "ledger.in-progress":
                 raise
 
-    def _draw(self, account: Account, part: Part | None, cost: Cost, pack: Pack) -> None:
-        account.draw(cost, self._prepared(part, pack))
-
-    def _prepared(self, part: Part | None, pack: Pack) -> Draw:
-        """Count a part (None: nothing is missing)."""
+    def _draw(self, account: Account, part: Part | None, cost: Cost, line: Line) -> None:
+        """Count a part (None: nothing is missing), charge for it, and store the line with its noisy integers."""
         warm_gaussian()
-        if part is None:
-            return lambda: pack(np.empty(0, np.int64))
-        drawing = Confidential(self.counter).measure(part)
-        return lambda: pack(drawing())
+        columns = columns_of([line])
+        drawing = None if part is None else Confidential(self.counter).measure(part)
+
+        def draw() -> bytes:
+            full = line if drawing is None else replace(line, values=drawing())
+            return lines_to_bytes([full], columns)
+
+        account.draw(cost, draw)

@@ -47,16 +47,19 @@ class Line:
         return cls(request.kind, request.rho, request.of(values), request.parameters, values, facts)
 
     @classmethod
-    def of_part(cls, part: Part | None, values: Ints, facts: dict[str, Any]) -> Line:
-        """The line of a part of a choice (None: nothing was missing), with all that its plan cannot say again."""
+    def of_part(cls, part: Part | None, facts: dict[str, Any]) -> Line:
+        """The line of a part of a choice (None: nothing was missing), but for its integers.
+
+        It holds all that a plan cannot say again: a matrix comes from a solver.
+        """
         if part is None:
             return cls(NOTE, Fraction(0), facts=facts)
         if isinstance(part, ResidualPart):
-            return cls(Measure.kind, part.rho, part.sets, part.precisions, values, facts)
+            return cls(Measure.kind, part.rho, part.sets, part.precisions, facts=facts)
         if isinstance(part, MatrixPart):
             matrix = part.matrix.ravel().astype(np.float64)
-            return cls(PART, part.rho, values=values, facts={**facts, "scale": part.scale}, numbers=matrix)
-        return cls(PART, part.rho, values=values, facts=facts)
+            return cls(PART, part.rho, facts={**facts, "scale": part.scale}, numbers=matrix)
+        return cls(PART, part.rho, facts=facts)
 
     def part(self, sizes: tuple[int, ...]) -> Part | None:
         """The part that the line was measured for, where the line alone defines it."""

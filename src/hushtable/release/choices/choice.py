@@ -12,33 +12,29 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from hushtable.arrays import Ints
 from hushtable.errors import LedgerError, RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Spend, Unit
 from hushtable.linear import Mechanism, Rule
 from hushtable.linear.lattice import positive
 from hushtable.marginals import ResolvedWorkload
-from hushtable.measurement import Part
+from hushtable.measurement import Line, Part
 from hushtable.planning import check_memory
 from hushtable.privacy import UNIT, Budget, Cost, decimal
 from hushtable.privacy.budget import price_in
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
 from hushtable.release.choices.choice_view import ChoiceView, person_price
 from hushtable.release.choices.families import Released, family_of, option_text
-from hushtable.release.choices.record import KIND, Note, Opening, Refinement, Step, Taken, pack, refinement
+from hushtable.release.choices.record import KIND, Note, Opening, Refinement, Step, Taken, refinement
 from hushtable.release.details import ChoiceDetail, RefinementDetail
 from hushtable.schema import Schema
 
-Pack = Callable[[Ints], bytes]
-
 
 class Drawer(Protocol):
-    """What a session lends to a choice: it charges, measures a part (None: nothing) and stores what ``pack`` makes.
+    """What a session lends to a choice: it charges, measures a part (None: nothing) and stores its line.
 
     ``start`` sets the whole cost aside and measures the first part, unless this was done before, and gives the id;
     ``go_on`` measures the next part of a choice that has so many charges, and the ``last`` one ends it; ``once``
@@ -46,11 +42,11 @@ class Drawer(Protocol):
     unless somebody is working on it.
     """
 
-    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, pack: Pack) -> str: ...
+    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, line: Line) -> str: ...
     def go_on(
-        self, request: str, charges: int, part: Part | None, cost: Cost, pack: Pack, *, last: bool
+        self, request: str, charges: int, part: Part | None, cost: Cost, line: Line, *, last: bool
     ) -> None: ...
-    def once(self, spend: Spend, request: str, part: Part, pack: Pack) -> None: ...
+    def once(self, spend: Spend, request: str, part: Part, line: Line) -> None: ...
     def end(self, request: str) -> None: ...
     def tidy(self, request: str) -> None: ...
 
@@ -154,8 +150,8 @@ class Choice(ChoiceView):
         part.check()
         number, spender = len(self._refined), self._stored.reservation.spender
         spend = Spend(self._units(part.rho), f"{KIND}-refine", RefinementDetail(self.id, str(rho)), spender)
-        packed = partial(pack, Refinement(number), part)
-        self._draw.once(spend, refinement(self.id, number), part, packed)
+        line = Refinement(number).line(part)
+        self._draw.once(spend, refinement(self.id, number), part, line)
         self._read()
 
     def finish(self, option: int) -> Released:
@@ -206,8 +202,7 @@ class Choice(ChoiceView):
             )
         if part is not None:
             part.check()
-        packed = partial(pack, note, part)
-        self._draw.go_on(self.id, len(self._stored.charges), part, cost, packed, last=last)
+        self._draw.go_on(self.id, len(self._stored.charges), part, cost, note.line(part), last=last)
         self._read()
 
     def _read(self) -> None:
@@ -252,8 +247,8 @@ def start_choice(
     note = Opening(plan.sizes, written, schema.version, schema.to_yaml(), frozen, context.data)
     detail = _detail(context, plan, budget, written)
     spend = Spend(context.price(plan.dearest), KIND, detail, context.spender)
-    packed = partial(pack, note, first)
-    started = Choice(context, context.draw.start(spend, request, first, common, packed), plan=plan)
+    begun = context.draw.start(spend, request, first, common, note.line(first))
+    started = Choice(context, begun, plan=plan)
     started.tidy()
     return started
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal, Self
 
-from hushtable.arrays import Ints
 from hushtable.errors import BundleError, LedgerError, RefusedError
 from hushtable.ledger import Ledger, Stored
 from hushtable.linear import ladder
-from hushtable.measurement import NOTE, Line, Part, lines_from_bytes, lines_to_bytes
+from hushtable.measurement import NOTE, Line, Part, lines_from_bytes
 from hushtable.privacy import Cost
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import MeasuredPart, read_option
@@ -32,6 +31,10 @@ class _Note:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, as they are stored."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def line(self, part: Part | None) -> Line:
+        """What will be stored of a part (None: nothing was missing), but for its integers."""
+        return Line.of_part(part, {"choice": self.to_dict()})
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
@@ -100,11 +103,6 @@ def read_note(given: Mapping[str, Any]) -> Note:
     return next(kind for key, kind in _TELLING.items() if key in given).from_dict(given)
 
 
-def pack(note: Note, part: Part | None, values: Ints) -> bytes:
-    """A measured part as a stored line; the length depends on public sizes and the note only."""
-    return lines_to_bytes([Line.of_part(part, values, {"choice": note.to_dict()})])
-
-
 @dataclass(frozen=True, eq=False)
 class StoredPart:
     """One payload: its line, and the note of it."""
@@ -114,7 +112,7 @@ class StoredPart:
 
     @classmethod
     def of(cls, payload: bytes) -> StoredPart:
-        """Read what :func:`pack` made; refuses anything else."""
+        """Read a line with a note; refuses anything else."""
         try:
             (line,) = lines_from_bytes(payload)
             return cls(read_note(line.facts["choice"]), line)
