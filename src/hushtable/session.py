@@ -26,10 +26,9 @@ from hushtable.notebook import html_card
 from hushtable.planning import PlanOptions, memory_limit
 from hushtable.privacy import Budget
 from hushtable.reconstruct import Evaluation
-from hushtable.release import CheckDetail, Choice, Plan, Release, choices
+from hushtable.release import CheckDetail, Choice, Plan, Release, choices, plan_questions, plan_release
 from hushtable.release.measured import RunKeywords, measure
-from hushtable.release.plan import plan_release
-from hushtable.release.verdicts import CheckKeywords, PlanKeywords, answered, plan_questions
+from hushtable.release.verdicts import CheckKeywords, PlanKeywords, answered
 from hushtable.schema import Schema
 
 

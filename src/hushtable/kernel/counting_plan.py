@@ -20,7 +20,7 @@ from hushtable.errors import WorkloadError
 from hushtable.kernel.bitplanes import Places
 from hushtable.kernel.histograms import Histograms, build_histograms
 from hushtable.kernel.plane_program import PlaneProgram, build_program, fits
-from hushtable.marginals.layout import AttributeSet, Layout
+from hushtable.marginals import AttributeSet, Layout
 
 LARGEST_MARGINAL = 2**32
 LARGEST_PLANE_ATTRIBUTE = 256

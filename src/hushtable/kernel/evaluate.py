@@ -22,7 +22,7 @@ from hushtable.errors import RefusedError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.yardstick import sample_share
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.reconstruct.evaluation import Evaluation
+from hushtable.reconstruct import Evaluation
 from hushtable.schema import Schema
 
 CHUNK_CELLS = 10_000_000

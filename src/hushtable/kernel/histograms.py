@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.compiled import njit
-from hushtable.marginals.layout import AttributeSet
+from hushtable.marginals import AttributeSet
 
 
 class Histograms(NamedTuple):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
 from hushtable.kernel.bitplanes import Places, Steps
-from hushtable.marginals.layout import AttributeSet
+from hushtable.marginals import AttributeSet
 
 LARGEST_KEY = 2**62
 

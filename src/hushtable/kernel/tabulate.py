@@ -19,7 +19,7 @@ from hushtable.errors import UsageError
 from hushtable.kernel.bitplanes import LANES, WORD, Planes, build_planes, expand, run_steps
 from hushtable.kernel.counting_plan import CountingPlan, build_plan
 from hushtable.kernel.histograms import count_tables
-from hushtable.marginals.layout import Layout
+from hushtable.marginals import Layout
 
 Job = Callable[[], None]
 Codes = Sequence[NDArray[np.unsignedinteger[Any]]]

@@ -19,7 +19,7 @@ from hushtable.ledger.places import existing_file
 from hushtable.ledger.rules import account_of, take_in
 from hushtable.ledger.store import SQLiteStore, identify
 from hushtable.ledger.values import Report
-from hushtable.privacy.budget import Cost
+from hushtable.privacy import Cost
 
 WAIT = 60.0
 _CODES_OF_PLACE = ("ledger.foreign", "ledger.locked", "ledger.unreadable", "ledger.format", "ledger.journal")

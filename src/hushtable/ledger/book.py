@@ -23,7 +23,7 @@ from hushtable.ledger.entries import (
     Store,
 )
 from hushtable.ledger.values import Holding, Reservation, StoredCharge, Unit
-from hushtable.privacy.budget import Budget, Cost
+from hushtable.privacy import Budget, Cost
 
 
 @dataclass

@@ -25,8 +25,8 @@ from pydantic import (
 
 from hushtable.errors import BudgetError, LedgerError
 from hushtable.notebook import html_card
+from hushtable.privacy import Cost
 from hushtable.privacy.amounts import exact, text
-from hushtable.privacy.budget import Cost
 
 FORMAT = 1
 GENESIS = "0" * 64

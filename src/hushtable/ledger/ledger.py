@@ -43,7 +43,8 @@ from hushtable.ledger.locks import Turn, turn_of
 from hushtable.ledger.payloads import Payloads
 from hushtable.ledger.values import Charge, Holding, Report, Reservation, Stored, Unit
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.privacy.budget import Budget, Cost, Kind
+from hushtable.privacy import Budget, Cost
+from hushtable.privacy.budget import Kind
 
 WAIT = 60.0
 

@@ -31,7 +31,8 @@ from hushtable.ledger.entries import (
     read,
 )
 from hushtable.ledger.values import Reservation
-from hushtable.privacy.budget import ApproxDP, Budget, Cost, Kind
+from hushtable.privacy import ApproxDP, Budget, Cost
+from hushtable.privacy.budget import Kind
 
 _COUNTS: dict[Kind, str] = {
     "pure": "pure epsilon",

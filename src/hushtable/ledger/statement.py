@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hushtable.notebook import html_card
-from hushtable.privacy.budget import UNIT, Cost
+from hushtable.privacy import UNIT, Cost
 
 if TYPE_CHECKING:
     from hushtable.ledger.ledger import Ledger

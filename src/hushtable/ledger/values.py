@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from hushtable.errors import LedgerError
 from hushtable.ledger.names import check_person
 from hushtable.notebook import html_card
-from hushtable.privacy.budget import Cost
+from hushtable.privacy import Cost
 
 if TYPE_CHECKING:
     from hushtable.schema import Schema

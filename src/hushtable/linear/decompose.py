@@ -22,7 +22,7 @@ from hushtable.linear.dense import LinearGaussian
 from hushtable.linear.loewner import least_upper_bound
 from hushtable.linear.spaces import ANGLE, Standard, intersection
 from hushtable.linear.uniform import normals
-from hushtable.privacy.bits import BitSource
+from hushtable.privacy import BitSource
 
 DROPPED = 1e-9
 """Share of the target's precision below which a direction of a residual is left out."""

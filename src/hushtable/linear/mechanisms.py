@@ -36,7 +36,7 @@ from hushtable.linear.partitions import (
     bucket_residual,
 )
 from hushtable.linear.reading import residual_recreate
-from hushtable.privacy.bits import BitSource
+from hushtable.privacy import BitSource
 
 Mechanism = LinearGaussian | MarginalMechanism | BucketTable
 """What can be an option of a choice."""

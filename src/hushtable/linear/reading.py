@@ -16,7 +16,7 @@ from hushtable.errors import WorkloadError
 from hushtable.linear.lattice import MarginalMechanism, residual_stack
 from hushtable.linear.uniform import normals
 from hushtable.marginals import AttributeSet, centre, subsets
-from hushtable.privacy.bits import BitSource
+from hushtable.privacy import BitSource
 
 Residuals = Mapping[AttributeSet, NDArray[np.float64]]
 

@@ -18,7 +18,7 @@ from hushtable.errors import WorkloadError
 from hushtable.linear.cone import Cone, minimise
 from hushtable.linear.dense import LinearGaussian
 from hushtable.linear.uniform import normals, uniforms
-from hushtable.privacy.bits import BitSource
+from hushtable.privacy import BitSource
 
 
 def consistent_datasets(

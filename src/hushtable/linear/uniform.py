@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from hushtable.privacy.bits import BitSource
+from hushtable.privacy import BitSource
 
 
 def uniforms(bits: BitSource, count: int) -> NDArray[np.float64]:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Codes, Ints
 from hushtable.microdata import seeded
-from hushtable.schema import Attribute, Schema
-from hushtable.schema.attribute import Binned, Boolean, Categorical, Real
+from hushtable.schema import Attribute, Binned, Boolean, Categorical, Real, Schema
 
 
 def codes_from_counts(counts: NDArray[np.int64]) -> Codes:

@@ -25,7 +25,7 @@ from hushtable.planning.quantiles import (
     normal_spread,
     spread,
 )
-from hushtable.privacy.mechanism import GaussianNoise, LaplaceNoise
+from hushtable.privacy import GaussianNoise, LaplaceNoise
 
 RawNoise = Mapping[AttributeSet, GaussianNoise | LaplaceNoise]
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import floor, frexp
 
 from hushtable.errors import BudgetError
-from hushtable.privacy.budget import UNIT
+from hushtable.privacy import UNIT
 
 BITS = 40
 _MARGIN = 2.0**-48

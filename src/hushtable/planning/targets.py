@@ -14,7 +14,7 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, ResolvedWorkload
 from hushtable.planning.batch import BatchPlan, check_rows
 from hushtable.planning.strategies import PlanOptions, names_of, strategy_named
-from hushtable.privacy.budget import UNIT
+from hushtable.privacy import UNIT
 
 REFERENCE = 1e-6
 """A budget so small that discrete noise is as good as continuous."""

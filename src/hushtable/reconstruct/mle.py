@@ -19,7 +19,7 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, sorted_sets
 from hushtable.measurement import Answers, MarginalPart
 from hushtable.planning import ErrorModel, Errors, cell_cumulants, marginal_error_model, residual_error_model
-from hushtable.privacy.mechanism import GaussianNoise, LaplaceNoise
+from hushtable.privacy import GaussianNoise, LaplaceNoise
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from hushtable.marginals import AttributeSet
 from hushtable.measurement import Answers
 from hushtable.microdata import Explanation
 from hushtable.outputs import can_make, is_taken, whole_folder
-from hushtable.reconstruct.fits import reconstruction_named
+from hushtable.reconstruct import reconstruction_named
 from hushtable.release.card import Card
 from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
 from hushtable.release.promise import interval_promise

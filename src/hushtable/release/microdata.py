@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from hushtable.errors import HushtableError, WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.measurement import Answers, MarginalPart, ResidualPart
-from hushtable.microdata import METHODS, Measurement, Noise, fit, round_table
+from hushtable.microdata import METHODS, Explanation, Measurement, Noise, TableGap, fit, round_table
 from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
 from hushtable.microdata.generator import Targets, affordable, count_records, generate
-from hushtable.microdata.honesty import Explanation, TableGap, Totals, compare, small_cells
+from hushtable.microdata.honesty import Totals, compare, small_cells
 from hushtable.microdata.likelihood import likeliest
 from hushtable.microdata.rounding import walkable, whole_rows
 from hushtable.microdata.uncertainty import Promise, promise

@@ -22,9 +22,9 @@ from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.measurement import Answers
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning.claims import BETA
-from hushtable.reconstruct import ResidualEstimates, from_answers
-from hushtable.reconstruct.bounds import FULLY, Bounder, measured_flags, published_ends
-from hushtable.reconstruct.fits import Fitted, fit_tables
+from hushtable.reconstruct import FULLY, Fitted, ResidualEstimates, from_answers
+from hushtable.reconstruct.bounds import Bounder, measured_flags, published_ends
+from hushtable.reconstruct.fits import fit_tables
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.release import bundle
 from hushtable.release.card import Card, L1Bounds

@@ -17,7 +17,8 @@ import polars as pl
 
 from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.microdata import Explanation
-from hushtable.reconstruct.bounds import FULLY, measured_flags
+from hushtable.reconstruct import FULLY
+from hushtable.reconstruct.bounds import measured_flags
 from hushtable.release import Bundle, Card, Release
 from hushtable.schema import Schema
 

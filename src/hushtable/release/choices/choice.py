@@ -23,8 +23,7 @@ from hushtable.linear.lattice import positive
 from hushtable.marginals import ResolvedWorkload
 from hushtable.measurement import Line, Part
 from hushtable.planning import check_memory
-from hushtable.privacy import UNIT, Budget, Cost, decimal
-from hushtable.privacy.budget import price_in
+from hushtable.privacy import UNIT, Budget, Cost, decimal, price_in
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
 from hushtable.release.choices.choice_view import ChoiceView, person_price
 from hushtable.release.choices.families import Released, family_of, option_text

@@ -24,8 +24,7 @@ from hushtable.linear import (
 )
 from hushtable.measurement import Part
 from hushtable.notebook import html_card
-from hushtable.privacy import Cost, charge, decimal
-from hushtable.privacy.budget import price_in
+from hushtable.privacy import Cost, charge, decimal, price_in
 from hushtable.release.card import Card, Chosen, LedgerStamp, PlanFacts
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import Measured, Released, option_text

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from hushtable.reconstruct.bounds import FULLY
+from hushtable.reconstruct import FULLY
 from hushtable.report.parts import Figure, Section
 from hushtable.report.theme import GREY, INK, chart, finished
 from hushtable.report.view import View

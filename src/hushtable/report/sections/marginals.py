@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from hushtable.release.promise import MODELLED, WHOLE_TABLE
+from hushtable.release import MODELLED
+from hushtable.release.promise import WHOLE_TABLE
 from hushtable.report.parts import Grid, Section
 from hushtable.report.view import ALPHA, View
 

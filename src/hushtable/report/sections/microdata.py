@@ -9,7 +9,8 @@ import polars as pl
 
 from hushtable.errors import HushtableError
 from hushtable.microdata import METHODS, Explanation
-from hushtable.release.microdata import MOST_WORK, make_microdata
+from hushtable.release import make_microdata
+from hushtable.release.microdata import MOST_WORK
 from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import BLUE, RED, chart, finished
 from hushtable.report.view import View

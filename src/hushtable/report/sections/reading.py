@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from hushtable.reconstruct.bounds import FULLY
+from hushtable.reconstruct import FULLY
 from hushtable.report.parts import Grid, Section
 from hushtable.report.view import View
 

@@ -17,8 +17,7 @@ from hushtable.marginals import AttributeSet
 from hushtable.microdata import lower_bound
 from hushtable.microdata.uncertainty import Promise
 from hushtable.privacy import UNIT, Cost
-from hushtable.release import Card
-from hushtable.release.microdata import counts_promise
+from hushtable.release import Card, counts_promise
 from hushtable.report.parts import Figure, Section
 from hushtable.report.theme import BLUE, GREEN, RED, chart, finished
 from hushtable.report.view import View
