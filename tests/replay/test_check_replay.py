@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def observe(kind: str, rows: list[Any], folder: Path, asked: list[str], **option
     session = ht.Session.open(data, schema=declared(NAMES), ledger=ledger, budget=ht.PureDP(5))
     try:
         verdicts = session.check(asked, synthetic(), tau=9, budget=ht.PureDP(2), **options)
-        said = [{**one.to_dict(), "satisfied": None} for one in verdicts]
+        said = [replace(one, satisfied=False).to_dict() for one in verdicts]
     except HushtableError as error:
         said = str(error)
     sizes = {
