@@ -1,7 +1,7 @@
 """The kept history of figures: each run of a benchmark adds a line to ``bench/history/NAME.jsonl``.
 
 A kept figure means the same on another machine: a ratio of two runs side by side, an error, a share.  Seconds alone are
-printed and not kept.  ``hush bench trends`` draws what was kept.
+printed and not kept.  The page of all that was kept is written again with each line.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from bench.shared import trends
 from bench.shared.places import ROOT
+from bench.shared.trends import FOLDER
 
-FOLDER = ROOT / "bench" / "history"
 DIGITS = 6
 
 
@@ -30,14 +30,8 @@ def keep(name: str, figures: Mapping[str, float], folder: Path = FOLDER, **facts
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{name}.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
-
-
-def kept(folder: Path = FOLDER) -> dict[str, list[dict[str, Any]]]:
-    """All runs of all benchmarks, oldest first."""
-    return {
-        path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        for path in sorted(folder.glob("*.jsonl"))
-    }
+    if folder == FOLDER:
+        trends.write()
 
 
 def _commit() -> str:

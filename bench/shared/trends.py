@@ -2,20 +2,23 @@
 
     hush bench trends [-- --history bench/history --page docs/benchmarks-trends.md]
 
-Each figure is one line of the picture, on a scale of its own from its least to its largest value.
+What a run of a benchmark adds is on the page at once; this is for lines that were edited or merged.  Each figure is
+one line of the picture, on a scale of its own from its least to its largest value.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
-from bench.shared.history import FOLDER, kept
 from bench.shared.places import ROOT
 
+FOLDER = ROOT / "bench" / "history"
 PAGE = ROOT / "docs" / "benchmarks-trends.md"
 PICTURE = Path("images") / "trends.svg"
 WIDTH, ROW, LEFT, RIGHT = 860, 20, 430, 110
@@ -24,10 +27,10 @@ WIDTH, ROW, LEFT, RIGHT = 860, 20, 430, 110
 HEAD = """\
 # Benchmarks: how figures moved
 
-Written by `hush bench trends` from `bench/history`, where each run of a benchmark leaves a line with the date, the
-commit and its figures. Kept are figures that mean the same on another machine: ratios of two programs that ran side by
-side, errors, shares. A plus sign behind a commit says that files had changed since. The lines from before the history
-was kept were read from the pages of those commits.
+Written from `bench/history`, where each run of a benchmark leaves a line with the date, the commit and its figures.
+Kept are figures that mean the same on another machine: ratios of two programs that ran side by side, errors, shares. A
+plus sign behind a commit says that files had changed since. The lines from before the history was kept were read from
+the pages of those commits.
 """
 
 
@@ -40,6 +43,14 @@ class Series:
     values: tuple[float, ...]
     first: str
     last: str
+
+
+def kept(folder: Path = FOLDER) -> dict[str, list[dict[str, Any]]]:
+    """All runs of all benchmarks, oldest first."""
+    return {
+        path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for path in sorted(folder.glob("*.jsonl"))
+    }
 
 
 def series(history: dict[str, list[dict]]) -> list[Series]:
@@ -112,6 +123,15 @@ def _drawn(s: Series, row: int) -> Iterator[str]:
     yield f'<text x="{WIDTH - RIGHT + 12}" y="{middle + 4:g}">{s.values[-1]:.4g}</text>'
 
 
+def write(history: Path = FOLDER, to: Path = PAGE) -> None:
+    """Page and picture of what is kept."""
+    found = series(kept(history))
+    image = to.parent / PICTURE
+    image.parent.mkdir(parents=True, exist_ok=True)
+    image.write_text(picture(found), encoding="utf-8")
+    to.write_text(page(found), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -119,11 +139,7 @@ def main() -> None:
     parser.add_argument("--history", type=Path, default=FOLDER)
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
-    found = series(kept(options.history))
-    image = options.page.parent / PICTURE
-    image.parent.mkdir(parents=True, exist_ok=True)
-    image.write_text(picture(found), encoding="utf-8")
-    options.page.write_text(page(found), encoding="utf-8")
+    write(options.history, options.page)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ ROOT = Path(ht.__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
 from bench.shared import trends  # noqa: E402
-from bench.shared.history import keep, kept  # noqa: E402
+from bench.shared.history import keep  # noqa: E402
+from bench.shared.trends import kept  # noqa: E402
 
 
 def test_each_run_adds_a_line_with_its_date_and_commit(tmp_path: Path) -> None:
