@@ -22,14 +22,13 @@ FAREWELL = "hush: interrupted; what was charged stays in the ledger."
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``hush`` and leave with its exit code."""
-    heard = (
-        getsignal(SIGINT) is default_int_handler
-    )  # a process in the background may have been told not to listen
-    if heard:
-        signal(SIGINT, _leave)
-    from hushtable.cli.app import run
-
     try:
+        # a process in the background may have been told not to listen
+        heard = getsignal(SIGINT) is default_int_handler
+        if heard:
+            signal(SIGINT, _leave)
+        from hushtable.cli.app import run
+
         if heard:
             signal(SIGINT, default_int_handler)
         code = run(sys.argv[1:] if arguments is None else list(arguments))
