@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -198,7 +198,7 @@ class _Credit:
         self.lines = replay.lines
         self._open = False
         self._group: list[Line] = []
-        self._columns: list[Any] | None = None
+        self._written: tuple[Line, list[Any]] | None = None
         self._alone = _ALONE
 
     def can_pay(self, request: Request) -> bool:
@@ -212,14 +212,16 @@ class _Credit:
             self.store()
             alone = self._alone > 0 or not self._purse.spends_all
             if alone and not isinstance(request, Select):
-                self._columns = columns_of([Line.of(request, np.empty(0, np.int64))])
+                blank = Line.of(request, np.empty(0, np.int64))
+                self._written = blank, columns_of([blank])
             self._charge(need if alone else self._ahead(request, need))
         self._purse.pay(request.rho)
         self._group.append(Line.lost(request))
 
     def keep(self, request: Request, values: Ints) -> None:
         """Put the reply in the place of the draw, and store the group if its credit cannot pay for another one."""
-        self._group[-1] = Line.of(request, values)
+        made = Line.of(request, values) if self._written is None else replace(self._written[0], values=values)
+        self._group[-1] = made
         self._alone -= 1
         if self._alone >= 0 or not self._purse.due(request.rho) <= self._charged:
             self.store()
@@ -234,10 +236,11 @@ class _Credit:
     def store(self) -> None:
         """Store what the current charge has paid for so far; the next draw needs a new charge."""
         if self._open:
-            made = self._columns if len(self._group) == 1 and self._group[0].kind != LOST else None
-            self._account.store(lines_to_bytes(self._group, made))
+            whole = len(self._group) == 1 and self._group[0].kind != LOST
+            columns = self._written[1] if whole and self._written is not None else None
+            self._account.store(lines_to_bytes(self._group, columns))
             self.lines.extend(self._group)
-            self._open, self._group, self._columns = False, [], None
+            self._open, self._group, self._written = False, [], None
 
     def save(self) -> None:
         """Store after a failure, if that is still possible; otherwise the group is lost, and its charge with it."""
