@@ -44,6 +44,7 @@ def released(release: ht.Release) -> dict[tuple[str, bool], int]:
     return {(sex, member): n for sex, member, n in rows if n}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["residual-planner", "identity", "aim", "auto"])
 def test_a_session_releases_from_it(
     strategy: str, url: str, tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame

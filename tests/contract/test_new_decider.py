@@ -71,6 +71,7 @@ def test_the_library_answers_for_it() -> None:
     assert tau == next(size for size in range(1, 200) if wrong(size) <= 0.05)
 
 
+@pytest.mark.long
 def test_a_session_charges_draws_and_stores_it(tmp_path: Path) -> None:
     opened = session(tmp_path, ht.PureDP(100))
     near, far = TRUTH.head(196), TRUTH.head(60)
@@ -103,6 +104,7 @@ def test_refusals_name_it(tmp_path: Path) -> None:
     assert wrong.value.code == "query.wrong-decider" and NAME not in wrong.value.fix
 
 
+@pytest.mark.long
 def test_the_command_and_the_report_know_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

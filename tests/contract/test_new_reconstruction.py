@@ -80,8 +80,10 @@ def test_the_command_offers_it_lists_it_and_uses_it(files: Path, capsys: pytest.
     assert cut_by_hand(ht.Release.load(files / "out").table("age", "sex"))
 
 
-def test_without_it_the_name_is_refused(files: Path) -> None:
+def test_without_it_the_name_is_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     del RECONSTRUCTIONS[NAME]
+    assert run(["release", "--help"]) == 0
+    assert NAME not in capsys.readouterr().out.split("--reconstruct")[1].split("--")[0]
     session = ht.Session.open(
         files / "people.csv", schema=files / "people.yaml", ledger=files / "l", budget=ht.ZCDP(1)
     )

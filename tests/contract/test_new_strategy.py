@@ -43,6 +43,7 @@ def files(tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame) ->
     return tmp_path
 
 
+@pytest.mark.long
 def test_a_registered_strategy_is_planned_charged_and_read_by_its_own_reconstruction(
     thrifty: None, files: Path
 ) -> None:

@@ -29,6 +29,7 @@ def calls_of_steps(source: str) -> set[str]:
     }
 
 
+@pytest.mark.long
 def test_no_other_module_names_a_step_of_the_ledger() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()

@@ -64,6 +64,7 @@ def test_at_most_k_rows_of_each_person_are_kept(make, limit):
     assert codes(open_source(make(ROWS), schema)) == expected
 
 
+@pytest.mark.long
 def test_one_row_more_changes_the_counts_by_one_row_only(make):
     everything = Counter(codes(open_source(make(ROWS), SCHEMA)))
     for k, (_, code) in enumerate(ROWS):

@@ -295,6 +295,7 @@ def test_a_pure_budget_a_tiny_budget_and_bad_names_spend_nothing(session: ht.Ses
     assert session.ledger.head == head
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["auto", "aim", "residual-planner"])
 @pytest.mark.parametrize("reconstruct", ["mle", "maxent", "nonneg"])
 def test_every_strategy_can_be_read_in_every_way_and_saved(

@@ -116,6 +116,7 @@ def _lower(values: pl.Series, quantile: float) -> int:
     return values.sort()[math.ceil(quantile * len(values)) - 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["csv", "parquet", "polars"])
 def test_with_a_huge_epsilon_verdicts_are_the_truth_about_raw_values(tmp_path: Path, kind: str) -> None:
     truth, other = people(4_000), people(4_000, seed=1)

@@ -402,6 +402,7 @@ def measured_variances(steps: list[ResidualPart], runs: int) -> dict[tuple[int, 
     return {s: float((t / weight[s]).var()) for s, t in total.items()}
 
 
+@pytest.mark.long
 def test_common_and_finish_together_have_the_noise_of_the_option(small_schema: ht.Schema) -> None:
     """False-alarm rate below 1e-8: eleven variances at 6.1 standard errors, a mutant 10% off would be 9 away."""
     plan = plan_choice(small_schema.sizes, orders(small_schema, 1, 2), rho=Fraction(1, 100))

@@ -114,6 +114,7 @@ def test_hush_alone_shows_where_to_begin(capfd: Any) -> None:
     assert capfd.readouterr().out == f"hushtable {ht.__version__}\n"
 
 
+@pytest.mark.long
 def test_the_commands_that_a_newcomer_is_shown_work_as_typed(desk: Path, capfd: Any) -> None:
     assert run([]) == 0
     lines = [line.strip() for line in capfd.readouterr().out.splitlines() if line.startswith("  hush ")]
@@ -145,6 +146,7 @@ GOOD = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", GOOD)
 def test_json_is_one_object_on_standard_output(name: str, desk: Path, capfd: Any) -> None:
     assert run([*GOOD[name], "--json"]) == 0
@@ -152,6 +154,7 @@ def test_json_is_one_object_on_standard_output(name: str, desk: Path, capfd: Any
     assert isinstance(json.loads(printed.out), dict) and printed.err == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", GOOD)
 def test_without_json_something_readable_is_printed(name: str, desk: Path, capfd: Any) -> None:
     assert run(GOOD[name]) == 0
@@ -235,6 +238,7 @@ def test_a_workload_too_large_for_memory_says_how_large_and_what_to_do(desk: Pat
     )
 
 
+@pytest.mark.long
 def test_a_locked_ledger_is_named_and_nothing_is_spent(
     desk: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,7 @@ def centres(answer: Fraction, tau: Fraction, side: int, further: int, whole: boo
     return answer + side * (Fraction(math.ceil(away)) if whole else away)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(
     name=st.sampled_from(QUANTILES),
@@ -166,6 +167,7 @@ def test_quantiles_err_at_most_as_often_as_their_premise_says(
     check(name, values, centre, tau, epsilon, {"domain": range(41), "quantile": quantile})
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(
     name=st.sampled_from(AVERAGES),
@@ -182,6 +184,7 @@ def test_averages_err_at_most_as_often_as_their_premise_says(
     check(name, values, centre, tau, epsilon, {"domain": range(-7, 41)})
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(
     name=st.sampled_from(RACES),
@@ -293,6 +296,7 @@ def searched(
     return largest
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*QUANTILES, *AVERAGES, *RACES])
 def test_a_search_for_the_worst_table_does_not_pass_the_bound(name: str) -> None:
     facts: dict = {"bound": 40} if name in RACES else {"domain": range(21)}
@@ -437,6 +441,7 @@ def asked(query: str, name: str, verdict: ht.Verdict) -> tuple[str, Fraction, di
     return kind, quantile, facts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("query", "name"), DATA_DEPENDENT)
 def test_the_printed_error_is_true_of_every_table_of_which_it_is_said(query: str, name: str) -> None:
     """Twelve rows, ties, values at the bounds, at distance 0 and 2 tau: the error is lower, or they are left out."""
@@ -538,6 +543,7 @@ def test_verdicts_that_version_0_1_stored_say_what_they_assumed() -> None:
     assert read_verdicts(lines_to_bytes([line]))["key"] == made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DECIDERS)
 @settings(max_examples=12, deadline=None)
 @given(epsilon=EPSILONS, tau=TAUS, centre=st.integers(0, 60))

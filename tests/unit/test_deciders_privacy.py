@@ -54,6 +54,7 @@ def worst_log_ratio(decider: Decider) -> float:
     return max(abs(a - b) for one, two in neighbours() for a, b in zip(logs(one), logs(two), strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DECIDERS)
 def test_verdicts_of_neighbours_differ_by_at_most_epsilon(name: str) -> None:
     epsilon = Fraction(1, 2)

@@ -227,6 +227,7 @@ CASES: dict[str, tuple[Simulation, dict, float, float, float, tuple[int, ...]]] 
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_simulated_verdicts_agree_with_the_probability(name: str) -> None:
     simulate, data, centre, tau, epsilon, offsets = CASES[name]

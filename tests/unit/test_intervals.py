@@ -113,6 +113,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_cumulants_equal_sums_of_powers_over_the_estimator_matrix(case):
     """Variance and fourth cumulant by structure against the explicit weights of every measured cell."""

@@ -77,6 +77,7 @@ def test_example_3_12_two_marginals_share_the_total_with_variance_three():
     assert combined == pytest.approx(first @ np.arange(9.0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 def test_the_closed_form_attains_the_optimum_of_the_semidefinite_program(seed: int):
     rng = np.random.default_rng(seed)
@@ -124,6 +125,7 @@ def test_the_maximal_answer_depends_on_the_basis_so_equality_would_be_the_wrong_
     assert is_maximal(LinearGaussian(np.eye(2), back @ other_covariance @ back.T), pair)
 
 
+@pytest.mark.long
 def test_the_answer_does_not_depend_on_how_the_options_are_written():
     rng = np.random.default_rng(13)
     for _ in range(20):

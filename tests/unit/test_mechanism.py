@@ -156,6 +156,7 @@ def test_totals_are_exact_sums() -> None:
     assert total_price([]) == Price(Fraction(0), Fraction(0))
 
 
+@pytest.mark.long
 def test_fifty_thousand_prices_add_up_exactly_in_a_moment() -> None:
     rng = np.random.default_rng(9)
     sizes = rng.integers(2, 100, size=15).tolist()

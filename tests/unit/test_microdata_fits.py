@@ -151,6 +151,7 @@ def sequential_twin(given, shape):
 CASES = [6, pytest.param(60, marks=pytest.mark.slow)]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("cases", CASES)
 @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 2), (5, 5)])
@@ -192,6 +193,7 @@ def max_twin(given, shape):
     return x.value, reach
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate", "ignore::RuntimeWarning:cvxpy")
 @pytest.mark.parametrize("cases", CASES)
 @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 2), (5, 5)])

@@ -107,6 +107,7 @@ def test_impossible_combinations_have_no_records(pairs, fit):
     assert frame.filter((pl.col("age") < 20) & pl.col("member")).height == 0
 
 
+@pytest.mark.long
 def test_the_nonnegative_likelihood_is_optimal(pairs):
     """Twin: the optimality conditions, computed from the released residuals."""
     made = make_microdata(pairs, fit="nnls")

@@ -67,6 +67,7 @@ def random_case(seed):
     return sizes, workload, float(np.exp(rng.normal(scale=2))), weights
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("objective", ["sum_variance", "max_variance"])
 def test_plans_are_as_good_as_a_convex_solver_and_spend_exactly_rho(seed, objective):

@@ -104,6 +104,7 @@ def test_a_new_one_is_paid_for_when_asked_and_is_then_the_one_that_is_stored(des
     assert release(out="fourth") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changed",
     [{"order": "1"}, {"budget": "rho=0.05"}, {"strategy": "identity"}, {"objective": "max_variance"},
@@ -196,6 +197,7 @@ def interrupted_at(point: str) -> Iterator[None]:
         failpoints.arm(None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", ["reserve.committed", "settle.committed", "bundle.filled", "bundle.moved"])
 def test_a_new_one_that_was_interrupted_is_not_paid_for_again_by_its_repetition(
     point: str, desk: Path

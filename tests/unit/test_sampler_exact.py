@@ -284,6 +284,7 @@ def word_of(place: int, bound: int) -> int:
     return next(w for w in range(first, first + 9) if w * bound % 2**64 >= 2**64 % bound)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("candidates", [1, 2, 3, 700, 5_000])
 def test_every_candidate_is_proposed_with_the_weight_of_its_level(candidates: int) -> None:
     """Levels never promise less than the exponential, waste at most a factor of two, and cover all places."""

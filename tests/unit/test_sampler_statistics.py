@@ -50,6 +50,7 @@ def statistic(drawn: NDArray[np.int64], below: Tail, scale: float) -> tuple[floa
     return float(((seen - expected) ** 2 / expected).sum()), chance.size
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", SCALES)
 def test_gaussians_have_their_exact_probabilities(scale: str) -> None:
     value, cells = statistic(discrete_gaussian(Fraction(scale) ** 2, DRAWS), gaussian_below, float(scale))
@@ -98,6 +99,7 @@ def test_wide_noise_is_fair_in_its_last_digits_and_signs(draw: Callable[[], NDAr
     assert abs((centred[1:] * centred[:-1]).sum()) < Z * math.sqrt(drawn.size)
 
 
+@pytest.mark.long
 def test_segments_have_the_distribution_of_their_own_scale() -> None:
     scales = [Fraction(1, 2), Fraction(3), Fraction(1000)] * 20_000
     for many, below, power in (
@@ -118,6 +120,7 @@ def two_sample(a: NDArray[np.int64], b: NDArray[np.int64], reach: int) -> tuple[
     return float(((rows - expected) ** 2 / expected).sum()), 2 * reach + 1
 
 
+@pytest.mark.long
 def test_opendp_draws_from_the_same_distributions() -> None:
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T=int))
@@ -185,6 +188,7 @@ def test_selection_has_its_exact_probabilities(scores: list[int], factor: str) -
     assert selection_statistic(scores, factor, factor) < chi_square_threshold(len(scores))
 
 
+@pytest.mark.long
 def test_selection_with_a_factor_ten_percent_wrong_is_noticed() -> None:
     assert selection_statistic([0, 1, 2, 3], "1.1", "1", SeededBits(2)) > chi_square_threshold(4)
 

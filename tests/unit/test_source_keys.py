@@ -148,6 +148,7 @@ def test_equal_values_of_a_typed_column_are_one_person(source: str, kind: str, t
     assert kept(SOURCES[source](made, tmp_path)) == firsts(values, nobody)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [np.int64, np.uint64])
 @pytest.mark.parametrize("source", ["arrow", "parquet", "polars", "pandas"])
 def test_every_random_number_is_a_person_of_its_own(source: str, kind: type, tmp_path: Path) -> None:

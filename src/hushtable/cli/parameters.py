@@ -85,10 +85,15 @@ class Command(click.Command):
     """A command whose help knows what is registered when it is printed."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for flag in self.params:
-            if isinstance(flag, click.Option) and flag.help:
-                flag.help = filled(flag.help)
-        super().format_options(ctx, formatter)
+        named = [flag for flag in self.params if isinstance(flag, click.Option) and flag.help]
+        written = [flag.help or "" for flag in named]
+        for flag, text in zip(named, written, strict=True):
+            flag.help = filled(text)
+        try:
+            super().format_options(ctx, formatter)
+        finally:  # what is registered later belongs into the next help
+            for flag, text in zip(named, written, strict=True):
+                flag.help = text
 
 
 def filled(text: str) -> str:
