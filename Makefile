@@ -48,6 +48,7 @@ bench-%: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python docs/write_errors.py
 	$(BIN)/python docs/write_reference.py
+	$(BIN)/hush bench trends
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
