@@ -151,4 +151,8 @@ def test_ctrl_c_while_it_starts_prints_no_traceback(tmp_path: Path) -> None:
         _, said = child.communicate(timeout=60)
         assert "Traceback" not in said and "Exception ignored" not in said
         ends[child.returncode] += 1
-    assert set(ends) <= {130, 1} and ends[130] > 0, "1 is the ledger that is missing"
+    missing, closing = (
+        1,
+        -signal.SIGINT,
+    )  # the ledger is not there; Python itself no longer listens at its very end
+    assert set(ends) <= {130, missing, closing} and ends[130] > 0
