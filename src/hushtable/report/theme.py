@@ -34,6 +34,7 @@ _CONFIG: dict[str, Any] = {
         "labelLimit": 150,
     },
     "legend": {
+        "labelLimit": 400,
         "labelColor": INK,
         "titleColor": INK,
         "labelFontSize": 12,

@@ -131,11 +131,9 @@ def _figure(view: View, found: Standing) -> Figure:
 
 
 def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
-    colour = alt.Color(
-        "what:N",
-        title=None,
-        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
-    )
+    shown = [what for what in _COLOURS if what in data["what"]]
+    scale = alt.Scale(domain=shown, range=[_COLOURS[what] for what in shown])
+    colour = alt.Color("what:N", title=None, scale=scale)
     axes: dict[str, Any] = {
         "x": alt.X("error of the sum:Q", scale=alt.Scale(type="log")),
         "y": alt.Y("error of a count:Q", scale=alt.Scale(type="log")),
