@@ -26,7 +26,7 @@ from hushtable.planning import check_memory
 from hushtable.privacy import UNIT, Budget, Cost, decimal, price_in
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
 from hushtable.release.choices.choice_view import ChoiceView, person_price
-from hushtable.release.choices.families import Released, family_of, option_text
+from hushtable.release.choices.families import Refinable, Released, family_of, option_text
 from hushtable.release.choices.record import KIND, Note, Opening, Refinement, Step, Taken, refinement
 from hushtable.release.details import ChoiceDetail, RefinementDetail
 from hushtable.schema import Schema
@@ -137,7 +137,7 @@ class Choice(ChoiceView):
         """
         self._require_open()
         family = self.plan.family
-        if not family.refinable:
+        if not isinstance(family, Refinable):
             raise WorkloadError(
                 "choose.refine",
                 f"Options that are {family.name} cannot be refined.",

@@ -13,7 +13,7 @@ from hushtable.errors import SchemaError, WorkloadError
 from hushtable.linear import Mechanism, marginals
 from hushtable.marginals import Workload
 from hushtable.release.choices.families.bucket_tables import BucketTables
-from hushtable.release.choices.families.family import Family, Measured, MeasuredPart, Released
+from hushtable.release.choices.families.family import Family, Measured, MeasuredPart, Refinable, Released
 from hushtable.release.choices.families.marginal_tables import MarginalTables, missing_residuals
 from hushtable.release.choices.families.query_matrices import ROUNDING, QueryMatrices
 from hushtable.schema import Schema, document
@@ -24,6 +24,7 @@ __all__ = [
     "Family",
     "Measured",
     "MeasuredPart",
+    "Refinable",
     "Released",
     "family_of",
     "missing_residuals",

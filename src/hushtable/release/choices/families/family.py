@@ -60,8 +60,6 @@ class Family(ABC):
     """How an option file says it: a mapping with one key."""
     even: ClassVar[bool] = False
     """Whether a part costs every record the same, so that it does not matter whether rows change."""
-    refinable: ClassVar[bool] = False
-    """Whether what options share can be bought once more, with less noise."""
     rounding: ClassVar[Fraction] = Fraction(0)
     """Share of an option's price that is set aside for rounding its queries to integers."""
 
@@ -100,10 +98,6 @@ class Family(ABC):
         """Cost for one row, when every record stays as it is, of parts that add up to ``target``."""
         return Fraction(target.rho)
 
-    def refined(self, step: Any, rho: Fraction) -> Part:
-        """What options share, once more at ``rho`` for one row; only asked when ``refinable``."""
-        raise NotImplementedError
-
     @abstractmethod
     def signal(self, measured: Measured, option: int) -> Signal:
         """Signal-to-noise ratios of the primary analysis, as far as it is answered, if ``option`` were taken."""
@@ -115,3 +109,11 @@ class Family(ABC):
     @abstractmethod
     def evidence(self, measured: Measured) -> tuple[LinearGaussian, Floats]:
         """What is common as linear queries over all cells, and their answers; small domains only."""
+
+
+class Refinable(Family):
+    """A kind of option whose common part can be bought once more, with less noise."""
+
+    @abstractmethod
+    def refined(self, step: Any, rho: Fraction) -> Part:
+        """What options share, once more at ``rho`` for one row."""

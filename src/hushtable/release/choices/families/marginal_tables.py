@@ -16,17 +16,16 @@ from hushtable.marginals import AttributeSet, Layout
 from hushtable.measurement import Answers, Part, ResidualPart
 from hushtable.reconstruct import from_answers
 from hushtable.release.card import Card
-from hushtable.release.choices.families.family import Family, Measured, Released
+from hushtable.release.choices.families.family import Measured, Refinable, Released
 from hushtable.release.release import Release
 
 
-class MarginalTables(Family):
+class MarginalTables(Refinable):
     """Sets of marginals with independent noise."""
 
     name = "marginals"
     mechanism = MarginalMechanism
     even = True
-    refinable = True
 
     def text(self, option: MarginalMechanism, names: Sequence[str]) -> str:
         sets = list(option.tables)
