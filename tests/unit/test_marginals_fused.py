@@ -20,7 +20,6 @@ from hushtable.marginals import (
     closure,
     lift,
     lift_all,
-    project,
     sorted_sets,
     threads,
 )
@@ -48,8 +47,7 @@ def test_kernels_agree_with_one_array_at_a_time(case):
     sizes, sets, seed = case
     table = np.random.default_rng(seed).integers(0, 100, sizes)
     below = Layout(sizes, closure(sets))
-    counts = project(tabulated(table, Layout(sizes, sets)), Layout(sizes, sets), below)
-    assert np.array_equal(counts, tabulated(table, below))
+    counts = tabulated(table, below)
     lifted, centred = lift_all(below, counts), centre_all(below, counts)
     scaled = centre_all(below, lifted, below.lengths.astype(float))
     for s in below.sets:
@@ -78,21 +76,6 @@ def test_accumulate_is_the_weighted_sum_of_marginals_summed_down(case):
         assert np.allclose(below.view(result, tau), expected, atol=1e-9)
 
 
-def test_projection_bridges_skipped_levels_and_uses_what_is_there():
-    rng = np.random.default_rng(5)
-    sizes = (3, 4, 2, 5)
-    table = rng.integers(0, 50, sizes)
-    source = Layout(sizes, ((0, 1, 2, 3), (1, 2)))
-    target = Layout(sizes, ((), (3,), (1,), (1, 2), (0, 3)))
-    assert np.array_equal(project(tabulated(table, source), source, target), tabulated(table, target))
-
-
-def test_projection_refuses_a_set_that_lies_in_no_source():
-    with pytest.raises(WorkloadError) as caught:
-        project(np.zeros(3, np.int64), Layout((3, 2), ((0,),)), Layout((3, 2), ((1,),)))
-    assert caught.value.code == "workload.axes"
-
-
 def test_residuals_that_are_missing_count_as_zero():
     sizes, gamma = (3, 4), (0, 1)
     table = np.random.default_rng(6).integers(0, 50, sizes)
@@ -116,10 +99,7 @@ def test_several_threads_cover_every_job_once(monkeypatch):
     sizes = (3, 2, 4, 5, 2)
     table = np.random.default_rng(7).integers(0, 9, sizes)
     below = Layout(sizes, closure(combinations(range(5), 3)))
-    counts = project(
-        tabulated(table, Layout(sizes, ((0, 1, 2, 3, 4),))), Layout(sizes, ((0, 1, 2, 3, 4),)), below
-    )
-    assert np.array_equal(counts, tabulated(table, below))
+    counts = tabulated(table, below)
     centred = centre_all(below, lift_all(below, counts), below.lengths.astype(float))
     assert np.allclose(assemble(below, centred, below), counts)
 

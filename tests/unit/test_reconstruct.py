@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals import Layout, closure, lift, project
+from hushtable.marginals import Layout, closure, lift
 from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.planning import BatchPlan, marginal_error_model
 from hushtable.privacy import (
@@ -233,14 +233,13 @@ def test_adult_size_reconstruction_takes_a_fraction_of_a_second():
     sizes = (28, 9, 30, 16, 16, 7, 15, 6, 5, 2, 12, 24, 32, 42, 2)
     target = Layout(sizes, tuple(combinations(range(15), 3)))
     layout = Layout(sizes, closure(target.sets))
-    counts = project(np.ones(target.cells, np.int64), target, target)
     answers = np.random.default_rng(5).integers(-99, 99, layout.cells)
     precisions = [Fraction(1, 3)] * len(layout.sets)
     from_residuals(layout, answers, precisions).estimate_all(target)
     started = time.perf_counter()
     flat = from_residuals(layout, answers, precisions).estimate_all(target)
     assert time.perf_counter() - started < 3
-    assert flat.shape == counts.shape
+    assert flat.shape == (target.cells,)
 
 
 @pytest.mark.parametrize(

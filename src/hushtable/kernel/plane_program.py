@@ -53,11 +53,6 @@ class PlaneProgram:
         """Planes that are held joined at once, the one of all ones included."""
         return max(1, len(self.levels))
 
-    @property
-    def nbytes(self) -> int:
-        """Size of the program itself."""
-        return sum(int(part.nbytes) for part in self.steps)
-
     def holds(self, sets: Sequence[AttributeSet]) -> NDArray[np.bool_]:
         """Which sets of one order have all their counters here."""
         order = len(sets[0])

@@ -89,22 +89,6 @@ def tabulate(batches: Iterable[Codes], layout: Layout) -> NDArray[np.int64]:
     return tabulator.counts()
 
 
-def memory_needed(layout: Layout, *, threads: int | None = None, records: int | None = None) -> int:
-    """An upper bound on the bytes that tabulation allocates, the result included, from public sizes.
-
-    ``records`` is a public bound on the number of records; without one, counters are assumed to become wide.
-    """
-    plan = build_plan(layout)
-    shape = _BufferShape(plan)
-    narrow = records is not None and records <= NARROW_RECORDS
-    counters = (4 if narrow else 12) * (plan.plane_cells + plan.histogram_cells)
-    scratch = _threads(threads) * (4 * shape.records + 8 * shape.span * shape.depth + 2 * LINE)
-    places = sum(int(part.nbytes) for expansion in plan.expansions for part in expansion)
-    program = 0 if plan.program is None else 3 * plan.program.nbytes
-    tables = 0 if plan.histograms is None else sum(int(part.nbytes) for part in plan.histograms)
-    return 8 * layout.cells + counters + shape.nbytes + scratch + places + program + tables
-
-
 def _threads(requested: int | None) -> int:
     if requested is not None:
         return max(1, requested)
@@ -150,7 +134,6 @@ class _BufferShape:
         largest = max((sizes[axis] for axis in self.axes), default=1)
         self.dtype = np.min_scalar_type(largest - 1)
         self.planes = 0 if plan.program is None else plan.program.planes
-        self.depth = 0 if plan.program is None else plan.program.depth
         self.span = 512
         while self.span > 64 and self.span * 8 * self.planes > BLOCK_BYTES:
             self.span //= 2
@@ -158,11 +141,6 @@ class _BufferShape:
         block = self.span * WORD
         blocks = int(min(BUFFER_BYTES / per_record, LARGEST_BUFFER) // block)
         self.records = max(1, blocks) * block
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the waiting records and their planes."""
-        return self.records * len(self.axes) * self.dtype.itemsize + self.records // 8 * self.planes + LINE
 
 
 class _Jobs:

@@ -4,7 +4,7 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.marginals.algebra import centre, decompose, lift, reconstruct
-    from hushtable.marginals.fused import accumulate, assemble, centre_all, lift_all, project
+    from hushtable.marginals.fused import accumulate, assemble, centre_all, lift_all
     from hushtable.marginals.incidence import Incidence
     from hushtable.marginals.layout import AttributeSet, Layout, closure, sorted_sets, subsets
     from hushtable.marginals.workload import Domain, ResolvedWorkload, Workload, marginal_label
@@ -27,7 +27,6 @@ __all__ = [
     "lift",
     "lift_all",
     "marginal_label",
-    "project",
     "reconstruct",
     "sorted_sets",
     "subsets",

@@ -20,21 +20,6 @@ SHORT = 8
 
 
 @njit(cache=True, nogil=True)
-def sum_axis(first: int, last: int, jobs: Ints, source: Ints, target: Ints) -> None:
-    """Jobs (source offset, target offset, outer, n, inner): target[o, i] = sum over k of source[o, k, i]."""
-    for job in range(first, last):
-        at, to, outer, n, inner = jobs[job, 0], jobs[job, 1], jobs[job, 2], jobs[job, 3], jobs[job, 4]
-        for o in range(outer):
-            base = at + o * n * inner
-            for i in range(inner):
-                target[to + o * inner + i] = source[base + i]
-            for k in range(1, n):
-                row = base + k * inner
-                for i in range(inner):
-                    target[to + o * inner + i] += source[row + i]
-
-
-@njit(cache=True, nogil=True)
 def lift_sets(first: int, last: int, offsets: Ints, shapes: Ints, flat: Ints) -> None:
     """In place, for each set and each of its axes: n x - sum(x).  Rows of ``shapes`` are right-aligned."""
     for s in range(first, last):
