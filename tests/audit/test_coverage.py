@@ -13,7 +13,7 @@ import pytest
 import hushtable as ht
 from hushtable.kernel import open_counter
 from hushtable.kernel.draw import Confidential
-from hushtable.measurement import Answers
+from hushtable.measurement import Answers, Measure
 from hushtable.planning import PlanOptions
 from hushtable.release import Card, LedgerStamp
 from hushtable.release.card import PlanFacts
@@ -54,7 +54,7 @@ def covered(
     part = plan.noise.part
     stamp = LedgerStamp(name="made up", entry=1, request=None, time="2026-01-01", head="0" * 64)
     card = Card.of(schema, plan.cost, PlanFacts(strategy=strategy), stamp)
-    drawing = Confidential(open_counter(frame, schema)).measure(part)
+    drawing = Confidential(open_counter(frame, schema)).measure(Measure(part))
 
     def make() -> ht.Release:
         return ht.Release(schema, plan.workload.sets, Answers(part, drawing()), card)

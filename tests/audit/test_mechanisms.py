@@ -29,7 +29,7 @@ from scipy import stats
 from bit_sources import SeededBits
 from hushtable.kernel import draw, open_counter
 from hushtable.kernel.draw import Confidential
-from hushtable.measurement import MarginalPart, ResidualPart, TablePart
+from hushtable.measurement import MarginalPart, Measure, ResidualPart, TablePart
 from hushtable.privacy import ResidualNoise, Selection, TruncatedNoise, exponential_mechanism, sampler
 from hushtable.schema import Schema
 from thresholds import AUDIT_BATCHES, AUDIT_ERROR
@@ -69,7 +69,7 @@ def answers(plan: TablePart, people: int, runs: int) -> np.ndarray:
         }
     )
     frame = pl.DataFrame({name: [0] * people for name in names}, schema=dict.fromkeys(names, pl.Int64))
-    drawing = Confidential(open_counter(frame, schema)).measure(plan)
+    drawing = Confidential(open_counter(frame, schema)).measure(Measure(plan))
     calls = [drawing() for _ in range(-(-runs // GROUPS))]
     return np.stack(calls).reshape(len(calls) * GROUPS, -1)[:runs]
 

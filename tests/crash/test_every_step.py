@@ -20,13 +20,13 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import HushtableError
-from hushtable.kernel import choose, draw, run, spending
+from hushtable.kernel import draw, run, spending
 from hushtable.kernel.draw import Confidential
 from hushtable.privacy import UNIT
 
 SCHEMA = {"attributes": {"a": {"type": "boolean"}, "b": {"type": "boolean"}, "c": {"type": "boolean"}}}
 FRAME = pl.DataFrame({n: [(r * k) % 3 == 0 for r in range(40)] for k, n in ((1, "a"), (2, "b"), (5, "c"))})
-TRACED = {m.__file__ for m in (choose, draw, run, spending)}
+TRACED = {m.__file__ for m in (draw, run, spending)}
 Place = tuple[CodeType, int]
 
 
@@ -64,7 +64,7 @@ class Interruptions:
 
 
 class Drawn:
-    """What was drawn for a request, kept or not: exact prices of rounds, or the number of other draws."""
+    """What was drawn for a request, kept or not: exact prices of requests, and the number of verdicts."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.rho, self.draws = Fraction(0), 0
@@ -80,17 +80,7 @@ class Drawn:
             return drawing
 
         patch.setattr(Confidential, "prepare", prepared)
-        patch.setattr(choose, "Confidential", self._counting(Confidential))
         patch.setattr(draw, "verdict", self._counted(draw.verdict))
-
-    def _counting(self, real: type[Confidential]) -> Any:
-        counted = self._counted
-
-        class Counting(real):
-            def measure(self, part: Any) -> Any:
-                return counted(super().measure(part))
-
-        return Counting
 
     def _counted(self, real: Any) -> Any:
         def drawing(*args: Any, **kwargs: Any) -> Any:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ from release_campaign import run_until
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.kernel.spending import working_on
+from hushtable.kernel.run import Job, silent
+from hushtable.kernel.run import run as run_job
+from hushtable.kernel.spending import Account, working_on
 from hushtable.ledger import Spend, Unit, failpoints
-from hushtable.measurement import lines_from_bytes
+from hushtable.measurement import Measure, Transcript, lines_from_bytes
 from hushtable.privacy import Cost
 from hushtable.release.details import RefinementDetail
 
@@ -209,22 +212,30 @@ def test_an_interrupt_waits_until_what_was_charged_is_stored(tmp_path: Path) -> 
     ledger = ht.Ledger.create(tmp_path / "l.ledger", ht.ZCDP(1))
     ledger.bind_unit(Unit(rows=1))
     spend = Spend(Cost(0, 10**11), "release", RefinementDetail("a test", "0.1"))
-    drawn: list[bytes] = []
+    drawn: list[int] = []
 
-    def draw() -> bytes:
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.01)
-        drawn.append(b"noisy")
-        return b"noisy"
+    class Handle:
+        def prepare(self, request: Any) -> Any:
+            return self.draw
+
+        def draw(self) -> np.ndarray:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+            drawn.append(7)
+            return np.array([7])
+
+    def go(account: Account) -> Transcript:
+        asked = Measure.residuals((2,), ((),), (Fraction(1),))
+        job = Job.once(asked, spend.cost, Handle, [])
+        return run_job(job, account, account.begin(spend), silent)
 
     with pytest.raises(KeyboardInterrupt), working_on(ledger, "one") as account:
-        account.begin(spend)
-        account.draw(spend.cost, draw)
-    assert drawn == [b"noisy"] and not is_open(ledger)
+        go(account)
+    assert drawn == [7] and not is_open(ledger)
     with working_on(ledger, "one") as account:
-        stored = account.begin(spend)
-        assert stored is not None and list(stored.payloads) == [b"noisy"]
-    assert drawn == [b"noisy"] and ledger.spent() == spend.cost
+        (line,) = go(account).lines
+        assert line.values.tolist() == [7]
+    assert drawn == [7] and ledger.spent() == spend.cost
 
 
 def is_open(ledger: ht.Ledger) -> bool:

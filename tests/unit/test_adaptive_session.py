@@ -20,6 +20,7 @@ from hushtable.kernel import run as loop
 from hushtable.kernel.draw import Confidential
 from hushtable.kernel.run import Job, run
 from hushtable.kernel.spending import working_on
+from hushtable.ledger import Spend
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Compare, Measure, Policy, Purse, Reply, Select
 from hushtable.planning import AdaptivePlan, State, plan_adaptive
@@ -253,9 +254,9 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(session: ht.S
         made.append(Confidential(session._counter, plan.layout, scored=way == "aim"))
         return made[-1]
 
-    spend = loop.Spend(whole.cost, "release", RefinementDetail("nothing", "0"))
+    spend = Spend(whole.cost, "release", RefinementDetail("nothing", "0"))
     with working_on(session.ledger, "spy") as account:
-        run(Job(spied(), purse, opened), account, spend, lambda *_: None)
+        run(Job(spied(), purse, opened), account, account.begin(spend), lambda *_: None)
     twin_state, twin_purse = State.empty(plan.layout), Purse(plan.rho)
     twin = policy_over(twin_state, twin_purse)
     request = next(twin)

@@ -10,15 +10,14 @@ from hushtable.arrays import Ints
 from hushtable.deciders.check_plan import CheckPlan
 from hushtable.deciders.verdict import SAID
 from hushtable.marginals import AttributeSet
-from hushtable.measurement import DECIDE, Label, Reply
+from hushtable.measurement import DECIDE, Reply, Request
 
 
 @dataclass(frozen=True, eq=False)
-class Decide:
-    """All questions of a plan, decided at once for its one price."""
+class Decide(Request):
+    """All questions of a plan, decided at once for its one price; each decider has parameters of its own."""
 
     plan: CheckPlan
-    label: Label | None = None
     kind: ClassVar[str] = DECIDE
 
     @property
@@ -32,11 +31,6 @@ class Decide:
         return len(self.plan.planned)
 
     @property
-    def parameters(self) -> tuple[Fraction, ...]:
-        """Each decider has its own; the verdicts name them."""
-        return ()
-
-    @property
     def facts(self) -> dict[str, Any]:
         """Every verdict but for what it says, by the key of its question."""
         told = {one.key: one.verdict(False).to_dict() for one in self.plan.planned}
@@ -44,16 +38,8 @@ class Decide:
             "verdicts": {key: {k: v for k, v in one.items() if k not in SAID} for key, one in told.items()}
         }
 
-    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
-        """It is about no marginals."""
-        return ()
-
     def stored(
         self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
     ) -> Reply | None:
         """The stored reply, where it has as many answers."""
         return Reply(self, values) if len(values) == self.work else None
-
-    def words(self) -> str:
-        """The request as text."""
-        return f"decide {self.plan.keys}"

@@ -1,4 +1,4 @@
-"""The draws of a choice: count a part, then let ``spending`` charge, draw and store it.
+"""The steps of a choice: each is a run that asks once and pauses.
 
 What is measured, and at what price, was planned from public sizes.  A choice lives in its ledger and may wait for days;
 each step takes the request's lock, and is refused if the choice went on elsewhere since it was read.
@@ -6,15 +6,16 @@ each step takes the request's lock, and is refused if the choice went on elsewhe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 from hushtable.errors import LedgerError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import Confidential
+from hushtable.kernel.run import Job, run, silent
 from hushtable.kernel.spending import Account, end_request, working_on
-from hushtable.kernel.warm import warm_gaussian
 from hushtable.ledger import Ledger, Spend
-from hushtable.measurement import Line, Part, columns_of, lines_to_bytes
+from hushtable.measurement import Line, Part, Step
 from hushtable.privacy import Cost
 
 
@@ -73,13 +74,6 @@ class PartDrawer:
                 raise
 
     def _draw(self, account: Account, part: Part | None, cost: Cost, line: Line) -> None:
-        """Count a part (None: nothing is missing), charge for it, and store the line with its noisy integers."""
-        warm_gaussian()
-        columns = columns_of([line])
-        drawing = None if part is None else Confidential(self.counter).measure(part)
-
-        def draw() -> bytes:
-            full = line if drawing is None else replace(line, values=drawing())
-            return lines_to_bytes([full], columns)
-
-        account.draw(cost, draw)
+        """Measure a part (None: nothing is missing) at this cost; what was stored before is not asked again."""
+        confidential = partial(Confidential, self.counter)
+        run(Job.once(Step(part, line), cost, confidential, ["gaussian"], pauses=True), account, None, silent)

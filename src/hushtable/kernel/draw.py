@@ -23,7 +23,7 @@ from hushtable.kernel.gap_loops import distances
 from hushtable.kernel.select import Distances, Gaps
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.marginals.threads import in_ranges
-from hushtable.measurement import GRID, Compare, DiscreteNoise, Measure, Part, Request, Select
+from hushtable.measurement import GRID, Compare, DiscreteNoise, Measure, Request, Select, Step
 from hushtable.privacy import (
     BitSource,
     bernoulli,
@@ -101,10 +101,8 @@ class Confidential:
         if scored and layout is not None:
             self._gaps = Gaps(self._layout, self._counts.copy() if wide else self._narrow_counts())
 
-    def update(self, request: Request) -> None:
-        """Take over the public part of a request: the changes of the estimates that a selection is scored against."""
-        if not isinstance(request, Select):
-            return
+    def update(self, request: Select) -> None:
+        """Take over the public part of a selection: the changes of the estimates that it is scored against."""
         if request.tables is not None and request.numbers is not None:
             if not isinstance(self._gaps, Distances):
                 self._gaps = Distances(self._layout, self._counts)
@@ -114,23 +112,18 @@ class Confidential:
 
     def prepare(self, request: Request) -> Drawing:
         """Read, count and compute all that the reply needs but its noise; what is handed back draws, and once."""
-        self.update(request)
-        if isinstance(request, Measure):
-            return self.measure(request.part)
-        if isinstance(request, Select):
-            return self.select(request)
-        if isinstance(request, Compare):
-            return self.compare(request)
-        if isinstance(request, Decide):
-            return self.decide(request)
-        raise TypeError(f"Nothing draws replies of the kind {request.kind!r}.")
+        return _PREPARED[request.kind](self, request)
 
-    def measure(self, part: Part) -> Drawing:
-        """The integers of a part plus its noise."""
+    def measure(self, request: Measure | Step) -> Drawing:
+        """The integers of a part plus its noise; where nothing is missing, none."""
+        part = request.part
+        if part is None:
+            return lambda: np.empty(0, np.int64)
         return self._noisy(part.exact(self._tables(part.layout)), part.noise)
 
     def select(self, request: Select) -> Drawing:
         """One marginal, by private selection."""
+        self.update(request)
         if self._gaps is None:
             raise ValueError("This handle keeps no gaps.")
         candidates, scores, factor = self._gaps.scores(request)
@@ -192,6 +185,16 @@ class Confidential:
             counts = self._counter.tabulate(part)
             cells[layout.offsets[first] : layout.offsets[last]] = np.minimum(counts, np.iinfo(np.int32).max)
         return cells
+
+
+_PREPARED: dict[str, Callable[[Confidential, Any], Drawing]] = {
+    Measure.kind: Confidential.measure,
+    Step.kind: Confidential.measure,
+    Select.kind: Confidential.select,
+    Compare.kind: Confidential.compare,
+    Decide.kind: Confidential.decide,
+}
+"""How the replies to each kind of request are prepared; a new kind is a method above and a line here."""
 
 
 def _passes(layout: Layout) -> list[tuple[int, int]]:

@@ -14,7 +14,6 @@ from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import Confidential
 from hushtable.kernel.run import Job, Progress, read, run
 from hushtable.kernel.spending import Account
-from hushtable.kernel.warm import warm_deciders, warm_gaussian, warm_laplace
 from hushtable.ledger import Ledger, Spend
 from hushtable.measurement import Answers, Line, Measure, Purse, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, State
@@ -50,15 +49,16 @@ class Runner:
     def batch(self, spend: Spend, part: TablePart) -> Answers:
         """All answers of a part at once, or those that the request has stored."""
         if self.settled:
-            return read(self.account, spend).answers(part.sizes)
-        warm = warm_gaussian if part.noise.law == "gaussian" else warm_laplace
-        job = Job.once(Measure(part), spend.cost, partial(Confidential, self.counter), warm)
-        return run(job, self.account, spend, self.progress).answers(part.sizes)
+            return read(self.account.begin(spend)).answers(part.sizes)
+        job = Job.once(Measure(part), spend.cost, partial(Confidential, self.counter), [part.noise.law])
+        return self._run(job, spend).answers(part.sizes)
 
     def check(self, spend: Spend, plan: CheckPlan) -> Transcript:
         """All questions of a check, decided at once."""
-        job = Job.once(Decide(plan), spend.cost, partial(Confidential, self.counter), warm_deciders)
-        return run(job, self.account, spend, self.progress)
+        drawn = ("laplace", "selection", "coin")
+        return self._run(
+            Job.once(Decide(plan), spend.cost, partial(Confidential, self.counter), drawn), spend
+        )
 
     def rounds(self, spend: Spend, plan: AdaptivePlan, keeping: Keeping | None, *, noted: bool) -> Transcript:
         """Every round of an adaptive plan: those stored, then those still missing; of a settled request the former.
@@ -67,7 +67,7 @@ class Runner:
         rounds proved about the workload is stored at the end.
         """
         if keeping is None:
-            return read(self.account, spend)
+            return read(self.account.begin(spend))
         state, purse = State.empty(plan.layout), Purse(plan.rho, plan.rows)
         refit = refit_for(self.schema, plan.layout) if keeping.tables else None
         policy = plan.policy(state, purse, fit_for(self.schema, plan.layout.sets), keeping, refit)
@@ -77,7 +77,10 @@ class Runner:
             return Confidential(self.counter, plan.layout, wide=keeping.wide, scored=scored)
 
         notes: Callable[[], list[Line]] = (lambda: _proved(plan, state)) if noted else list
-        return run(Job(policy, purse, handle, notes=notes), self.account, spend, self.progress)
+        return self._run(Job(policy, purse, handle, notes=notes), spend)
+
+    def _run(self, job: Job, spend: Spend) -> Transcript:
+        return run(job, self.account, self.account.begin(spend), self.progress)
 
 
 def _proved(plan: AdaptivePlan, state: State) -> list[Line]:

@@ -1,10 +1,11 @@
 """The loop of a paid request: replay what is stored, then prepare, charge, draw and store until the policy ends.
 
-A batch is a policy that asks once; adaptive strategies ask thousands of times.  Their rounds are charged in groups:
-a group is charged before its first draw and covers rounds of about a second by counted work; draws use up that credit,
-each of them before it is made, so that one that is thrown away is never made again on the same credit.  Replies are
-stored when the credit is used up, at the end, and when the loop is interrupted.  The sum of all charges is the exact
-sum of the rounds' costs, rounded up once.  A group charged and not stored is lost and stays spent.
+A batch, a check and a step of a choice are policies that ask once; adaptive strategies ask thousands of times.  After
+its step a choice pauses: it stays open until a person decides.  Rounds are charged in groups: a group is charged before
+its first draw and covers rounds of about a second by counted work; draws use up that credit, each of them before it is
+made, so that one that is thrown away is never made again on the same credit.  Replies are stored when the credit is
+used up, at the end, and when the loop is interrupted.  The sum of all charges is the exact sum of the rounds' costs,
+rounded up once.  A group charged and not stored is lost and stays spent.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from hushtable.arrays import Ints
 from hushtable.errors import HushtableError, LedgerError
 from hushtable.kernel.draw import Confidential
 from hushtable.kernel.spending import Account, draw_lost, ended_empty, undisturbed
-from hushtable.kernel.warm import warm_rounds
-from hushtable.ledger import Spend, Stored
+from hushtable.kernel.warm import Drawn, warm
+from hushtable.ledger import Stored
 from hushtable.measurement import (
     LOST,
     NOTE,
@@ -66,26 +67,35 @@ class Job:
     policy: Policy
     purse: Purse | OnePrice
     open_handle: Callable[[], Confidential]
-    warm: Callable[[], None] = warm_rounds
+    drawn: Sequence[Drawn] = ("gaussian", "selection")
+    """What its requests draw."""
     notes: Callable[[], Sequence[Line]] = tuple
     """Asked for at the end, and stored too."""
+    pauses: bool = False
+    """Whether the request stays open, after a failure too: only its owner ends it."""
 
     @classmethod
     def once(
-        cls, request: Request, cost: Cost, open_handle: Callable[[], Confidential], warm: Callable[[], None]
+        cls,
+        request: Request,
+        cost: Cost,
+        open_handle: Callable[[], Confidential],
+        drawn: Sequence[Drawn],
+        *,
+        pauses: bool = False,
     ) -> Job:
-        """A job of one request, for all that is set aside."""
-        return cls(_asking_once(request), OnePrice(cost), open_handle, warm)
+        """A job of one request, for exactly this cost."""
+        return cls(_asking_once(request), OnePrice(cost), open_handle, drawn, pauses=pauses)
 
 
 def _asking_once(request: Request) -> Generator[Request, Reply, None]:
     yield request
 
 
-def run(job: Job, account: Account, spend: Spend, progress: Progress) -> Transcript:
-    """Run a job to its end, resuming after what the request has stored, and return every line."""
+def run(job: Job, account: Account, stored: Stored | None, progress: Progress) -> Transcript:
+    """Run a job to its end or pause and return every line; what is ``stored`` is replayed first."""
     replay = _Replay(job)
-    request = replay.run(account.begin(spend))
+    request = replay.run(stored)
     credit = _Credit(account, job.purse, replay)
     if request is not None and credit.can_pay(request):
         try:
@@ -94,24 +104,24 @@ def run(job: Job, account: Account, spend: Spend, progress: Progress) -> Transcr
             for seen in replay.selections:
                 handle.update(seen)
             replay.selections.clear()
-            job.warm()
+            warm(job.drawn)
             _go_on(job, request, handle, credit, progress)
         except BaseException:
             try:
                 credit.save()
             finally:
-                account.give_up(spent=True)
+                account.give_up(spent=not job.pauses)
             raise
     if not any(line.kind == NOTE for line in replay.lines):
         credit.add(job.notes())
     credit.store()
-    account.settle()
+    if not job.pauses:
+        account.settle()
     return _not_empty(Transcript(tuple(replay.lines)), lost=replay.lost)
 
 
-def read(account: Account, spend: Spend) -> Transcript:
+def read(stored: Stored | None) -> Transcript:
     """What a settled request has stored: no policy, no fit, no data."""
-    stored = account.begin(spend)
     payloads = () if stored is None else stored.payloads
     return _not_empty(Transcript.of(payloads), lost=None in payloads)
 
@@ -243,9 +253,13 @@ class _Credit:
             self._open, self._group, self._written = False, [], None
 
     def save(self) -> None:
-        """Store after a failure, if that is still possible; otherwise the group is lost, and its charge with it."""
-        with suppress(HushtableError):
-            self.store()
+        """Store after a failure, if that is still possible; otherwise the group is lost, and its charge with it.
+
+        So is an exact charge whose only draw was thrown away: nothing is left of it.
+        """
+        if self._purse.spends_all or any(line.kind != LOST for line in self._group):
+            with suppress(HushtableError):
+                self.store()
 
     def _charge(self, target: Cost) -> None:
         """Charge up to a sum; more than was charged already, where lines were lost, is never asked for."""

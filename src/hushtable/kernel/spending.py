@@ -12,15 +12,12 @@ import contextlib
 import signal
 import threading
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 from hushtable.errors import LedgerError
 from hushtable.ledger import Charge, Holding, Ledger, Reservation, Spend, Stored
 from hushtable.ledger.locks import Turn
 from hushtable.privacy import Cost
-
-Draw = Callable[[], bytes]
-"""Draws noise, adds it to counts made before, and gives the payload: nothing else is left to do after a charge."""
 
 
 class Account:
@@ -53,18 +50,6 @@ class Account:
             self.ledger.require_room(spend.cost, spend.spender)
             return None
         return self.ledger.find(self.request, kind=spend.kind, detail=spend.detail.to_dict())
-
-    def draw(self, cost: Cost, draw: Draw) -> bytes:
-        """Charge, draw, store, and return what was stored."""
-        try:
-            with undisturbed():
-                self.charge(cost)
-                payload = draw()
-                self.store(payload)
-        except BaseException:
-            self.give_up(spent=False)
-            raise
-        return payload
 
     def charge(self, cost: Cost) -> None:
         """Spend a part of what is set aside, for ever; the first charge sets it aside."""

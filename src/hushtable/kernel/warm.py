@@ -6,22 +6,35 @@ charge that would be time in which a crash costs money.  The bits here are made 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
 from hashlib import shake_128
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushtable.arrays import Words
 from hushtable.measurement import Line, lines_to_bytes
 from hushtable.privacy import (
+    BitSource,
     bernoulli,
     bernoulli_exp,
     discrete_gaussian_segments,
     discrete_laplace_segments,
     exponential_mechanism,
+    key_streams,
 )
-from hushtable.privacy.sampler import key_streams
+
+Drawn = Literal["gaussian", "laplace", "selection", "coin"]
+"""What the requests of a run draw: noise of a law, candidates, or coins."""
+
+_DRAWS: dict[Drawn, Callable[[BitSource], object]] = {
+    "gaussian": lambda bits: discrete_gaussian_segments([Fraction(3)], [8], bits=bits),
+    "laplace": lambda bits: discrete_laplace_segments([Fraction(3)], [8], bits=bits),
+    "selection": lambda bits: exponential_mechanism(np.arange(4), Fraction(1, 3), bits=bits),
+    "coin": lambda bits: (bernoulli_exp(Fraction(1, 3), bits=bits), bernoulli(Fraction(1, 3), bits=bits)),
+}
 
 
 class _Made:
@@ -30,64 +43,25 @@ class _Made:
     def __init__(self) -> None:
         self._given = 0
 
-    def words(self, n: int) -> NDArray[np.uint64]:
+    def words(self, n: int) -> Words:
         """The next words."""
         self._given += 1
         return np.frombuffer(shake_128(b"warm %d" % self._given).digest(8 * n), np.uint64).copy()
 
 
-def warm_gaussian() -> None:
-    """Discrete Gaussian noise, and the bytes of lines."""
+def warm(drawn: Iterable[Drawn]) -> None:
+    """Make ready to draw these, and to write their lines."""
     key_streams()
-    _warm_gaussian()
-
-
-def warm_laplace() -> None:
-    """Discrete Laplace noise, and the bytes of lines."""
-    key_streams()
-    _warm_laplace()
-
-
-def warm_deciders() -> None:
-    """The draws of verdicts."""
-    key_streams()
-    _warm_deciders()
-
-
-def warm_rounds() -> None:
-    """Noise and selections of rounds, and the bytes of their lines."""
-    key_streams()
-    _warm_rounds()
+    _write_once()
+    for name in drawn:
+        _draw_once(name)
 
 
 @cache
-def _warm_gaussian() -> None:
-    discrete_gaussian_segments([Fraction(3)], [8], bits=_Made())
-    _warm_lines()
+def _draw_once(name: Drawn) -> None:
+    _DRAWS[name](_Made())
 
 
 @cache
-def _warm_laplace() -> None:
-    discrete_laplace_segments([Fraction(3)], [8], bits=_Made())
-    _warm_lines()
-
-
-@cache
-def _warm_deciders() -> None:
-    discrete_laplace_segments([Fraction(3)], [1], bits=_Made())
-    exponential_mechanism(np.arange(4), Fraction(1, 3), bits=_Made())
-    bernoulli_exp(Fraction(1, 3), bits=_Made())
-    bernoulli(Fraction(1, 3), bits=_Made())
-    _warm_lines()
-
-
-@cache
-def _warm_rounds() -> None:
-    discrete_gaussian_segments([Fraction(3)], [8], bits=_Made())
-    exponential_mechanism(np.arange(4), Fraction(1, 3), bits=_Made())
-    _warm_lines()
-
-
-@cache
-def _warm_lines() -> None:
+def _write_once() -> None:
     lines_to_bytes([Line("", Fraction(1))])

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from hushtable.measurement.answers import Answers
     from hushtable.measurement.arithmetic import LARGEST, MAX_ROWS, check_arithmetic, check_cell_noise
     from hushtable.measurement.claim import Claim
-    from hushtable.measurement.line import DECIDE, LOST, NOTE, PART, Line
+    from hushtable.measurement.line import DECIDE, LOST, NOTE, PART, Line, Step
     from hushtable.measurement.linear_parts import CellPart, DeviationPart, MatrixPart
     from hushtable.measurement.parts import DiscreteNoise, Law, MarginalPart, Part, ResidualPart, TablePart
     from hushtable.measurement.requests import (
@@ -65,6 +65,7 @@ __all__ = [
     "Residuals",
     "Round",
     "Select",
+    "Step",
     "TablePart",
     "Transcript",
     "check_arithmetic",

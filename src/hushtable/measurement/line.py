@@ -8,9 +8,9 @@ and no notes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class Line:
     @classmethod
     def of(cls, request: Request, values: Ints) -> Line:
         """The line of a request that was answered."""
+        if isinstance(request, Step):
+            return replace(request.line, values=values)
         facts = {} if request.label is None else {"label": _written(request.label)}
         facts |= request.facts
         return cls(request.kind, request.rho, request.of(values), request.parameters, values, facts)
@@ -94,8 +96,8 @@ class Line:
 
     @property
     def tells(self) -> bool:
-        """Whether somebody can read something of it: a measurement, or verdicts."""
-        return self.measures or self.kind == DECIDE
+        """Whether somebody can read something of it: a measurement, verdicts, or a step of a choice."""
+        return self.measures or self.kind in (DECIDE, PART) or "choice" in self.facts
 
     @property
     def measures(self) -> bool:
@@ -124,6 +126,20 @@ class Line:
             return None
         limits, tables = np.split(self.numbers, [len(self.sets)])
         return Claim(self.sets, tables if self.facts["claim"] == "tables" else None, limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Step(Request):
+    """A step of a choice as a request: the integers of a part (None: nothing is missing), and its line but for them."""
+
+    part: Part | None
+    line: Line
+    kind: ClassVar[str] = "step"
+
+    @property
+    def rho(self) -> Fraction:
+        """Cost for one row."""
+        return self.line.price
 
 
 def _written(label: Label) -> dict[str, Any]:

@@ -236,14 +236,17 @@ class Compare:
 
 
 class Request(Protocol):
-    """Whatever may be asked: the three above, and the questions of a check."""
+    """Whatever may be asked: the three above, the questions of a check and the steps of a choice.
+
+    What most of them answer is written here, for those that inherit it.
+    """
 
     kind: ClassVar[str]
 
     @property
     def label(self) -> Label | None:
         """What the history says of it, if anything."""
-        ...
+        return None
 
     @property
     def rho(self) -> Fraction:
@@ -253,31 +256,31 @@ class Request(Protocol):
     @property
     def work(self) -> int:
         """Cells touched, or the like."""
-        ...
+        return 1
 
     @property
     def parameters(self) -> tuple[Fraction, ...]:
-        """What fixes the draw, exactly."""
-        ...
+        """What fixes the draw, exactly, where its facts do not."""
+        return ()
 
     @property
     def facts(self) -> dict[str, Any]:
         """What a reader needs beside sets and parameters, as JSON values."""
-        ...
+        return {}
 
     def of(self, values: Ints) -> tuple[AttributeSet, ...]:
         """The sets that a reply is about."""
-        ...
+        return ()
 
     def stored(
         self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
     ) -> Reply | None:
         """This request as it was asked when the reply was drawn; None where that was another one."""
-        ...
+        return None
 
     def words(self) -> str:
-        """The request as text, without large arrays."""
-        ...
+        """The request as text, without large arrays, of those that version 0.1 knew."""
+        return self.kind
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         discrete_laplace_segments,
         discrete_laplace_variance,
         exponential_mechanism,
+        key_streams,
         uniform_below,
     )
     from hushtable.privacy.truncation import TruncatedNoise, shared_bound
@@ -78,6 +79,7 @@ __all__ = [
     "discrete_laplace_variance",
     "epsilon_from",
     "exponential_mechanism",
+    "key_streams",
     "price_in",
     "rho_from",
     "shared_bound",
