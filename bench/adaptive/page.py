@@ -26,14 +26,13 @@ def write(folder: Path, page: Path = PAGE) -> None:
         "# Benchmarks of adaptive releases",
         "",
         *prose(
-            "Written by `make bench-adaptive`, which measures again only what is missing in "
-            "its kept figures; `--fresh` measures all, "
-            "`--parts errors sequence axes model scale` chooses, `--page` only writes this page. All "
-            "three-way marginals, "
-            "delta 1e-9, exact noise. Errors are divided by the number of records. Elapsed times "
-            "suffer from other programs on the "
-            "machine; processor times less. The stand-ins `acs` and `loans` are drawn tables with the "
-            "shapes of aim-grem's data sets. "
+            """
+            Written by `make bench-adaptive`, which measures again only what is missing in its kept figures;
+            `--fresh` measures all, `--parts errors sequence axes model scale` chooses, `--page` only writes
+            this page. All three-way marginals, delta 1e-9, exact noise. Errors are divided by the number of
+            records. Elapsed times suffer from other programs on the machine; processor times less. The
+            stand-ins `acs` and `loans` are drawn tables with the shapes of aim-grem's data sets.
+            """
         ),
         "",
     ]
@@ -50,13 +49,13 @@ def write(folder: Path, page: Path = PAGE) -> None:
 
 
 def prose(text: str) -> list[str]:
-    """A paragraph in lines."""
-    return wrap(text, 120, break_long_words=False, break_on_hyphens=False)
+    """A paragraph in lines, however it stands here."""
+    return wrap(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
 
 
-def header(*columns: str) -> list[str]:
-    """The first two lines of a table."""
-    return ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+def header(columns: str) -> list[str]:
+    """The first two lines of a table, from the names of its columns with bars between them."""
+    return [f"| {columns} |", "|" + "---|" * (columns.count("|") + 1)]
 
 
 def measured_when(figures: Figures) -> list[str]:
@@ -86,15 +85,17 @@ def averaged(rows: list[Row]) -> Row:
 
 
 def errors(figures: Figures, images: Path, folder: Path) -> list[str]:
+    tuned = " and ".join(f"`{table}`" for table in TUNED)
     lines = [
         "## Errors and times by strategy",
         "",
         *prose(
-            "Mean and standard deviation of the mean L1 over seeds; then the mean L2 and the largest "
-            "L1 over marginals. `differ` is the "
-            "largest difference, in records, of a two-way table read from two maximum-entropy tables. "
-            "`aim` with `mle` is "
-            f"AIM+GReM as published. Constants were tuned on {' and '.join(f'`{t}`' for t in TUNED)} only. "
+            f"""
+            Mean and standard deviation of the mean L1 over seeds; then the mean L2 and the largest L1 over
+            marginals. `differ` is the largest difference, in records, of a two-way table read from two
+            maximum-entropy tables. `aim` with `mle` is AIM+GReM as published. Constants were tuned on
+            {tuned} only.
+            """
         ),
     ]
     groups: dict[str, dict[tuple[Any, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
@@ -109,17 +110,8 @@ def errors(figures: Figures, images: Path, folder: Path) -> list[str]:
         lines += [
             "",
             *header(
-                "epsilon",
-                "strategy",
-                "reconstruction",
-                "seeds",
-                "mean L1",
-                "mean L2",
-                "max L1",
-                "differ",
-                "elapsed, s",
-                "processor, s",
-                "",
+                "epsilon | strategy | reconstruction | seeds | mean L1 | mean L2 | max L1 | differ "
+                "| elapsed, s | processor, s | "
             ),
         ]
         order = list(charts.LABELS)
@@ -153,24 +145,16 @@ def model(figures: Figures, images: Path, folder: Path) -> list[str]:
         "## Against the graphical-model AIM of smartnoise-synth",
         "",
         *prose(
-            "The same marginals, epsilon and delta; a model of at most 50 MB (`max_model_size`), as "
-            "in aim-grem. It has a limit of processor "
-            "seconds; when it is stopped, the model of its last complete round answers. `auto` is the "
-            "mean of the first section. "
+            """
+            The same marginals, epsilon and delta; a model of at most 50 MB (`max_model_size`), as in
+            aim-grem. It has a limit of processor seconds; when it is stopped, the model of its last
+            complete round answers. `auto` is the mean of the first section.
+            """
         ),
         "",
         *header(
-            "table",
-            "epsilon",
-            "mean L1",
-            "mean L2",
-            "max L1",
-            "elapsed, s",
-            "processor, s",
-            "fits",
-            "",
-            "`auto`: mean L1",
-            "elapsed, s",
+            "table | epsilon | mean L1 | mean L2 | max L1 | elapsed, s "
+            "| processor, s | fits |  | `auto`: mean L1 | elapsed, s"
         ),
     ]
     installed = ""
@@ -208,32 +192,22 @@ def sequence(figures: Figures, images: Path, folder: Path) -> list[str]:
         "## A fixed sequence of measurements",
         "",
         *prose(
-            "The sequence of aim-grem's Table 2: half the budget on 1-way marginals, half on every "
-            "3-way marginal in turn, epsilon 1. "
-            "`lazy` touches what changed, `full` assembles every estimate after each measurement. "
-            "`crp` is the conditional plan, `iid` "
-            "equal noise in the cells of the chosen marginal. `plain` is lazy updating with the "
-            "conditional plan in plain NumPy "
-            "(`bench/adaptive/plain.py`), with floating-point noise, which is not private, or with "
-            "OpenDP's exact noise. `updating` is the "
-            "elapsed time of bringing estimates and their L1 distances up to date, without planning "
-            "and drawing. Our loop uses two "
-            "threads and draws exact noise. Loops stopped early are extrapolated by the number of "
-            "measurements (OpenDP's: of cells drawn). "
-            "Early measurements of the conditional plan touch more tables than later ones, so its "
-            "extrapolated times are too long."
+            """
+            The sequence of aim-grem's Table 2: half the budget on 1-way marginals, half on every 3-way
+            marginal in turn, epsilon 1. `lazy` touches what changed, `full` assembles every estimate after
+            each measurement. `crp` is the conditional plan, `iid` equal noise in the cells of the chosen
+            marginal. `plain` is lazy updating with the conditional plan in plain NumPy
+            (`bench/adaptive/plain.py`), with floating-point noise, which is not private, or with OpenDP's
+            exact noise. `updating` is the elapsed time of bringing estimates and their L1 distances up to
+            date, without planning and drawing. Our loop uses two threads and draws exact noise. Loops
+            stopped early are extrapolated by the number of measurements (OpenDP's: of cells drawn). Early
+            measurements of the conditional plan touch more tables than later ones, so its extrapolated
+            times are too long.
+            """
         ),
         "",
         *header(
-            "table",
-            "loop",
-            "noise",
-            "elapsed, s",
-            "processor, s",
-            "updating, s",
-            "of processor",
-            "extrapolated",
-            "mean L1",
+            "table | loop | noise | elapsed, s | processor, s | updating, s | of processor | extrapolated | mean L1"
         ),
     ]
     bars = []
@@ -266,16 +240,19 @@ def ratios(figures: Figures) -> list[str]:
     lines = [
         "",
         *prose(
-            "How many times longer than our lazy loop with the conditional plan (aim-grem, Table 2: "
-            "lazy+iid 2.0, 2.0 and 12.9, full+iid "
-            "18.5, 45.2 and 92.6 for Adult, ACS and Loans): "
+            """
+            How many times longer than our lazy loop with the conditional plan (aim-grem, Table 2: lazy+iid
+            2.0, 2.0 and 12.9, full+iid 18.5, 45.2 and 92.6 for Adult, ACS and Loans):
+            """
         ),
         "",
-        *header("table", "compared", "elapsed", "processor", "updating", "updating, processor"),
+        *header("table | compared | elapsed | processor | updating | updating, processor"),
     ]
     lines[1:1] = prose(
-        "With tables of thousands of cells NumPy updates nearly as fast as compiled loops, and what an honest release "
-        "adds is exact noise; with tables of tens of cells the compiled loop gains."
+        """
+        With tables of thousands of cells NumPy updates nearly as fast as compiled loops, and what an honest release
+        adds is exact noise; with tables of tens of cells the compiled loop gains.
+        """
     )
     for r in figures.rows.values():
         base = figures.where(table=r["table"], loop="lazy", noise="crp")
@@ -292,24 +269,16 @@ def axes(figures: Figures, images: Path, folder: Path) -> list[str]:
         "## In the axes of an array, or by Kronecker products",
         "",
         *prose(
-            "aim-grem, Figure 3: the residual of a whole marginal, and its part of the marginal, by "
-            "`marginals.decompose` and `reconstruct` "
-            "and by one small matrix per attribute with shuffles. Elapsed milliseconds, best of "
-            "several alternating runs, one thread each. "
-            "Seven attributes of 16 values, the paper's largest, are left out: 268 million cells in "
-            "several copies. "
+            """
+            aim-grem, Figure 3: the residual of a whole marginal, and its part of the marginal, by
+            `marginals.decompose` and `reconstruct` and by one small matrix per attribute with shuffles.
+            Elapsed milliseconds, best of several alternating runs, one thread each. Seven attributes of 16
+            values, the paper's largest, are left out: 268 million cells in several copies.
+            """
         ),
         "",
         *header(
-            "attributes",
-            "values",
-            "cells",
-            "decompose",
-            "Kronecker",
-            "ratio",
-            "reconstruct",
-            "Kronecker",
-            "ratio",
+            "attributes | values | cells | decompose | Kronecker | ratio | reconstruct | Kronecker | ratio"
         ),
     ]
     down: dict[str, list[float]] = defaultdict(list)
@@ -338,24 +307,16 @@ def scale(figures: Figures, images: Path, folder: Path) -> list[str]:
         "## Whole releases, from a file to saved tables",
         "",
         *prose(
-            "`hush release` with a schema and a ledger, in a process of its own, after a small "
-            "release that compiles; no report page. CSV for "
-            "Adult, Parquet for the stand-ins. Times and memory are of that process, starting Python "
-            "included. "
+            """
+            `hush release` with a schema and a ledger, in a process of its own, after a small release that
+            compiles; no report page. CSV for Adult, Parquet for the stand-ins. Times and memory are of that
+            process, starting Python included.
+            """
         ),
         "",
         *header(
-            "table",
-            "epsilon",
-            "strategy",
-            "rounds",
-            "elapsed, s",
-            "at most",
-            "processor, s",
-            "memory, GB",
-            "at most",
-            "saved, GB",
-            "mean L1",
+            "table | epsilon | strategy | rounds | elapsed, s | at most | processor, s "
+            "| memory, GB | at most | saved, GB | mean L1"
         ),
     ]
     for r in figures.rows.values():

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,10 @@ class Case:
 
     table: str
     strategy: str
-    reconstruct: str
+    reconstruction: str
     epsilon: float
-    seconds: float
-    gigabytes: float
+    most_seconds: float
+    most_gigabytes: float
     limit: float
 
     @property
@@ -128,15 +128,15 @@ def one_release(case: Case) -> dict[str, Any]:
         command += ["--budget", budget, "--order", "3", "--strategy", case.strategy, "--no-report"]
         command += [
             "--reconstruct",
-            case.reconstruct,
+            case.reconstruction,
             "--out",
             str(folder / "out"),
             "--memory",
-            f"{case.gigabytes:g}GB",
+            f"{case.most_gigabytes:g}GB",
         ]
         found = timed(command, case.limit)
         if "left_out" not in found:
-            found |= saved_errors(table, folder / "out", case.reconstruct)
+            found |= saved_errors(table, folder / "out", case.reconstruction)
         shutil.rmtree(folder / "out", ignore_errors=True)
     return found
 
@@ -148,13 +148,5 @@ def run(figures: Figures, tables: list[str]) -> None:
         one_release(Case("titanic", strategy, "maxent", 1, 60, 2, 300))
     for case in todo:
         found = one_release(case)
-        figures.put(
-            case.key,
-            table=case.table,
-            strategy=case.strategy,
-            reconstruction=case.reconstruct,
-            epsilon=case.epsilon,
-            most_seconds=case.seconds,
-            most_gigabytes=case.gigabytes,
-            **found,
-        )
+        wanted = {name: value for name, value in asdict(case).items() if name != "limit"}
+        figures.put(case.key, **wanted, **found)

@@ -50,8 +50,17 @@ class Stop(Exception):
     """An interruption."""
 
 
-def opened(folder: Path, schema: ht.Schema, frame: pl.DataFrame) -> ht.Session:
-    return ht.Session.open(frame, schema=schema, ledger=folder / "a.ledger", budget=ht.ZCDP(20))
+Opened = Callable[..., ht.Session]
+
+
+@pytest.fixture
+def opened(tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame) -> Opened:
+    """Opens this test's ledger, again and again, with the same records or with others."""
+
+    def session(frame: pl.DataFrame = small_frame) -> ht.Session:
+        return ht.Session.open(frame, schema=small_schema, ledger=tmp_path / "a.ledger", budget=ht.ZCDP(20))
+
+    return session
 
 
 def released(session: ht.Session, way: str, **more: Any) -> ht.Release:
@@ -96,13 +105,9 @@ def refuse(*_: Any, **__: Any) -> Any:
 
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_a_finished_release_is_read_without_policy_fit_or_data(
-    way: str,
-    tmp_path: Path,
-    small_schema: ht.Schema,
-    small_frame: pl.DataFrame,
-    monkeypatch: pytest.MonkeyPatch,
+    way: str, opened: Opened, small_frame: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = opened(tmp_path, small_schema, small_frame)
+    session = opened()
     made = described(released(session, way))
     assert made["history"] and (made["bounds"] is not None or way == "auto")
     head = session.ledger.head
@@ -114,7 +119,7 @@ def test_a_finished_release_is_read_without_policy_fit_or_data(
     ):
         monkeypatch.setattr(place, name, refuse)
     monkeypatch.setattr("hushtable.kernel.releasing.fit_for", refuse)
-    again = opened(tmp_path, small_schema, small_frame.clear())
+    again = opened(small_frame.clear())
     assert described(released(again, way)) == made
     assert described(released(again, way, memory="1MB")) == made, (
         "memory decided how it was made, not how it is read"
@@ -134,15 +139,10 @@ def other_bits(amount: Fraction) -> Callable[[float], Fraction]:
     [(way, draws) for way in sorted(WAYS) for draws in (1, 2, 3, 5) if way != "auto" or draws <= 2],
 )  # auto may need no more draws than two
 def test_an_unfinished_release_is_resumed_where_only_the_last_bits_differ(
-    way: str,
-    draws: int,
-    tmp_path: Path,
-    small_schema: ht.Schema,
-    small_frame: pl.DataFrame,
-    monkeypatch: pytest.MonkeyPatch,
+    way: str, draws: int, opened: Opened, small_schema: ht.Schema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stored precisions count: those that this processor would have asked for are off by some thousand ulps."""
-    session = opened(tmp_path, small_schema, small_frame)
+    session = opened()
     interrupted(session, way, draws)
     before = session.ledger.find("paid")
     assert before is not None
@@ -150,7 +150,7 @@ def test_an_unfinished_release_is_resumed_where_only_the_last_bits_differ(
     slightly = other_bits(1 - Fraction(1, 2**42))
     for module in (aim, auto):
         monkeypatch.setattr(module, "round_down", slightly)
-    again = opened(tmp_path, small_schema, small_frame)
+    again = opened()
     release = released(again, way)
     after = again.ledger.find("paid")
     assert after is not None and after.state == "settled"
@@ -182,13 +182,12 @@ def change_policy(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_an_unfinished_release_of_another_version_can_be_ended_and_read(
     way: str,
+    opened: Opened,
     tmp_path: Path,
-    small_schema: ht.Schema,
-    small_frame: pl.DataFrame,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    session = opened(tmp_path, small_schema, small_frame)
+    session = opened()
     interrupted(session, way, 2)
     change_policy(monkeypatch)
     spent, held = session.ledger.spent(), session.ledger.held()
@@ -250,10 +249,8 @@ def test_lines_come_back_as_they_were_written() -> None:
     assert lines[0].reply_to(other) is None, "other sets"
 
 
-def test_a_release_that_was_ended_before_its_first_answer_says_so(
-    tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
-) -> None:
-    session = opened(tmp_path, small_schema, small_frame)
+def test_a_release_that_was_ended_before_its_first_answer_says_so(opened: Opened, tmp_path: Path) -> None:
+    session = opened()
     interrupted(session, "aim", 0)
     assert session.ledger.find("paid") is None, "nothing is set aside before the first draw is prepared"
     with pytest.raises(LedgerError) as unknown:
@@ -263,9 +260,9 @@ def test_a_release_that_was_ended_before_its_first_answer_says_so(
 
 @pytest.mark.parametrize("strategy", ["aim", "auto"])
 def test_a_release_whose_only_draw_was_lost_says_so(
-    strategy: str, tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
+    strategy: str, opened: Opened, small_schema: ht.Schema
 ) -> None:
-    session = opened(tmp_path, small_schema, small_frame)
+    session = opened()
     options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "strategy": strategy, "request": "total"}
     workload = ht.Workload.all_marginals(small_schema, order=0)
 

@@ -20,17 +20,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hushtable.errors import BudgetExhausted, LedgerError
+from hushtable.errors import LedgerError
 from hushtable.ledger import Ledger, Unit, failpoints
-from hushtable.privacy.budget import UNIT, ZCDP, Cost
+from hushtable.privacy import UNIT, ZCDP, Cost
+from hushtable.selftest import accounts
+from hushtable.selftest.accounts import GRAIN, grains
 
-GRAIN = 333_333_333
 GROUPS = 3
 RESERVED = GROUPS + 2
-
-
-def grains(n: int) -> Cost:
-    return Cost(0, n * GRAIN)
 
 
 def budget_of(n: int) -> ZCDP:
@@ -62,20 +59,7 @@ def forkserver() -> Any:
 
 def spend_many(path: Path, attempts: int, spender: str | None, gate: Any, answers: Any) -> None:
     """Try to spend one grain ``attempts`` times; report how often it was allowed."""
-    ledger = Ledger.open(path)
-    accepted = 0
-    gate.wait(timeout=120)
-    for _ in range(attempts):
-        try:
-            reservation = ledger.reserve(
-                cost=grains(1), kind="release", request=None, spender=spender, detail={"by": os.getpid()}
-            )
-        except BudgetExhausted:
-            continue
-        ledger.store(ledger.charge(reservation, grains(1)), b"noisy")
-        ledger.settle(reservation)
-        accepted += 1
-    answers.put(accepted)
+    accounts.spend_many(path, attempts, gate, answers, spender)
 
 
 def same_request(path: Path, request: str, gate: Any, answers: Any) -> None:

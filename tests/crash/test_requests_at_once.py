@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from pathlib import Path
 
@@ -24,6 +23,7 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
 from hushtable.ledger import failpoints
+from threads import in_threads
 
 
 @pytest.mark.parametrize("wait", [False, True])
@@ -148,11 +148,7 @@ def test_threads_and_sessions_of_one_process_take_turns(alone: ht.Session) -> No
         except HushtableError as error:
             said.append(error.code)
 
-    threads = [threading.Thread(target=one) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, one)
     assert len(said) == 4 and len(set(said)) == 1 and not said[0].startswith("ledger.")
 
 
@@ -169,11 +165,7 @@ def test_a_removed_lock_file_is_noticed_by_who_waited(alone: ht.Session) -> None
                 time.sleep(0.0005)
                 inside[0] -= 1
 
-    threads = [threading.Thread(target=turns) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, turns)
     assert most[0] == 1
 
 

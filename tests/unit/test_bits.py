@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import threading
 
 import numpy as np
 import pytest
 
 from hushtable.privacy import system_bits
 from hushtable.privacy.bits import _AesCounter
+from threads import in_threads
 from thresholds import FALSE_ALARM, Z, chi_square_threshold
 
 WORDS = 200_000
@@ -59,11 +59,7 @@ def test_threads_draw_different_words_from_one_shared_source() -> None:
     def work() -> None:
         drawn.extend(source.words(1000).tolist())
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, work)
     assert len(set(drawn)) == 4000
 
 

@@ -10,7 +10,6 @@ import shutil
 import socket
 import sqlite3
 import stat
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import pytest
 from hushtable.errors import HushtableError, LedgerError
 from hushtable.ledger import Ledger, Unit, failpoints, verify_file
 from hushtable.privacy.budget import ZCDP, Cost, decimal
+from threads import in_threads
 
 TENTH = Cost(0, 10**11)
 
@@ -184,11 +184,7 @@ def test_threads_share_one_ledger(ledger: Ledger) -> None:
             except HushtableError as error:
                 outcomes.append(error.code)
 
-    threads = [threading.Thread(target=work) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(5, work)
     assert sorted(outcomes) == ["ledger.exhausted"] * 5 + ["spent"] * 10
     assert ledger.remaining() == Cost.ZERO and ledger.verify().ok
 

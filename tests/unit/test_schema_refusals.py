@@ -7,152 +7,108 @@ from hypothesis import strategies as st
 from hushtable.errors import SchemaError
 from hushtable.schema import Schema
 
+OF_AN_ATTRIBUTE = {
+    "unknown-field": {
+        "{tpye: boolean}": r"`attributes\.a\.tpye`.*`type`",
+        "{type: boolean, bounds: [0, 1]}": "bounds.*not a field of type boolean",
+    },
+    "wrong-choice": {
+        "{type: bool}": "boolean",
+        "{type: categorical, values: [a], outside: clip}": "drop, other",
+        "{type: boolean, null: keep}": "drop, category",
+    },
+    "missing-field": {
+        "{}": "type",
+        "{type: categorical}": "values",
+        "{type: integer}": "bounds",
+        "{type: real, bounds: [0, 1]}": "bins",
+    },
+    "duplicate-value": {
+        "{type: categorical, values: [a, b, a]}": "entries 1 and 3",
+        "{type: categorical, values: [1, '1']}": "",
+        "{type: categorical, values: [a, b], labels: {b: a}}": "",
+    },
+    "wrong-type": {
+        "{type: categorical, values: [1.5]}": "number 1.*real",
+        "{type: categorical, values: [a, null]}": "null: category",
+        "{type: categorical, values: [a, '']}": "null: category",
+        "{type: integer, bounds: [0, 99], width: 0}": "width",
+        "{type: integer, bounds: [0, 99], width: true}": "width",
+        "{type: real, bounds: [0, 1], bins: 2, resolution: -1}": "resolution",
+    },
+    "unknown-value": {
+        "{type: categorical, values: [a], labels: {b: B}}": "",
+    },
+    "wrong-bounds": {
+        "{type: integer, bounds: [0, 010]}": "",
+        "{type: integer, bounds: [0, .inf]}": "",
+        "{type: integer, bounds: [0, 1.5]}": "",
+        "{type: integer, bounds: [0, 1, 2]}": "",
+        "{type: integer, bounds: [0, 1000000000000000000000]}": "",
+        "{type: real, bounds: [1, 1], bins: 2}": "",
+        "{type: date, bounds: [2020-01-01, 2020-02-30]}": "",
+    },
+    "wrong-bins": {
+        "{type: integer, bounds: [0, 99], width: 5, bins: 3}": "contradicts",
+        "{type: integer, bounds: [0, 9], bins: 11}": "at most 10",
+        "{type: integer, bounds: [0, 9], cuts: [5, 5]}": "increase",
+        "{type: integer, bounds: [0, 9], cuts: [0, 5]}": "",
+        "{type: integer, bounds: [0, 99999]}": "width",
+        "{type: integer, bounds: [0, 999999999999], width: 1}": "1,000,000",
+        "{type: integer, bounds: [0, 999999999999], bins: 999999999}": "",
+        "{type: real, bounds: [0, 1], width: 1e-9}": "",
+        "{type: real, bounds: [1, 1.0000000000000002], bins: 5}": "told apart",
+        "{type: date, bounds: [1900-01-01, 2020-01-01]}": "",
+        "{type: date, bounds: [1900-01-01, 2020-01-01], width: 1 yr}": "1 year",
+    },
+    "duplicate-key": {
+        "{type: boolean, type: real}": "",
+    },
+}
+"""By code: what is wrong about an attribute `a` in line 2, and what the message says after that."""
+
+BESIDE_ATTRIBUTES = {
+    "wrong-type": {
+        "max_rows_per_person: 0": "",
+        "max_rows_per_person: 1.5": "",
+        "person: 3": "person",
+        "csv: {delimiter: ;;}": r"csv\.delimiter",
+        "csv: {header: 'no'}": r"csv\.header",
+        "csv: {header: false, columns: [a, 3]}": "",
+        "csv: {header: false, columns: []}": "",
+        "learnt_from_data: {unreviewed: [3]}": "",
+    },
+    "wrong-choice": {
+        "csv: {quote: ';', delimiter: ';'}": "",
+        "csv: {encoding: utf-16}": "utf-8",
+        "csv: {columns: [a]}": "header: false",
+    },
+    "duplicate-value": {
+        "csv: {header: false, columns: [a, a]}": "",
+        "learnt_from_data: {unreviewed: [a], reviewed: [a]}": "",
+    },
+    "no-position": {
+        "csv: {header: false, columns: [b]}": "'a'",
+    },
+    "multiline": {
+        "csv: {multiline: true}": r"csv\.multiline.*a line.*Parquet",
+    },
+}
+"""The same for a second line that follows a whole attribute."""
+
 CASES = [
     ("atributes: {}", "schema.unknown-field", "Line 1.*`atributes`.*Did you mean `attributes`"),
-    ("attributes:\n  a: {tpye: boolean}", "schema.unknown-field", r"Line 2.*`attributes\.a\.tpye`.*`type`"),
-    ("attributes:\n  a: {type: bool}", "schema.wrong-choice", "Line 2.*boolean"),
-    (
-        "attributes:\n  a: {type: boolean, bounds: [0, 1]}",
-        "schema.unknown-field",
-        "Line 2.*bounds.*not a field of type boolean",
-    ),
-    ("attributes:\n  a: {}", "schema.missing-field", "Line 2.*type"),
     ("attributes:\n  a: boolean", "schema.wrong-type", "Line 2.*mapping"),
     ("attributes: {}", "schema.no-attributes", "Line 1"),
     ("max_rows_per_person: 1", "schema.no-attributes", "attributes"),
     ("a", "schema.wrong-type", "mapping"),
-    ("attributes:\n  a: {type: categorical}", "schema.missing-field", "Line 2.*values"),
-    (
-        "attributes:\n  a: {type: categorical, values: [a, b, a]}",
-        "schema.duplicate-value",
-        "Line 2.*entries 1 and 3",
-    ),
-    ("attributes:\n  a: {type: categorical, values: [1, '1']}", "schema.duplicate-value", "Line 2"),
-    ("attributes:\n  a: {type: categorical, values: [1.5]}", "schema.wrong-type", "Line 2.*number 1.*real"),
-    (
-        "attributes:\n  a: {type: categorical, values: [a, null]}",
-        "schema.wrong-type",
-        "Line 2.*null: category",
-    ),
-    ("attributes:\n  a: {type: categorical, values: [a, '']}", "schema.wrong-type", "Line 2.*null: category"),
-    (
-        "attributes:\n  a: {type: categorical, values: [a], outside: clip}",
-        "schema.wrong-choice",
-        "Line 2.*drop, other",
-    ),
-    ("attributes:\n  a: {type: categorical, values: [a], labels: {b: B}}", "schema.unknown-value", "Line 2"),
-    (
-        "attributes:\n  a: {type: categorical, values: [a, b], labels: {b: a}}",
-        "schema.duplicate-value",
-        "Line 2",
-    ),
-    ("attributes:\n  a: {type: boolean, null: keep}", "schema.wrong-choice", "Line 2.*drop, category"),
-    ("attributes:\n  a: {type: integer}", "schema.missing-field", "Line 2.*bounds"),
     ("attributes:\n  a:\n    type: integer\n    bounds: [9, 0]", "schema.wrong-bounds", "Line 4.*reversed"),
-    ("attributes:\n  a: {type: integer, bounds: [0, 010]}", "schema.wrong-bounds", "Line 2"),
-    ("attributes:\n  a: {type: integer, bounds: [0, .inf]}", "schema.wrong-bounds", "Line 2"),
-    ("attributes:\n  a: {type: integer, bounds: [0, 1.5]}", "schema.wrong-bounds", "Line 2"),
-    ("attributes:\n  a: {type: integer, bounds: [0, 1, 2]}", "schema.wrong-bounds", "Line 2"),
-    (
-        "attributes:\n  a: {type: integer, bounds: [0, 1000000000000000000000]}",
-        "schema.wrong-bounds",
-        "Line 2",
-    ),
-    ("attributes:\n  a: {type: integer, bounds: [0, 99], width: 0}", "schema.wrong-type", "Line 2.*width"),
-    ("attributes:\n  a: {type: integer, bounds: [0, 99], width: true}", "schema.wrong-type", "Line 2.*width"),
-    (
-        "attributes:\n  a: {type: integer, bounds: [0, 99], width: 5, bins: 3}",
-        "schema.wrong-bins",
-        "Line 2.*contradicts",
-    ),
-    (
-        "attributes:\n  a: {type: integer, bounds: [0, 9], bins: 11}",
-        "schema.wrong-bins",
-        "Line 2.*at most 10",
-    ),
-    (
-        "attributes:\n  a: {type: integer, bounds: [0, 9], cuts: [5, 5]}",
-        "schema.wrong-bins",
-        "Line 2.*increase",
-    ),
-    ("attributes:\n  a: {type: integer, bounds: [0, 9], cuts: [0, 5]}", "schema.wrong-bins", "Line 2"),
-    ("attributes:\n  a: {type: integer, bounds: [0, 99999]}", "schema.wrong-bins", "Line 2.*width"),
-    (
-        "attributes:\n  a: {type: integer, bounds: [0, 999999999999], width: 1}",
-        "schema.wrong-bins",
-        "Line 2.*1,000,000",
-    ),
-    (
-        "attributes:\n  a: {type: integer, bounds: [0, 999999999999], bins: 999999999}",
-        "schema.wrong-bins",
-        "Line 2",
-    ),
-    ("attributes:\n  a: {type: real, bounds: [0, 1]}", "schema.missing-field", "Line 2.*bins"),
-    ("attributes:\n  a: {type: real, bounds: [1, 1], bins: 2}", "schema.wrong-bounds", "Line 2"),
-    ("attributes:\n  a: {type: real, bounds: [0, 1], width: 1e-9}", "schema.wrong-bins", "Line 2"),
-    (
-        "attributes:\n  a: {type: real, bounds: [1, 1.0000000000000002], bins: 5}",
-        "schema.wrong-bins",
-        "Line 2.*told apart",
-    ),
-    (
-        "attributes:\n  a: {type: real, bounds: [0, 1], bins: 2, resolution: -1}",
-        "schema.wrong-type",
-        "Line 2.*resolution",
-    ),
-    ("attributes:\n  a: {type: date, bounds: [2020-01-01, 2020-02-30]}", "schema.wrong-bounds", "Line 2"),
-    ("attributes:\n  a: {type: date, bounds: [1900-01-01, 2020-01-01]}", "schema.wrong-bins", "Line 2"),
-    (
-        "attributes:\n  a: {type: date, bounds: [1900-01-01, 2020-01-01], width: 1 yr}",
-        "schema.wrong-bins",
-        "Line 2.*1 year",
-    ),
-    ("attributes: {a: {type: boolean}}\nmax_rows_per_person: 0", "schema.wrong-type", "Line 2"),
-    ("attributes: {a: {type: boolean}}\nmax_rows_per_person: 1.5", "schema.wrong-type", "Line 2"),
-    ("attributes: {a: {type: boolean}}\nperson: 3", "schema.wrong-type", "Line 2.*person"),
-    (
-        "attributes: {a: {type: boolean}}\ncsv: {delimiter: ;;}",
-        "schema.wrong-type",
-        r"Line 2.*csv\.delimiter",
-    ),
-    ("attributes: {a: {type: boolean}}\ncsv: {quote: ';', delimiter: ';'}", "schema.wrong-choice", "Line 2"),
-    ("attributes: {a: {type: boolean}}\ncsv: {encoding: utf-16}", "schema.wrong-choice", "Line 2.*utf-8"),
-    ("attributes: {a: {type: boolean}}\ncsv: {header: 'no'}", "schema.wrong-type", r"Line 2.*csv\.header"),
-    ("attributes: {a: {type: boolean}}\ncsv: {columns: [a]}", "schema.wrong-choice", "Line 2.*header: false"),
-    (
-        "attributes: {a: {type: boolean}}\ncsv: {header: false, columns: [a, a]}",
-        "schema.duplicate-value",
-        "Line 2",
-    ),
-    (
-        "attributes: {a: {type: boolean}}\ncsv: {header: false, columns: [a, 3]}",
-        "schema.wrong-type",
-        "Line 2",
-    ),
-    ("attributes: {a: {type: boolean}}\ncsv: {header: false, columns: []}", "schema.wrong-type", "Line 2"),
-    (
-        "attributes: {a: {type: boolean}}\ncsv: {header: false, columns: [b]}",
-        "schema.no-position",
-        "Line 2.*'a'",
-    ),
     (
         "csv: {header: false}\nperson: id\nattributes: {a: {type: boolean}}",
         "schema.no-position",
         "Line 2.*columns",
     ),
-    (
-        "attributes: {a: {type: boolean}}\ncsv: {multiline: true}",
-        "schema.multiline",
-        r"Line 2.*csv\.multiline.*a line.*Parquet",
-    ),
-    ("attributes: {a: {type: boolean}}\nlearnt_from_data: {unreviewed: [3]}", "schema.wrong-type", "Line 2"),
-    (
-        "attributes: {a: {type: boolean}}\nlearnt_from_data: {unreviewed: [a], reviewed: [a]}",
-        "schema.duplicate-value",
-        "Line 2",
-    ),
     ("attributes:\n  a: {type: boolean}\n  a: {type: boolean}", "schema.duplicate-key", "Line 3"),
-    ("attributes:\n  a: {type: boolean, type: real}", "schema.duplicate-key", "Line 2"),
     ('attributes:\n  "a\\nb": {type: boolean}', "schema.bad-name", "printable"),
     ("attributes:\n  upper: {type: boolean}", "schema.reserved-name", "released table"),
     ("attributes: &x {a: {type: boolean}}", "schema.yaml-feature", "Line 1.*anchor"),
@@ -168,6 +124,15 @@ CASES = [
     ("a: \x07", "schema.not-yaml", ""),
     ("", "schema.empty", ""),
     ("# nothing\n", "schema.empty", ""),
+    *(
+        (start + text, f"schema.{code}", f"Line 2.*{said}")
+        for start, table in (
+            ("attributes:\n  a: ", OF_AN_ATTRIBUTE),
+            ("attributes: {a: {type: boolean}}\n", BESIDE_ATTRIBUTES),
+        )
+        for code, found in table.items()
+        for text, said in found.items()
+    ),
 ]
 
 

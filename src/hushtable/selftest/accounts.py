@@ -49,7 +49,7 @@ def check_race(progress: Progress) -> str:
         accepted = _answers(workers, answers)
         entries = [entry.type for entry in ledger.history()]
         _require(accepted == ROOM, f"{accepted} spends were allowed where the limit has room for {ROOM}")
-        _require(ledger.spent() == _grains(ROOM), "the ledger's sum is not what was spent")
+        _require(ledger.spent() == grains(ROOM), "the ledger's sum is not what was spent")
         _require(
             entries.count("charge") == ROOM == entries.count("store"), "entries are missing, or too many"
         )
@@ -80,18 +80,18 @@ def check_kills(progress: Progress) -> str:
     return f"a spender was killed {KILLS} times; {shown:,} answers shown, each charged before and stored once"
 
 
-def spend_many(path: Path, attempts: int, gate: Any, answers: Any) -> None:
+def spend_many(path: Path, attempts: int, gate: Any, answers: Any, spender: str | None = None) -> None:
     """Try to spend one grain again and again; say how often it was allowed."""
     ledger, accepted = Ledger.open(path), 0
     gate.wait(timeout=_PATIENCE)
     for _ in range(attempts):
         try:
             reservation = ledger.reserve(
-                cost=_grains(1), kind="release", request=None, spender=None, detail={}
+                cost=grains(1), kind="release", request=None, spender=spender, detail={}
             )
         except BudgetExhausted:
             continue
-        ledger.store(ledger.charge(reservation, _grains(1)), b"noisy")
+        ledger.store(ledger.charge(reservation, grains(1)), b"noisy")
         ledger.settle(reservation)
         accepted += 1
     answers.put(accepted)
@@ -111,12 +111,12 @@ def spend_on(path: Path, ready: Any) -> None:
 def _answer(ledger: Ledger, request: str) -> None:
     folder, detail = Path(ledger.path).parent, {"part": "selftest"}
     reservation = ledger.reserve(
-        cost=_grains(KILLS + 1), kind="release", request=request, spender=None, detail=detail
+        cost=grains(KILLS + 1), kind="release", request=request, spender=None, detail=detail
     )
     found = ledger.find(request, kind="release", detail=detail)
     stored = [] if found is None else [p for p in found.payloads if p is not None]
     if not stored:
-        charge = ledger.charge(reservation, _grains(1), ordinal=0 if found is None else len(found.charges))
+        charge = ledger.charge(reservation, grains(1), ordinal=0 if found is None else len(found.charges))
         stored = [secrets.token_bytes(24)]
         _append(folder / "drawn.log", charge.number, stored[0])
         ledger.store(charge, stored[0])
@@ -143,7 +143,7 @@ def _check_books(path: Path) -> int:
     for line in shown:
         digest = hashlib.sha256(bytes.fromhex(line["payload"])).hexdigest()
         _require(stored.get(line["charge"]) == digest, "something was shown that is not stored")
-    _require(ledger.spent() == _grains(len(charged)), "the ledger's sum is not what was charged")
+    _require(ledger.spent() == grains(len(charged)), "the ledger's sum is not what was charged")
     return len(shown)
 
 
@@ -169,7 +169,8 @@ def _create(path: Path, grains: int) -> Ledger:
     return Ledger.create(path, ZCDP(Fraction(grains * GRAIN, UNIT)), Unit(1))
 
 
-def _grains(number: int) -> Cost:
+def grains(number: int) -> Cost:
+    """So many times the amount that is spent at once."""
     return Cost(0, number * GRAIN)
 
 
