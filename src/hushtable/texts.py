@@ -1,6 +1,5 @@
-"""Text that strangers wrote, on a terminal: what moves the cursor, colours or turns it is shown as visible text.
-
-Category labels, column names and paths may hold anything.
+"""Text for people.  What strangers wrote is shown as visible text where it moves the cursor, colours or turns it:
+category labels, column names and paths may hold anything.
 """
 
 from __future__ import annotations
@@ -12,6 +11,15 @@ from unicodedata import category
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _SPELLING = frozenset("\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
 """Format characters that belong to the spelling of words and numbers (Persian, Hindi, emoji) and turn nothing."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def visible(text: str) -> str:

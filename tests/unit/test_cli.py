@@ -312,6 +312,16 @@ def test_an_interrupted_loop_says_how_to_resume_it_and_is_resumed_so(
     assert ledger.held().rho == 0 and ledger.spent().rho >= before and ledger.verify().ok
 
 
+def test_a_misspelt_command_or_flag_is_answered_with_the_nearest(capfd: Any) -> None:
+    for words, meant in (
+        (["relase"], "release"),
+        (["ledger", "shwo"], "show"),
+        (["table", "--jsn"], "--json"),
+    ):
+        assert run(words) == 2
+        assert f"Did you mean {meant}?" in capfd.readouterr().err
+
+
 def test_an_unforeseen_error_shows_its_place_and_not_its_text(
     desk: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,7 @@ def _usage(error: click.ClickException) -> UsageError:
     command = context.command_path if context is not None else "hush"
     parameter = getattr(error, "param", None)
     near = getattr(error, "possibilities", None)
+    meant = f" Did you mean {near[0]}?" if near else ""
     if parameter is not None:
         named = (
             max(parameter.opts, key=len)
@@ -121,9 +122,9 @@ def _usage(error: click.ClickException) -> UsageError:
         missing = "Missing" in type(error).__name__
         message = f"{named} is missing." if missing else f"The value of {named} cannot be read."
     elif hasattr(error, "option_name"):
-        message = f"{command} has no such option." + (f" Did you mean {near[0]}?" if near else "")
+        message = f"{command} has no such option.{meant}"
     elif "command" in error.message:
-        message = f"{command} has no such command."
+        message = f"{command} has no such command.{meant}"
     else:
         message = f"{command} got more arguments than it takes, or an option without its value."
     return UsageError("usage.flags", message, f"Type `{command} --help` for an example.")

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import click
 
-from hushtable.cli.options import Json
+from hushtable.cli import flags
 from hushtable.cli.output import emit, say
 from hushtable.cli.parameters import Argument
 from hushtable.errors import UsageError
@@ -23,11 +23,11 @@ EXAMPLE = "Example: hush bench sampler"
 
 
 def bench(
-    name: Annotated[str | None, Argument(help="Benchmark; none lists them.", metavar="NAME")] = None,
+    name: Annotated[str | None, Argument("Benchmark; none lists them.", "NAME")] = None,
     options: Annotated[
-        list[str] | None, Argument(help="Options of the benchmark, after --.", metavar="-- OPTION...")
+        list[str] | None, Argument("Options of the benchmark, after --.", "-- OPTION...")
     ] = None,
-    json: Json = False,
+    json: flags.Json = False,
 ) -> None:
     """Measure speed and accuracy against the papers and peers, in a checkout of the sources."""
     programs = find_programs()

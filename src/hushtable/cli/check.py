@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import hushtable as ht
-from hushtable.cli.options import BudgetText, Data, Json, LedgerFile, SchemaFile, Spender, Wait
+from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Option
 from hushtable.errors import UsageError
@@ -19,57 +19,30 @@ BAR = 40
 
 
 def check(
-    data: Data,
-    schema: SchemaFile,
-    ledger: LedgerFile,
-    synthetic: Annotated[
-        Path,
-        Option("--synthetic", help="CSV, TSV or Parquet file, one column per attribute.", metavar="FILE"),
-    ],
-    tau: Annotated[
-        str,
-        Option("--tau", help="Close enough: a number, or 5% of the synthetic answer.", metavar="TAU"),
-    ],
-    budget: BudgetText,
+    data: flags.Data,
+    schema: flags.SchemaFile,
+    ledger: flags.LedgerFile,
+    synthetic: Annotated[Path, Option("CSV, TSV or Parquet file, one column per attribute.", "FILE")],
+    tau: Annotated[str, Option("Close enough: a number, or 5% of the synthetic answer.", "TAU")],
+    budget: flags.BudgetText,
     query: Annotated[
         list[str] | None,
-        Option(
-            "--query",
-            "-q",
-            help="COUNT, SUM, AVG, MEDIAN or QUANTILE, with WHERE; may be repeated.",
-            metavar="QUERY",
-        ),
+        Option("COUNT, SUM, AVG, MEDIAN or QUANTILE, with WHERE; may be repeated.", "QUERY", short="-q"),
     ] = None,
-    queries: Annotated[
-        Path | None, Option("--queries", help="A file with one query per line.", metavar="FILE")
-    ] = None,
-    decider: Annotated[
-        str,
-        Option("--decider", help="auto, or one of {deciders}.", metavar="NAME"),
-    ] = "auto",
+    queries: Annotated[Path | None, Option("A file with one query per line.", "FILE")] = None,
+    decider: Annotated[str, Option("auto, or one of {deciders}.", "NAME")] = "auto",
     largest: Annotated[
-        float | None,
-        Option(
-            "--largest", help="Largest value you suppose to occur in a SUM; public knowledge.", metavar="X"
-        ),
+        float | None, Option("Largest value you suppose to occur in a SUM; public knowledge.", "X")
     ] = None,
-    plan: Annotated[
-        bool, Option("--plan", help="Show price and errors; read no confidential row, spend nothing.")
-    ] = False,
-    beta: Annotated[
-        float, Option("--beta", help="With --plan: the error you would accept.", metavar="P")
-    ] = 0.05,
+    plan: Annotated[bool, Option("Show price and errors; read no confidential row, spend nothing.")] = False,
+    beta: Annotated[float, Option("With --plan: the error you would accept.", "P")] = 0.05,
     distance: Annotated[
-        list[float] | None,
-        Option("--distance", help="With --plan: errors at this distance; may be repeated.", metavar="D"),
+        list[float] | None, Option("With --plan: errors at this distance; may be repeated.", "D")
     ] = None,
-    spender: Spender = None,
-    head: Annotated[
-        str | None,
-        Option("--head", help="A published head that the ledger must contain.", metavar="HASH"),
-    ] = None,
-    wait: Wait = False,
-    json: Json = False,
+    spender: flags.Spender = None,
+    head: flags.Head = None,
+    wait: flags.Wait = False,
+    json: flags.Json = False,
 ) -> None:
     """Say whether answers of a synthetic file are within tau of the truth, how sure that is, and what it costs.
 

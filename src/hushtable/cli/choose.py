@@ -7,21 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import hushtable as ht
-from hushtable.cli.options import (
-    BudgetText,
-    Data,
-    Json,
-    LedgerFile,
-    Memory,
-    PayAgain,
-    SchemaFile,
-    Spender,
-    Stored,
-    Wait,
-)
+from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Group, Option
-from hushtable.cli.pending import note_stored, repeated, telling_how_to_go_on
+from hushtable.cli.pending import note_stored, repeated, tell_ended, telling_how_to_go_on
 from hushtable.errors import UsageError
 
 START = "start"
@@ -63,56 +52,39 @@ app = DefaultStart(
     epilog=EXAMPLE,
     no_args_is_help=True,
 )
-ChoiceId = Annotated[str, Option("--choice", "-c", help="Id of the choice.", metavar="ID")]
-Out = Annotated[Path | None, Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")]
+ChoiceId = Annotated[str, Option("Id of the choice.", "ID", short="-c")]
 Snr = Annotated[
     str | None,
     Option(
-        "--snr",
-        help="Rule X:Y: go finer while a share X of the cells has a ratio of count to noise of at least Y.",
-        metavar="X:Y",
+        "Rule X:Y: go finer while a share X of the cells has a ratio of count to noise of at least Y.", "X:Y"
     ),
 ]
-Frozen = Annotated[
-    bool,
-    Option("--frozen", help="Your word that no row changes while the choice is open: cheaper tables."),
-]
-Where = Annotated[str | None, Option("--data", help="The data, if they have moved since.", metavar="DATA")]
+Frozen = Annotated[bool, Option("Your word that no row changes while the choice is open: cheaper tables.")]
+Where = Annotated[str | None, Option("The data, if they have moved since.", "DATA")]
 
 
 @app.verb(START, epilog=EXAMPLE)
 def start(
-    data: Data,
-    schema: SchemaFile,
-    ledger: LedgerFile,
-    budget: BudgetText,
+    data: flags.Data,
+    schema: flags.SchemaFile,
+    ledger: flags.LedgerFile,
+    budget: flags.BudgetText,
     orders: Annotated[
-        list[int] | None,
-        Option("--orders", help="An option for each: all tables of K attributes.", metavar="K ..."),
+        list[int] | None, Option("An option for each: all tables of K attributes.", "K ...")
     ] = None,
-    options: Annotated[
-        list[Path] | None,
-        Option("--options", help="An option for each workload file.", metavar="FILE ..."),
-    ] = None,
+    options: Annotated[list[Path] | None, Option("An option for each workload file.", "FILE ...")] = None,
     snr: Snr = None,
-    rule: Annotated[
-        str, Option("--rule", help="How --snr judges: point or three-sigma.", metavar="RULE")
-    ] = "point",
-    stop_early: Annotated[
-        bool, Option("--stop-early", help="Take nothing when even the first option is too weak.")
-    ] = False,
-    out: Out = None,
-    spender: Spender = None,
-    request: Annotated[
-        str | None,
-        Option("--request", help="Id for this choice; repeating it spends nothing.", metavar="ID"),
-    ] = None,
-    memory: Memory = None,
+    rule: Annotated[str, Option("How --snr judges: point or three-sigma.", "RULE")] = "point",
+    stop_early: Annotated[bool, Option("Take nothing when even the first option is too weak.")] = False,
+    out: flags.OutFolder = None,
+    spender: flags.Spender = None,
+    request: flags.RequestId = None,
+    memory: flags.Memory = None,
     frozen: Frozen = False,
-    wait: Wait = False,
-    stored: Stored = False,
-    again: PayAgain = False,
-    json: Json = False,
+    wait: flags.Wait = False,
+    stored: flags.Stored = False,
+    again: flags.PayAgain = False,
+    json: flags.Json = False,
 ) -> None:
     """Release what the options have in common and hold the price of the dearest.
 
@@ -152,14 +124,14 @@ def start(
 
 @app.verb(epilog="Example: hush choose finish --ledger people.ledger --choice ID --option 1 --out out")
 def finish(
-    ledger: LedgerFile,
+    ledger: flags.LedgerFile,
     choice: ChoiceId,
-    option: Annotated[int, Option("--option", help="Number of the option, from 0.", metavar="I")],
-    out: Annotated[Path, Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")],
+    option: Annotated[int, Option("Number of the option, from 0.", "I")],
+    out: Annotated[Path, Option("Folder to write; must not exist.", "DIR", short="-o")],
     data: Where = None,
     frozen: Frozen = False,
-    wait: Wait = False,
-    json: Json = False,
+    wait: flags.Wait = False,
+    json: flags.Json = False,
 ) -> None:
     """Take an option: measure what is missing of it, pay the difference, free the rest, write the tables."""
     written = ht.release.request_in(out) == choice
@@ -178,25 +150,17 @@ def finish(
 
 
 @app.verb(epilog="Example: hush choose abandon --ledger people.ledger --choice ID")
-def abandon(ledger: LedgerFile, choice: ChoiceId, wait: Wait = False, json: Json = False) -> None:
+def abandon(
+    ledger: flags.LedgerFile, choice: ChoiceId, wait: flags.Wait = False, json: flags.Json = False
+) -> None:
     """Take no option: what was measured stays spent, the rest is free again."""
     account = ht.Ledger.open(ledger)
-    settled = ht.session.abandon_choice(account, choice, wait=wait)
-    if json:
-        emit(settled.to_dict())
-    else:
-        say(
-            f"Abandoned {choice}: {settled.drawn} stays spent, {account.remaining()} remains.",
-            f"head {account.head}",
-        )
+    tell_ended(ht.session.abandon_choice(account, choice, wait=wait), account, "Abandoned", as_json=json)
 
 
 @app.verb(epilog="Example: hush choose show --ledger people.ledger --choice ID")
 def show(
-    ledger: LedgerFile,
-    choice: ChoiceId,
-    out: Out = None,
-    json: Json = False,
+    ledger: flags.LedgerFile, choice: ChoiceId, out: flags.OutFolder = None, json: flags.Json = False
 ) -> None:
     """How a choice stands; with --out, write again what was taken, or what the options share.  Spends nothing."""
     opened = ht.release.ChoiceView(ht.Ledger.open(ledger), choice)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import click
 
 import hushtable as ht
-from hushtable.cli.options import Json
+from hushtable.cli import flags
 from hushtable.cli.output import emit, say
 from hushtable.cli.parameters import Option
 from hushtable.errors import UsageError
@@ -32,13 +32,9 @@ DRIVERS = "COUNT WHERE commute = 'car' AND car = TRUE"
 
 def demo(
     context: click.Context,
-    out: Annotated[Path, Option("--out", "-o", help="Folder for everything it makes.", metavar="DIR")] = Path(
-        "hush-demo"
-    ),
-    people: Annotated[
-        int, Option("--people", min=1000, max=10_000_000, help="Size of the town.", metavar="N")
-    ] = 50_000,
-    json: Json = False,
+    out: Annotated[Path, Option("Folder for everything it makes.", "DIR", short="-o")] = Path("hush-demo"),
+    people: Annotated[int, Option("Size of the town.", "N", between=(1000, 10_000_000))] = 50_000,
+    json: flags.Json = False,
 ) -> None:
     """Publish a made-up town: tables, microdata, a choice, three checks, the ledger and the report."""
     _clear(out)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import hushtable as ht
-from hushtable.cli.options import Data, Json
+from hushtable.cli import flags
 from hushtable.cli.output import emit, say
 from hushtable.cli.parameters import Option
 from hushtable.errors import UsageError
@@ -17,15 +17,13 @@ EXAMPLE = "Example: hush init people.csv --out people.yaml"
 
 
 def init(
-    data: Data,
-    out: Annotated[
-        Path | None, Option("--out", "-o", help="Write here, not to the terminal.", metavar="FILE")
-    ] = None,
+    data: flags.Data,
+    out: Annotated[Path | None, Option("Write here, not to the terminal.", "FILE", short="-o")] = None,
     header: Annotated[
         bool | None,
-        Option("--header/--no-header", help="Whether the first line of a text file names the columns."),
+        Option("Whether the first line of a text file names the columns.", name="--header/--no-header"),
     ] = None,
-    json: Json = False,
+    json: flags.Json = False,
 ) -> None:
     """Draft a schema.  What it learnt from the data is marked; a release refuses it until you have reviewed it."""
     if out is not None and is_taken(out):

@@ -9,34 +9,31 @@ from typing import Annotated
 import click
 
 import hushtable as ht
-from hushtable.cli.options import BudgetText, Json, Wait
+from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, say
 from hushtable.cli.parameters import Argument, Group, Option
+from hushtable.cli.pending import tell_ended
 from hushtable.errors import LedgerError
 
 app = Group(no_args_is_help=True, help="The account of privacy of one dataset.")
 
-File = Annotated[Path, Argument(help="The ledger's file.", metavar="LEDGER")]
-Head = Annotated[str | None, Option("--head", help="A head that was published earlier.", metavar="HASH")]
+File = Annotated[Path, Argument("The ledger's file.", "LEDGER")]
 
 
 @app.verb(epilog='Example: hush ledger create people.ledger --budget "rho=0.5"')
 def create(
     ledger: File,
-    budget: BudgetText,
-    name: Annotated[str | None, Option(help="Label of the dataset.", metavar="TEXT")] = None,
-    json: Json = False,
+    budget: flags.BudgetText,
+    name: Annotated[str | None, Option("Label of the dataset.", "TEXT")] = None,
+    json: flags.Json = False,
 ) -> None:
     """Open an account with a budget for everything that will ever be released of a dataset."""
     made = ht.Ledger.create(ledger, ht.privacy.Budget.parse(budget), name=name)
-    if json:
-        emit(made.to_dict())
-    else:
-        say(f"Created {ledger} for {made.name!r} with {made.budget} per person.", f"head {made.head}")
+    _tell(made, f"Created {ledger} for {made.name!r} with {made.budget} per person.", as_json=json)
 
 
 @app.verb(epilog="Example: hush ledger show people.ledger")
-def show(ledger: File, json: Json = False) -> None:
+def show(ledger: File, json: flags.Json = False) -> None:
     """What was spent, by whom and on what, and what is left."""
     account = ht.Ledger.open(ledger)
     if json:
@@ -48,54 +45,39 @@ def show(ledger: File, json: Json = False) -> None:
 @app.verb(epilog='Example: hush ledger grant people.ledger maria --budget "rho=0.05"')
 def grant(
     ledger: File,
-    spender: Annotated[str, Argument(help="Who may spend.", metavar="NAME")],
-    budget: BudgetText,
-    json: Json = False,
+    spender: Annotated[str, Argument("Who may spend.", "NAME")],
+    budget: flags.BudgetText,
+    json: flags.Json = False,
 ) -> None:
     """Let somebody spend up to a total, under the dataset's budget."""
     account = ht.Ledger.open(ledger)
     account.grant(spender, ht.privacy.Budget.parse(budget))
-    if json:
-        emit(account.to_dict())
-    else:
-        say(
-            f"{spender} may spend {account.grants[spender]} in total; {account.remaining(spender)} is left.",
-            f"head {account.head}",
-        )
+    left = account.remaining(spender)
+    _tell(account, f"{spender} may spend {account.grants[spender]} in total; {left} is left.", as_json=json)
 
 
 @app.verb("raise", epilog='Example: hush ledger raise people.ledger --budget "rho=1"')
-def raise_budget(ledger: File, budget: BudgetText, json: Json = False) -> None:
+def raise_budget(ledger: File, budget: flags.BudgetText, json: flags.Json = False) -> None:
     """Raise the dataset's budget to a new total; the raise is an entry that everybody can see."""
     account = ht.Ledger.open(ledger)
     account.raise_budget(ht.privacy.Budget.parse(budget))
-    if json:
-        emit(account.to_dict())
-    else:
-        say(f"The budget of {account.name!r} is now {account.budget} per person.", f"head {account.head}")
+    _tell(account, f"The budget of {account.name!r} is now {account.budget} per person.", as_json=json)
 
 
 @app.verb(epilog="Example: hush ledger end people.ledger 5d1c...")
 def end(
     ledger: File,
-    request: Annotated[str, Argument(help="Id of the request, as `show` lists it.", metavar="REQUEST")],
-    wait: Wait = False,
-    json: Json = False,
+    request: Annotated[str, Argument("Id of the request, as `show` lists it.", "REQUEST")],
+    wait: flags.Wait = False,
+    json: flags.Json = False,
 ) -> None:
     """End a request that nobody will finish: what was charged stays spent, what was only set aside is free again."""
     account = ht.Ledger.open(ledger)
-    ended = ht.session.end(account, request, wait=wait)
-    if json:
-        emit(ended.to_dict())
-    else:
-        say(
-            f"Ended {request}: {ended.drawn} stays spent, {account.remaining()} remains.",
-            f"head {account.head}",
-        )
+    tell_ended(ht.session.end(account, request, wait=wait), account, "Ended", as_json=json)
 
 
 @app.verb(epilog="Example: hush ledger verify people.ledger --head 3f0c...")
-def verify(ledger: File, head: Head = None, json: Json = False) -> None:
+def verify(ledger: File, head: flags.Head = None, json: flags.Json = False) -> None:
     """Recompute the chain, the balances and the payloads' hashes; with --head, also find older copies."""
     report = ht.ledger.verify_file(ledger, head=head)
     if json:
@@ -109,10 +91,18 @@ def verify(ledger: File, head: Head = None, json: Json = False) -> None:
 
 
 @app.verb(epilog="Example: hush ledger export people.ledger > people-ledger.json")
-def export(ledger: File, json: Json = True) -> None:
+def export(ledger: File, json: flags.Json = True) -> None:
     """Every entry as JSON; all of it is covered by the chain."""
     account = ht.Ledger.open(ledger)
     emit({"ledger": account.name, "head": account.head, "entries": account.export()})
+
+
+def _tell(account: ht.Ledger, done: str, *, as_json: bool) -> None:
+    """What was written into an account, and its head from then on."""
+    if as_json:
+        emit(account.to_dict())
+    else:
+        say(done, f"head {account.head}")
 
 
 def _print_summary(account: ht.Ledger) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import hushtable as ht
-from hushtable.cli.options import Json, Raw
+from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, progress, say
-from hushtable.cli.parameters import Argument, Option
+from hushtable.cli.parameters import Option
 from hushtable.errors import BundleError, UsageError
 from hushtable.outputs import can_make, is_taken, whole_file
 
@@ -17,31 +17,21 @@ MOST_TABLES = 25
 
 
 def microdata(
-    folder: Annotated[Path, Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
-    out: Annotated[
-        Path | None, Option("--out", "-o", help="File to write: .csv or .parquet.", metavar="FILE")
-    ] = None,
-    fit: Annotated[
-        str, Option("--fit", help="reweighted, balanced, nnls, max, sequential or ols.", metavar="NAME")
-    ] = "reweighted",
+    folder: flags.Released,
+    out: Annotated[Path | None, Option("File to write: .csv or .parquet.", "FILE", short="-o")] = None,
+    fit: Annotated[str, Option("reweighted, balanced, nnls, max, sequential or ols.", "NAME")] = "reweighted",
     priority: Annotated[
         list[str] | None,
         Option(
-            "--priority",
-            help="With --fit sequential: a marginal to keep first, as age,sex; repeat in order of importance.",
-            metavar="A,B",
+            "With --fit sequential: a marginal to keep first, as age,sex; repeat in order of importance.",
+            "A,B",
         ),
     ] = None,
-    rows: Annotated[
-        int | None,
-        Option("--rows", help="Number of records; by default the released total.", metavar="N"),
-    ] = None,
-    seed: Annotated[int, Option("--seed", help="Another number, another draw.", metavar="N")] = 0,
-    explain: Annotated[
-        bool, Option("--explain", help="Say how far records and tables lie apart; kept in DIR.")
-    ] = False,
-    raw: Raw = False,
-    json: Json = False,
+    rows: Annotated[int | None, Option("Number of records; by default the released total.", "N")] = None,
+    seed: Annotated[int, Option("Another number, another draw.", "N")] = 0,
+    explain: Annotated[bool, Option("Say how far records and tables lie apart; kept in DIR.")] = False,
+    raw: flags.Raw = False,
+    json: flags.Json = False,
 ) -> None:
     """Make records that any tool can read from released answers.  Nothing is spent."""
     if out is None and not explain:

@@ -54,11 +54,6 @@ def note(*lines: str) -> None:
         sys.stderr.write(visible(line) + "\n")
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 table``, ``2 tables``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def emit(value: dict[str, Any]) -> None:
     """Print one JSON object."""
     unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")

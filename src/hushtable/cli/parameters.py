@@ -27,25 +27,35 @@ LISTS: dict[str, Callable[[], Iterable[str]]] = {
 
 
 class Option:
-    """A flag: its names, what it means, what stands for its value, and the least and the largest value."""
+    """A flag: what it means, what stands for its value, and between which whole numbers that lies.
+
+    It is called as the parameter is, ``--no-report`` for ``no_report``, where ``name`` does not say otherwise.
+    """
 
     def __init__(
         self,
-        *names: str,
         help: str,
         metavar: str | None = None,
-        min: int | None = None,
-        max: int | None = None,
+        *,
+        short: str | None = None,
+        name: str | None = None,
+        between: tuple[int, int] | None = None,
     ) -> None:
-        self._names, self._help, self._metavar, self._range = names, help, metavar, (min, max)
+        self._help, self._metavar, self._short, self._name, self._between = (
+            help,
+            metavar,
+            short,
+            name,
+            between,
+        )
 
     def made(self, name: str, kind: Any, several: bool, default: Any) -> click.Parameter:
         """click's option for a parameter of a function; without a default it is required."""
         missing = default is inspect.Parameter.empty
-        names = self._names or (f"--{name.replace('_', '-')}",)
+        names = filter(None, (self._name or f"--{name.replace('_', '-')}", self._short, name))
         return click.Option(
-            [*names, name],
-            type=click.IntRange(*self._range) if self._range != (None, None) else kind,
+            list(names),
+            type=kind if self._between is None else click.IntRange(*self._between),
             is_flag=kind is bool or None,
             required=missing,
             **({"default": default} if kind is bool else _default(default)),
@@ -59,7 +69,7 @@ class Option:
 class Argument:
     """A word at its place."""
 
-    def __init__(self, *, help: str, metavar: str) -> None:
+    def __init__(self, help: str, metavar: str) -> None:
         self._help, self._metavar = help, metavar
 
     def made(self, name: str, kind: Any, several: bool, default: Any) -> click.Parameter:

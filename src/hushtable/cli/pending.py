@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 import hushtable as ht
-from hushtable.cli.output import note
+from hushtable.cli.output import emit, note, say
 
 
 def repeated(*, stored: bool, again: bool, quiet: bool) -> ht.release.Again:
@@ -33,6 +33,18 @@ def note_stored(ledger: ht.Ledger, request: str) -> None:
     if found is not None and found.state == "settled":
         time = found.reservation.time
         note(f"Written from what was stored on {time}: later rows are not in it, and nothing is spent.")
+
+
+def tell_ended(ended: ht.ledger.Holding, account: ht.Ledger, how: str, *, as_json: bool) -> None:
+    """What stays spent of a request that goes no further, and what is left."""
+    if as_json:
+        emit(ended.to_dict())
+        return
+    left = account.remaining()
+    say(
+        f"{how} {ended.reservation.request}: {ended.drawn} stays spent, {left} remains.",
+        f"head {account.head}",
+    )
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import hushtable as ht
-from hushtable.cli.options import Alpha, Json, Objective, Order, SchemaFile, Strategy, WorkloadFile
+from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, say
 from hushtable.cli.parameters import Option
 from hushtable.cli.workloads import workload_from
@@ -20,25 +20,20 @@ MOST_ROWS = 40
 
 
 def plan(
-    schema: SchemaFile,
+    schema: flags.SchemaFile,
     budget: Annotated[
-        str | None,
-        Option("--budget", "-b", help='"rho=0.1", "epsilon=1" or "epsilon=1,delta=1e-9".', metavar="BUDGET"),
+        str | None, Option('"rho=0.1", "epsilon=1" or "epsilon=1,delta=1e-9".', "BUDGET", short="-b")
     ] = None,
-    order: Order = None,
-    workload: WorkloadFile = None,
-    strategy: Strategy = "residual-planner",
-    objective: Objective = "sum_variance",
+    order: flags.Order = None,
+    workload: flags.WorkloadFile = None,
+    strategy: flags.Strategy = "residual-planner",
+    objective: flags.Objective = "sum_variance",
     want: Annotated[
         list[str] | None,
-        Option(
-            "--want",
-            help='Accuracy instead of a budget: "age,sex=50" is plus or minus 50.',
-            metavar="TABLE=WIDTH",
-        ),
+        Option('Accuracy instead of a budget: "age,sex=50" is plus or minus 50.', "TABLE=WIDTH"),
     ] = None,
-    alpha: Alpha = 0.05,
-    json: Json = False,
+    alpha: flags.Alpha = 0.05,
+    json: flags.Json = False,
 ) -> None:
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
     declared = ht.Schema.load(schema)

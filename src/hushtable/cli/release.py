@@ -6,94 +6,55 @@ from pathlib import Path
 from typing import Annotated
 
 import hushtable as ht
-from hushtable.cli.options import (
-    BudgetText,
-    Data,
-    Json,
-    LedgerFile,
-    Memory,
-    Objective,
-    Order,
-    PayAgain,
-    SchemaFile,
-    Spender,
-    Stored,
-    Strategy,
-    Wait,
-    WorkloadFile,
-)
-from hushtable.cli.output import counted, emit, grid, progress, say
+from hushtable.cli import flags
+from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Option
 from hushtable.cli.pending import note_stored, repeated, telling_how_to_go_on
 from hushtable.cli.report import draw_report
 from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
+from hushtable.texts import counted
 
 EXAMPLE = (
     "Example: hush release people.csv --schema people.yaml --ledger people.ledger "
     '--order 2 --budget "rho=0.1" --out out'
 )
-
-
 MOST_ROUNDS = 60
 
 
 def release(
-    data: Data,
-    schema: SchemaFile,
-    ledger: LedgerFile,
-    budget: BudgetText,
-    out: Annotated[
-        Path | None, Option("--out", "-o", help="Folder to write; must not exist.", metavar="DIR")
-    ] = None,
-    order: Order = None,
-    workload: WorkloadFile = None,
+    data: flags.Data,
+    schema: flags.SchemaFile,
+    ledger: flags.LedgerFile,
+    budget: flags.BudgetText,
+    out: flags.OutFolder = None,
+    order: flags.Order = None,
+    workload: flags.WorkloadFile = None,
     counts: Annotated[
-        str | None,
-        Option(
-            "--counts", help="Counts of all combinations of attributes, to make records of.", metavar="A,B"
-        ),
+        str | None, Option("Counts of all combinations of attributes, to make records of.", "A,B")
     ] = None,
     accurate: Annotated[
-        str | None,
-        Option("--accurate", help="With --counts: point (each count) or sum (their sum).", metavar="WORD"),
+        str | None, Option("With --counts: point (each count) or sum (their sum).", "WORD")
     ] = None,
-    strategy: Strategy = "auto",
+    strategy: flags.Strategy = "auto",
     reconstruct: Annotated[
-        str | None,
-        Option(
-            "--reconstruct", help="One of {reconstructions}; else the way of the strategy.", metavar="NAME"
-        ),
+        str | None, Option("One of {reconstructions}; else the way of the strategy.", "NAME")
     ] = None,
-    objective: Objective = "sum_variance",
-    spender: Spender = None,
-    request: Annotated[
-        str | None,
-        Option("--request", help="Name of this spend; repeating it spends nothing.", metavar="ID"),
-    ] = None,
-    head: Annotated[
-        str | None,
-        Option("--head", help="A published head that the ledger must contain.", metavar="HASH"),
-    ] = None,
-    memory: Memory = None,
-    time: Annotated[
-        str | None,
-        Option("--time", help='Stop by counted work that takes about "90s" or "5min".', metavar="T"),
-    ] = None,
+    objective: flags.Objective = "sum_variance",
+    spender: flags.Spender = None,
+    request: flags.RequestId = None,
+    head: flags.Head = None,
+    memory: flags.Memory = None,
+    time: Annotated[str | None, Option('Stop by counted work that takes about "90s" or "5min".', "T")] = None,
     resume: Annotated[
-        Path | None,
-        Option("--resume", help="Go on with the interrupted release to this folder.", metavar="DIR"),
+        Path | None, Option("Go on with the interrupted release to this folder.", "DIR")
     ] = None,
-    reuse: Annotated[
-        bool, Option("--reuse", help="Charge only what earlier releases in the ledger do not answer.")
-    ] = False,
-    wait: Wait = False,
-    stored: Stored = False,
-    again: PayAgain = False,
-    no_report: Annotated[
-        bool, Option("--no-report", help="Do not write report.html beside the tables.")
-    ] = False,
-    json: Json = False,
+    reuse: Annotated[bool, Option("Charge only what earlier releases in the ledger do not answer.")] = False,
+    wait: flags.Wait = False,
+    stored: flags.Stored = False,
+    again: flags.PayAgain = False,
+    no_report: Annotated[bool, Option("Do not write report.html beside the tables.")] = False,
+    json: flags.Json = False,
 ) -> None:
     """Publish noisy tables with an error bar on every number, and a report that shows them.
 
@@ -169,11 +130,7 @@ def _report(made: ht.Release, out: Path, remaining: str, *, as_json: bool) -> No
         f"  unit       {made.card.unit}",
         *(f"  widest     {w['marginal']}: {often} of cells within ± {w['half_width']:,.1f}" for w in widest),
         *_promised(made),
-        *(
-            [f"  modelled   {partly:,} tables: rely on their bounds, not on their estimates"]
-            if partly
-            else []
-        ),
+        *([f"  modelled   {partly:,} tables: rely on their bounds, not on their estimates"] * (partly > 0)),
         f"  remaining  {remaining}",
         f"  request    {entry.request}",
         f"  head       {entry.head}",

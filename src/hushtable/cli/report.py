@@ -9,42 +9,34 @@ from pathlib import Path
 from typing import Annotated
 
 import hushtable as ht
-from hushtable.cli.options import Json, Raw
+from hushtable.cli import flags
 from hushtable.cli.output import emit, note, progress, say
-from hushtable.cli.parameters import Argument, Option
+from hushtable.cli.parameters import Option
 from hushtable.errors import BundleError, UsageError
 
 EXAMPLE = "Example: hush report out --ledger people.ledger --table age,sex"
 
 
 def report(
-    folder: Annotated[Path, Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
+    folder: flags.Released,
     out: Annotated[
-        Path | None,
-        Option("--out", "-o", help="Write here; by default report.html in DIR.", metavar="FILE"),
+        Path | None, Option("Write here; by default report.html in DIR.", "FILE", short="-o")
     ] = None,
     ledger: Annotated[
-        Path | None,
-        Option("--ledger", "-l", help="Show the budget, checks and choices of this ledger.", metavar="FILE"),
+        Path | None, Option("Show the budget, checks and choices of this ledger.", "FILE", short="-l")
     ] = None,
     table: Annotated[
-        list[str] | None,
-        Option("--table", "-t", help="Chart this table, as age,sex; repeat for more.", metavar="NAMES"),
+        list[str] | None, Option("Chart this table, as age,sex; repeat for more.", "NAMES", short="-t")
     ] = None,
     microdata: Annotated[
-        Path | None,
-        Option("--microdata", "-m", help="Show these records beside the intervals.", metavar="FILE"),
+        Path | None, Option("Show these records beside the intervals.", "FILE", short="-m")
     ] = None,
-    against: Annotated[
-        str | None,
-        Option("--against", help="Compare with the confidential data instead.", metavar="DATA"),
-    ] = None,
+    against: Annotated[str | None, Option("Compare with the confidential data instead.", "DATA")] = None,
     confidential: Annotated[
-        bool,
-        Option("--confidential", help="I know that the result is not private and must stay with me."),
+        bool, Option("I know that the result is not private and must stay with me.")
     ] = False,
-    raw: Raw = False,
-    json: Json = False,
+    raw: flags.Raw = False,
+    json: flags.Json = False,
 ) -> None:
     """Write one HTML file that works offline: what was released, how far to trust it, what it cost."""
     if against is not None or confidential:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 import hushtable as ht
-from hushtable.cli.options import Json
+from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, progress, say
 
 EXAMPLE = "Example: hush selftest"
 
 
-def selftest(json: Json = False) -> None:
+def selftest(json: flags.Json = False) -> None:
     """Test noise, ledger and readers on this machine, with made-up data; takes less than a minute."""
     with progress(quiet=json) as steps:
         report = ht.selftest.run(steps)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import hushtable as ht
-from hushtable.cli.options import Alpha, Json, Raw
+from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, print_csv, say
 from hushtable.cli.parameters import Argument, Option
 
@@ -20,15 +19,15 @@ WIDTH = 20
 
 
 def table(
-    folder: Annotated[Path, Argument(help="Folder that `hush release` wrote.", metavar="DIR")],
+    folder: flags.Released,
     attributes: Annotated[
-        list[str] | None, Argument(help="Attributes; none for the total.", metavar="ATTRIBUTE...")
+        list[str] | None, Argument("Attributes; none for the total.", "ATTRIBUTE...")
     ] = None,
-    alpha: Alpha = 0.05,
-    csv: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
-    raw: Raw = False,
-    rows: Annotated[int, Option("--rows", help="Print at most this many rows.", metavar="N")] = MOST_ROWS,
-    json: Json = False,
+    alpha: flags.Alpha = 0.05,
+    csv: Annotated[bool, Option("Print CSV.")] = False,
+    raw: flags.Raw = False,
+    rows: Annotated[int, Option("Print at most this many rows.", "N")] = MOST_ROWS,
+    json: flags.Json = False,
 ) -> None:
     """Print a table: estimate, standard error and an interval for the true count at level 1 - alpha."""
     release = ht.Release.load(folder)

@@ -13,6 +13,7 @@ from hushtable.errors import LedgerError
 from hushtable.ledger.names import check_person
 from hushtable.notebook import html_card
 from hushtable.privacy import Cost
+from hushtable.texts import counted
 
 if TYPE_CHECKING:
     from hushtable.schema import Schema
@@ -49,9 +50,10 @@ class Unit:
     @property
     def note(self) -> str:
         """Who sees to it that nobody has more rows."""
+        most = f"at most {counted(self.rows, 'row')}"
         if self.person is not None:
-            return f"At most {self.rows} row(s) of each value of column {self.person!r} were counted."
-        return f"That a person has at most {self.rows} row(s) is the curator's claim; no column enforces it."
+            return f"Of the rows of each value of column {self.person!r}, {most} counted."
+        return f"That a person has {most} is the curator's claim; no column enforces it."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, with the sentences that a reader needs."""
@@ -68,9 +70,8 @@ class Unit:
         return cls(given["rows_per_person"], given["enforced_by_column"])
 
     def __str__(self) -> str:
-        rows = "1 row" if self.rows == 1 else f"{self.rows} rows"
         how = "as the curator states" if self.person is None else f"kept by column {self.person!r}"
-        return f"one person, at most {rows}, {how}"
+        return f"one person, at most {counted(self.rows, 'row')}, {how}"
 
 
 class Detail(Protocol):

@@ -1,0 +1,33 @@
+"""Flags that several commands share, declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from hushtable.cli.parameters import Argument, Option
+
+Data = Annotated[str, Argument("CSV, CSV.GZ, TSV or Parquet file, or a quoted glob of them.", "DATA")]
+SchemaFile = Annotated[Path, Option("Schema in YAML; `hush init DATA` drafts one.", "FILE", short="-s")]
+LedgerFile = Annotated[
+    Path, Option("Ledger of this dataset; `hush ledger create` makes one.", "FILE", short="-l")
+]
+BudgetText = Annotated[str, Option('"rho=0.1", "epsilon=1" or "epsilon=1,delta=1e-9".', "BUDGET", short="-b")]
+OutFolder = Annotated[Path | None, Option("Folder to write; must not exist.", "DIR", short="-o")]
+Released = Annotated[Path, Argument("Folder that `hush release` wrote.", "DIR")]
+Head = Annotated[str | None, Option("A published head that the ledger must contain.", "HASH")]
+RequestId = Annotated[str | None, Option("Name of this spend; repeating it spends nothing.", "ID")]
+Order = Annotated[int | None, Option("All marginals of this many attributes.", "K", short="-k")]
+WorkloadFile = Annotated[
+    Path | None, Option("YAML list of marginals, each a list of attributes.", "FILE", short="-w")
+]
+Strategy = Annotated[str, Option("One of {strategies}.", "NAME")]
+Objective = Annotated[str, Option("What the noise plan minimises: sum_variance or max_variance.", "NAME")]
+Alpha = Annotated[float, Option("Intervals miss the truth with this probability.", "A")]
+Spender = Annotated[str | None, Option("Spend from the grant of this name.", "NAME", name="--as")]
+Raw = Annotated[bool, Option("In CSV, no apostrophe before text that a spreadsheet would run.")]
+Wait = Annotated[bool, Option("Wait while another process works on the same request.")]
+Stored = Annotated[bool, Option("Where the same was paid for before, write that; nothing is spent.")]
+PayAgain = Annotated[bool, Option("Pay for a new one, also where the same was paid for before.")]
+Json = Annotated[bool, Option("Print one JSON object.")]
+Memory = Annotated[str | None, Option('Most memory to use, as "8GB".', "SIZE")]
