@@ -28,7 +28,7 @@ from hushtable.kernel.draw import noisy
 from hushtable.marginals import Layout, Workload, lift_all
 from hushtable.planning import BatchPlan, Problem, minimax_variances, plan_residuals
 from hushtable.privacy import rho_from
-from hushtable.reconstruct import from_residuals, half_widths
+from hushtable.reconstruct import from_residuals
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def run(folder: Path, order: int, repeat: int) -> dict[str, Any]:
 
     def rebuild() -> tuple[np.ndarray, np.ndarray]:
         estimates = from_residuals(plan.part.layout, answers, plan.part.precisions)
-        return estimates.estimate_all(source), half_widths(estimates, source)
+        return estimates.estimate_all(source), estimates.model.half_widths(source.sets)
 
     rebuild_time, (estimate, widths) = best(rebuild, repeat)
     minimax_time, largest = best(

@@ -21,6 +21,8 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     module = sys.modules[package]
 
     def load(name: str) -> Any:
+        if name == "__all__":  # of a package that offers what it imports, no less
+            return sorted(homes(package))
         if name not in homes(package):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home, there = homes(package)[name]

@@ -212,7 +212,7 @@ def test_lines_come_back_as_they_were_written() -> None:
         sizes, ((0,), (0, 1)), (Fraction(1, 3), Fraction(7, 2**60)), Label("look", (0, 1), 2.5, 0.5)
     )
     select = Select((), np.array([1, 2]), 0.5, Fraction(1, 7), sets=((0,), (0, 1)))
-    compare = Compare(sizes, ((0,), (1,)), np.zeros(5), Fraction(9, 4), Label("compare", sigma=1.5))
+    compare = Compare(sizes, ((0,), (1,)), np.zeros(5), Fraction(9, 4), label=Label("compare", sigma=1.5))
     claims = [
         Claim(((0,), (1,)), np.array([0.5, 1.5, 1e-300, 2.0, -0.0]), np.array([3.0, np.inf])),
         Claim(((0, 1),), None, np.array([0.25])),

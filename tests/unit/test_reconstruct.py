@@ -21,7 +21,7 @@ from hushtable.privacy import (
     discrete_gaussian_variance,
     discrete_laplace_variance,
 )
-from hushtable.reconstruct import combine, from_answers, from_marginals, from_residuals
+from hushtable.reconstruct import from_answers, from_marginals, from_residuals
 from simulation import by_run, linear_map
 from thresholds import Z
 
@@ -127,13 +127,15 @@ def test_repeated_and_mixed_measurements_combine_as_least_squares():
     lifted = [lift(marginal(counts, s)) + rng.integers(-9, 10, first.shape(s)) for s in first.sets]
     plain = [marginal(counts, s) + rng.integers(-3, 4, second.shape(s)) for s in second.sets]
     precisions = [Fraction(1, 5), Fraction(1, 2), Fraction(1, 3), Fraction(1, 7)]
-    noises = (GaussianNoise(Fraction(12)), GaussianNoise(Fraction(15)))
+    once = np.concatenate([a.ravel() for a in lifted])
+    residuals = ResidualPart(SIZES, first.sets, tuple(precisions))
+    marginals = MarginalPart(SIZES, second.sets, "gaussian", (Fraction(1, 12), Fraction(1, 15)))
     parts = [
-        from_residuals(first, np.concatenate([a.ravel() for a in lifted]), precisions),
-        from_marginals(second, np.concatenate([a.ravel() for a in plain]), noises),
-        from_residuals(first, np.concatenate([a.ravel() for a in lifted]) + 1, precisions),
+        Answers(residuals, once),
+        Answers(marginals, np.concatenate([a.ravel() for a in plain])).residuals(),
+        Answers(residuals, once + 1),
     ]
-    together = combine(parts)
+    together = from_answers(Answers.pooled(SIZES, parts))
     spans = [prod(first.shape(s)) for s in first.sets]
     variances = [discrete_gaussian_variance(n * n / p) for n, p in zip(spans, precisions, strict=True)]
     rows = [lifted_matrix(s) for s in first.sets]
@@ -245,14 +247,7 @@ def test_adult_size_reconstruction_takes_a_fraction_of_a_second():
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        (lambda: combine([]), "reconstruct.empty"),
         (lambda: from_residuals(Layout((2,), ((0,),)), np.array([1, 2]), []), "reconstruct.noise"),
-        (
-            lambda: combine(
-                [from_residuals(Layout((n,), ((),)), np.array([1]), [Fraction(1)]) for n in (2, 3)]
-            ),
-            "reconstruct.sizes",
-        ),
     ],
 )
 def test_measurements_that_do_not_fit_together_are_refused(call, code):

@@ -1,14 +1,15 @@
 """What can be measured, asked and stored: public, data-free, and all that a reader of a ledger needs."""
 
+# pyright: reportUnusedImport=false
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.measurement.answers import Answers
-    from hushtable.measurement.arithmetic import LARGEST, MAX_ROWS, check_arithmetic, check_cell_noise
+    from hushtable.measurement.arithmetic import MAX_ROWS, check_arithmetic, check_cell_noise
     from hushtable.measurement.claim import Claim
-    from hushtable.measurement.line import DECIDE, LOST, NOTE, PART, Line, Step
+    from hushtable.measurement.line import DECIDE, LOST, NOTE, Line, Step
     from hushtable.measurement.linear_parts import CellPart, DeviationPart, MatrixPart
-    from hushtable.measurement.parts import DiscreteNoise, Law, MarginalPart, Part, ResidualPart, TablePart
+    from hushtable.measurement.parts import DiscreteNoise, MarginalPart, Part, ResidualPart, TablePart
     from hushtable.measurement.requests import (
         GRID,
         LARGEST_PENALTY,
@@ -33,45 +34,3 @@ if TYPE_CHECKING:
     )
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "DECIDE",
-    "GRID",
-    "LARGEST",
-    "LARGEST_PENALTY",
-    "LOST",
-    "MAX_ROWS",
-    "NOTE",
-    "PART",
-    "Answers",
-    "CellPart",
-    "Claim",
-    "Compare",
-    "DeviationPart",
-    "DiscreteNoise",
-    "Label",
-    "Law",
-    "Line",
-    "MarginalPart",
-    "MatrixPart",
-    "Measure",
-    "OnePrice",
-    "Part",
-    "Policy",
-    "Purse",
-    "Reply",
-    "Request",
-    "ResidualPart",
-    "Residuals",
-    "Round",
-    "Select",
-    "Step",
-    "TablePart",
-    "Transcript",
-    "check_arithmetic",
-    "check_cell_noise",
-    "columns_of",
-    "fingerprint",
-    "lines_from_bytes",
-    "lines_to_bytes",
-]

@@ -44,9 +44,10 @@ class Line:
         """The line of a request that was answered."""
         if isinstance(request, Step):
             return replace(request.line, values=values)
-        facts = {} if request.label is None else {"label": _written(request.label)}
-        facts |= request.facts
-        return cls(request.kind, request.rho, request.of(values), request.parameters, values, facts)
+        label = {} if request.label is None else {"label": request.label.to_dict()}
+        return cls(
+            request.kind, request.rho, request.of(values), request.parameters, values, label | request.facts
+        )
 
     @classmethod
     def of_part(cls, part: Part | None, facts: dict[str, Any]) -> Line:
@@ -118,7 +119,7 @@ class Line:
         if "label" not in self.facts:
             return None
         residuals = len(self.sets) if self.kind == Measure.kind else 0
-        return _label(self.facts["label"]).round(residuals, self.price, limit)
+        return Label.from_dict(self.facts["label"]).round(residuals, self.price, limit)
 
     def claim(self) -> Claim | None:
         """What the line proves, if it is such a note."""
@@ -140,24 +141,3 @@ class Step(Request):
     def rho(self) -> Fraction:
         """Cost for one row."""
         return self.line.price
-
-
-def _written(label: Label) -> dict[str, Any]:
-    return {
-        "action": label.action,
-        "chosen": None if label.chosen is None else list(label.chosen),
-        "sigma": label.sigma,
-        "epsilon": label.epsilon,
-        "beside": str(label.beside),
-    }
-
-
-def _label(written: dict[str, Any]) -> Label:
-    chosen = written["chosen"]
-    return Label(
-        str(written["action"]),
-        None if chosen is None else tuple(chosen),
-        float(written["sigma"]),
-        float(written["epsilon"]),
-        Fraction(written["beside"]),
-    )

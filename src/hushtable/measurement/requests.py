@@ -8,10 +8,11 @@ asked: a release that is resumed learns from what was stored, whose last bits an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -57,6 +58,17 @@ class Label:
     beside: Fraction = Fraction(0)
     """What the selection before it cost."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**vars(self), "beside": str(self.beside)}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Label:
+        """What ``to_dict`` wrote."""
+        chosen = None if given["chosen"] is None else tuple(given["chosen"])
+        told: dict[str, Any] = {**given, "chosen": chosen, "beside": Fraction(given["beside"])}
+        return cls(**told)
+
     def round(self, residuals: int, price: Fraction, limit: Fraction) -> Round:
         """The line of the history; ``limit`` is the whole budget."""
         share = float((price + self.beside) / limit)
@@ -64,194 +76,17 @@ class Label:
 
 
 @dataclass(frozen=True, eq=False)
-class Measure:
-    """Noisy integers of a part; the reply is flat, in the part's own order."""
-
-    part: TablePart
-    label: Label | None = None
-    kind: ClassVar[str] = "measure"
-
-    @classmethod
-    def residuals(
-        cls,
-        sizes: tuple[int, ...],
-        sets: tuple[AttributeSet, ...],
-        precisions: tuple[Fraction, ...],
-        label: Label | None = None,
-    ) -> Measure:
-        """Residuals, each with its own precision."""
-        return cls(ResidualPart(sizes, sets, precisions), label)
-
-    @property
-    def rho(self) -> Fraction:
-        """Cost for one row."""
-        return self.part.rho
-
-    @property
-    def work(self) -> int:
-        """Cells touched."""
-        return self.part.layout.cells
-
-    @property
-    def parameters(self) -> tuple[Fraction, ...]:
-        """What fixes the noise, exactly."""
-        return self.part.precisions
-
-    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
-        """The sets that a reply is about."""
-        return self.part.sets
-
-    def stored(
-        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
-    ) -> Reply | None:
-        """This request as it was asked when the reply was drawn; None where that was about other sets."""
-        if len(sets) != len(parameters) or sorted(sets) != sorted(self.part.sets):
-            return None
-        asked = replace(self, part=replace(self.part, sets=sets, precisions=parameters))
-        return Reply(asked, values) if len(values) == asked.work else None
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What a reader needs beside sets and parameters: nothing for residuals."""
-        if isinstance(self.part, ResidualPart):
-            return {}
-        return {"marginals": {"noise": self.part.law, "bound": self.part.bound}}
-
-    def words(self) -> str:
-        """The request in full, as text."""
-        return f"measure {self.part.sets} {[str(p) for p in self.part.precisions]}"
-
-
-@dataclass(frozen=True, eq=False)
-class Select:
-    """One marginal of the closure, by the exponential mechanism; the reply is its number.
-
-    The score of marginal k with n cells is ``weights[k] (|count - estimate|_1 - penalty n)`` on the grid, its
-    sensitivity the largest weight.  ``changes`` are the centred residuals that were added to the estimates since the
-    last selection; or else ``tables`` are the estimates themselves, flat, of which the marginals ``numbers`` changed.
-    The tables are the policy's own array, read when the request is answered, and are rounded to the grid there.
-    """
-
-    changes: tuple[tuple[int, Floats], ...]
-    weights: Ints = field(repr=False)
-    penalty: float
-    epsilon: Fraction
-    numbers: Ints | None = field(default=None, repr=False)
-    tables: Floats | None = field(default=None, repr=False)
-    sets: tuple[AttributeSet, ...] = field(default=(), repr=False)
-    """The marginals by number."""
-    label: Label | None = None
-    kind: ClassVar[str] = "select"
-
-    @computed_once
-    def rho(self) -> Fraction:
-        """Cost for one row."""
-        return Selection(self.epsilon).price().rho
-
-    @property
-    def work(self) -> int:
-        """Candidates looked at."""
-        return len(self.weights)
-
-    @property
-    def parameters(self) -> tuple[Fraction, ...]:
-        """What fixes the draw, exactly."""
-        return (self.epsilon,)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Nothing more."""
-        return {}
-
-    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
-        """The marginal that a reply chose."""
-        return (self.sets[int(values[0])],)
-
-    def stored(
-        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
-    ) -> Reply | None:
-        """This request as it was asked when the reply was drawn; None where the chosen marginal is no candidate."""
-        if len(sets) != 1 or len(parameters) != 1 or sets[0] not in self.sets:
-            return None
-        chosen = self.sets.index(sets[0])
-        asked = replace(self, epsilon=parameters[0])
-        return Reply(asked, np.array([chosen], np.int64)) if self.weights[chosen] > 0 else None
-
-    def words(self) -> str:
-        """The request as text, without the public arrays."""
-        return f"select {len(self.weights)} {self.epsilon}"
-
-
-@dataclass(frozen=True, eq=False)
-class Compare:
-    """Noisy L1 distances, on the grid, between true marginals and given tables, all with one noise variance."""
-
-    sizes: tuple[int, ...]
-    sets: tuple[AttributeSet, ...]
-    tables: Floats = field(repr=False)
-    variance: Fraction
-    label: Label | None = None
-    kind: ClassVar[str] = "compare"
-
-    @computed_once
-    def layout(self) -> Layout:
-        """Where the tables' cells lie."""
-        return Layout(self.sizes, self.sets)
-
-    @computed_once
-    def rho(self) -> Fraction:
-        """Cost for one row."""
-        return DistanceNoise(len(self.sets), GRID, self.variance).price().rho
-
-    @property
-    def work(self) -> int:
-        """Cells touched."""
-        return self.layout.cells
-
-    @property
-    def parameters(self) -> tuple[Fraction, ...]:
-        """What fixes the noise, exactly."""
-        return (self.variance,)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Nothing more."""
-        return {}
-
-    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
-        """The sets that a reply is about."""
-        return self.sets
-
-    def stored(
-        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
-    ) -> Reply | None:
-        """This request as it was asked when the reply was drawn; None where that was about other tables."""
-        if sets != self.sets or len(parameters) != 1 or len(values) != len(sets):
-            return None
-        return Reply(replace(self, variance=parameters[0]), values)
-
-    def words(self) -> str:
-        """The request as text, without the tables."""
-        return f"compare {self.sets} {self.variance}"
-
-
-class Request(Protocol):
-    """Whatever may be asked: the three above, the questions of a check and the steps of a choice.
-
-    What most of them answer is written here, for those that inherit it.
-    """
+class Request(ABC):
+    """Whatever may be asked: the three below, the questions of a check and the steps of a choice."""
 
     kind: ClassVar[str]
+    label: Label | None = field(default=None, kw_only=True)
+    """What the history says of it, if anything."""
 
     @property
-    def label(self) -> Label | None:
-        """What the history says of it, if anything."""
-        return None
-
-    @property
+    @abstractmethod
     def rho(self) -> Fraction:
         """Cost for one row."""
-        ...
 
     @property
     def work(self) -> int:
@@ -281,6 +116,147 @@ class Request(Protocol):
     def words(self) -> str:
         """The request as text, without large arrays, of those that version 0.1 knew."""
         return self.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Measure(Request):
+    """Noisy integers of a part; the reply is flat, in the part's own order."""
+
+    part: TablePart
+    kind: ClassVar[str] = "measure"
+
+    @classmethod
+    def residuals(
+        cls,
+        sizes: tuple[int, ...],
+        sets: tuple[AttributeSet, ...],
+        precisions: tuple[Fraction, ...],
+        label: Label | None = None,
+    ) -> Measure:
+        """Residuals, each with its own precision."""
+        return cls(ResidualPart(sizes, sets, precisions), label=label)
+
+    @property
+    def rho(self) -> Fraction:
+        return self.part.rho
+
+    @property
+    def work(self) -> int:
+        return self.part.layout.cells
+
+    @property
+    def parameters(self) -> tuple[Fraction, ...]:
+        return self.part.precisions
+
+    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
+        return self.part.sets
+
+    def stored(
+        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
+    ) -> Reply | None:
+        if len(sets) != len(parameters) or sorted(sets) != sorted(self.part.sets):
+            return None
+        asked = replace(self, part=replace(self.part, sets=sets, precisions=parameters))
+        return Reply(asked, values) if len(values) == asked.work else None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a reader needs beside sets and parameters: nothing for residuals."""
+        if isinstance(self.part, ResidualPart):
+            return {}
+        return {"marginals": {"noise": self.part.law, "bound": self.part.bound}}
+
+    def words(self) -> str:
+        return f"measure {self.part.sets} {[str(p) for p in self.part.precisions]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Select(Request):
+    """One marginal of the closure, by the exponential mechanism; the reply is its number.
+
+    The score of marginal k with n cells is ``weights[k] (|count - estimate|_1 - penalty n)`` on the grid, its
+    sensitivity the largest weight.  ``changes`` are the centred residuals that were added to the estimates since the
+    last selection; or else ``tables`` are the estimates themselves, flat, of which the marginals ``numbers`` changed.
+    The tables are the policy's own array, read when the request is answered, and are rounded to the grid there.
+    """
+
+    changes: tuple[tuple[int, Floats], ...]
+    weights: Ints = field(repr=False)
+    penalty: float
+    epsilon: Fraction
+    numbers: Ints | None = field(default=None, repr=False)
+    tables: Floats | None = field(default=None, repr=False)
+    sets: tuple[AttributeSet, ...] = field(default=(), repr=False)
+    """The marginals by number."""
+    kind: ClassVar[str] = "select"
+
+    @computed_once
+    def rho(self) -> Fraction:
+        return Selection(self.epsilon).price().rho
+
+    @property
+    def work(self) -> int:
+        return len(self.weights)
+
+    @property
+    def parameters(self) -> tuple[Fraction, ...]:
+        return (self.epsilon,)
+
+    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
+        return (self.sets[int(values[0])],)
+
+    def stored(
+        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
+    ) -> Reply | None:
+        if len(sets) != 1 or len(parameters) != 1 or sets[0] not in self.sets:
+            return None
+        chosen = self.sets.index(sets[0])
+        asked = replace(self, epsilon=parameters[0])
+        return Reply(asked, np.array([chosen], np.int64)) if self.weights[chosen] > 0 else None
+
+    def words(self) -> str:
+        return f"select {len(self.weights)} {self.epsilon}"
+
+
+@dataclass(frozen=True, eq=False)
+class Compare(Request):
+    """Noisy L1 distances, on the grid, between true marginals and given tables, all with one noise variance."""
+
+    sizes: tuple[int, ...]
+    sets: tuple[AttributeSet, ...]
+    tables: Floats = field(repr=False)
+    variance: Fraction
+    kind: ClassVar[str] = "compare"
+
+    @computed_once
+    def layout(self) -> Layout:
+        """Where the tables' cells lie."""
+        return Layout(self.sizes, self.sets)
+
+    @computed_once
+    def rho(self) -> Fraction:
+        return DistanceNoise(len(self.sets), GRID, self.variance).price().rho
+
+    @property
+    def work(self) -> int:
+        return self.layout.cells
+
+    @property
+    def parameters(self) -> tuple[Fraction, ...]:
+        return (self.variance,)
+
+    def of(self, values: Ints) -> tuple[AttributeSet, ...]:
+        return self.sets
+
+    def stored(
+        self, sets: tuple[AttributeSet, ...], parameters: tuple[Fraction, ...], values: Ints
+    ) -> Reply | None:
+        if sets != self.sets or len(parameters) != 1 or len(values) != len(sets):
+            return None
+        return Reply(replace(self, variance=parameters[0]), values)
+
+    def words(self) -> str:
+        return f"compare {self.sets} {self.variance}"
 
 
 @dataclass(frozen=True, eq=False)

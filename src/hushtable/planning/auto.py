@@ -187,7 +187,7 @@ class _Loop:
         rho = min(self.purse.limit * Fraction(share), self.purse.left)
         variance = Fraction(len(sets) * GRID**2) / (2 * rho)
         label = Label(action, sigma=sqrt(variance) / GRID)
-        reply: Reply = yield Compare(self.plan.layout.sizes, tuple(sets), tables, variance, label)
+        reply: Reply = yield Compare(self.plan.layout.sizes, tuple(sets), tables, variance, label=label)
         asked = cast("Compare", reply.asked)
         sigma = sqrt(asked.variance) / GRID
         noisy = np.asarray(reply.values, np.float64) / GRID

@@ -106,22 +106,6 @@ def from_answers(answers: Answers) -> ResidualEstimates:
     return estimates if len(part.layout.index) == len(part.sets) else _pooled(estimates)
 
 
-def combine(estimates: Sequence[ResidualEstimates]) -> ResidualEstimates:
-    """One estimate of every residual from several independent ones, averaged by precision."""
-    if not estimates:
-        raise WorkloadError("reconstruct.empty", "There is nothing to combine.", "Measure something first.")
-    if len(estimates) == 1:
-        return estimates[0]
-    layout = Layout(estimates[0].layout.sizes, sorted_sets([s for e in estimates for s in e.layout.sets]))
-    precision = np.zeros(len(layout.sets))
-    values = np.zeros(layout.cells)
-    for estimate in estimates:
-        _add(layout, precision, values, estimate)
-    values /= np.repeat(precision, np.diff(layout.offsets))
-    sources = tuple(s for e in estimates for s in e.model.sources)
-    return ResidualEstimates(layout, values, ErrorModel(layout, 1.0 / precision, sources))
-
-
 def _pooled(repeated: ResidualEstimates) -> ResidualEstimates:
     """One estimate of each residual where some were measured several times, averaged by precision."""
     layout = Layout(repeated.layout.sizes, sorted_sets(repeated.layout.sets))
@@ -137,22 +121,6 @@ def _pooled(repeated: ResidualEstimates) -> ResidualEstimates:
         )
     values /= np.repeat(precision, layout.lengths)
     return ResidualEstimates(layout, values, ErrorModel(layout, 1.0 / precision))
-
-
-def _add(layout: Layout, precision: Floats, values: Floats, estimate: ResidualEstimates) -> None:
-    """Add precisions, and values weighted by them, where the residuals of ``estimate`` lie in ``layout``."""
-    if estimate.layout.sizes != layout.sizes:
-        raise WorkloadError(
-            "reconstruct.sizes",
-            "The estimates belong to different domains.",
-            "Combine releases of one schema.",
-        )
-    own = estimate.precisions
-    where = np.array([layout.index[s] for s in estimate.layout.sets], np.int64)
-    lengths = np.diff(estimate.layout.offsets)
-    precision[where] += own
-    shift = np.repeat(layout.offsets[where] - estimate.layout.offsets[:-1], lengths)
-    values[np.arange(estimate.layout.cells) + shift] += np.repeat(own, lengths) * estimate.values
 
 
 def _require_one_each(layout: Layout, parameters: Sequence[object]) -> None:

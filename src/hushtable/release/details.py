@@ -8,13 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from hushtable.release.card import PlanFacts
 
 
 @dataclass(frozen=True)
-class ReleaseDetail:
+class Written:
+    """Fields that are stored under their names; what does not apply is None, and left out."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+        """What ``to_dict`` wrote, here or in version 0.1; it may say more."""
+        told = {field.name: given[field.name] for field in fields(cls) if field.name in given}
+        return cls(**{k: tuple(cast("list[Any]", v)) if isinstance(v, list) else v for k, v in told.items()})
+
+
+@dataclass(frozen=True)
+class ReleaseDetail(Written):
     """A release: its budget, schema, plan and workload (both by hash), and how it is run where that is not plain.
 
     ``reuse`` names the earlier answers that it builds on; ``scored`` is "tables" where rounds look at whole tables.
@@ -28,43 +43,22 @@ class ReleaseDetail:
     scored: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; what does not apply is left out."""
-        more = {"reuse": self.reuse, "scored": self.scored}
-        return {
-            "budget": self.budget,
-            "schema": self.schema,
-            **self.plan.to_dict(),
-            "workload": self.workload,
-            **{name: value for name, value in more.items() if value is not None},
-        }
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> ReleaseDetail:
-        """What ``to_dict`` wrote."""
-        plan, more = PlanFacts.from_dict(given), (given.get("reuse"), given.get("scored"))
-        return cls(given["budget"], given["schema"], plan, given["workload"], *more)
+        """The facts of the plan stand beside the others."""
+        told = super().to_dict()
+        return {**told.pop("plan").to_dict(), **told}
 
 
 @dataclass(frozen=True)
-class CheckDetail:
+class CheckDetail(Written):
     """A check: its schema by hash, its budget, and the keys of its questions."""
 
     schema: str
     budget: str
-    questions: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"schema": self.schema, "budget": self.budget, "questions": list(self.questions)}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> CheckDetail:
-        """What ``to_dict`` wrote."""
-        return cls(given["schema"], given["budget"], tuple(given.get("questions", ())))
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class ChoiceDetail:
+class ChoiceDetail(Written):
     """A choice: its options in words and by hash, and what each would cost, per person.
 
     ``usual_way_rho`` is what measuring the common part first and starting again would cost.  Options that cost the same
@@ -80,34 +74,15 @@ class ChoiceDetail:
     usual_way_rho: tuple[str, ...]
     frozen: bool | None = None
     frozen_rho: tuple[str, ...] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; what does not apply is left out."""
-        told: dict[str, Any] = {
-            name: [*cast("tuple[Any, ...]", v)] if isinstance(v, tuple) else v
-            for name, v in vars(self).items()
-        }
-        return {"strategy": "choose", **{name: value for name, value in told.items() if value is not None}}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> ChoiceDetail:
-        """What ``to_dict`` wrote, here or in version 0.1."""
-        told: dict[str, Any] = {f.name: given[f.name] for f in fields(cls) if f.name in given}
-        for name in ("options", "option_rho", "usual_way_rho", "frozen_rho"):
-            told[name] = tuple(told[name]) if name in told else None
-        return cls(**told)
+    strategy: str = "choose"
 
 
 @dataclass(frozen=True)
-class RefinementDetail:
+class RefinementDetail(Written):
     """The common part of a choice bought once more, at ``rho`` per person."""
 
     refines: str
     rho: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return vars(self).copy()
 
 
 def is_about(given: Mapping[str, Any], schema: str, choices: Collection[str]) -> bool:

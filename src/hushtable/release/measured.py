@@ -18,7 +18,6 @@ from hushtable.measurement import Answers, Claim, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, BatchPlan, check_memory
 from hushtable.planning.adaptive import Keeping
 from hushtable.release.card import Card, LedgerStamp, Reused
-from hushtable.release.details import ReleaseDetail
 from hushtable.release.history import history_frame
 from hushtable.release.plan import Plan
 from hushtable.release.release import Release
@@ -112,7 +111,7 @@ def _adaptively(
 ) -> Measured:
     """Run the rounds of an adaptive strategy, or those that are still missing, as the request was begun."""
     begun = runner.ledger.holding(runner.request)
-    tables = None if begun is None else ReleaseDetail.from_dict(begun.reservation.detail).scored == "tables"
+    tables = None if begun is None else begun.reservation.detail.get("scored") == "tables"
     keeping = None
     if not runner.settled:
         keeping = rounds.keeping(memory, plan.reconstruct, tables=tables)

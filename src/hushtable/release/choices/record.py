@@ -7,9 +7,9 @@ describes the whole choice, so that it can be finished after a restart from its 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from hushtable.errors import BundleError, LedgerError, RefusedError
 from hushtable.ledger import Ledger, Stored
@@ -18,7 +18,7 @@ from hushtable.measurement import NOTE, Line, Part, lines_from_bytes
 from hushtable.privacy import Cost
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import MeasuredPart, read_option
-from hushtable.release.details import ChoiceDetail
+from hushtable.release.details import ChoiceDetail, Written
 
 KIND = "choose"
 """What a ledger calls the spend of a choice."""
@@ -27,19 +27,10 @@ _UNREADABLE = (BundleError, LookupError, ValueError, TypeError, AttributeError, 
 
 
 @dataclass(frozen=True)
-class _Note:
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, as they are stored."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
+class _Note(Written):
     def line(self, part: Part | None) -> Line:
         """What will be stored of a part (None: nothing was missing), but for its integers."""
         return Line.of_part(part, {"choice": self.to_dict()})
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """The note that ``to_dict`` wrote, here or in version 0.1; it may say more."""
-        return cls(**{name: given[name] for name in (f.name for f in fields(cls)) if name in given})
 
 
 @dataclass(frozen=True)
