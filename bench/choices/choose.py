@@ -219,7 +219,7 @@ def speed() -> list[str]:
     plan.finish_part(0, 2, [plan.step_part(0, ())])
     wide = time.perf_counter() - started
     started = time.perf_counter()
-    dense = [linear.as_dense(linear.marginals((20, 10, 10), order=k, rho=1)) for k in (1, 3)]
+    dense = [linear.marginals((20, 10, 10), order=k, rho=1).dense() for k in (1, 3)]
     pair = plan_choice((20, 10, 10), dense, rho=Fraction(1))
     pair.finish_part(0, 1, [pair.step_part(0, ())])
     narrow = time.perf_counter() - started

@@ -80,7 +80,7 @@ def bucket_choice() -> tuple[Drawer, list[Drawer]]:
 
 
 def matrix_choice() -> tuple[Drawer, list[Drawer]]:
-    options = [linear.as_dense(linear.marginals((2, 2), order=k, rho=RHO)) for k in (1, 2)]
+    options = [linear.marginals((2, 2), order=k, rho=RHO).dense() for k in (1, 2)]
     return pair(plan_choice((2, 2), options, rho=RHO))
 
 

@@ -131,8 +131,8 @@ def test_signal_to_noise_is_the_common_estimate_over_the_noise_of_the_option(ses
     estimates = np.concatenate([t["estimate"].to_numpy() for t in tables])
     stds = np.concatenate([t["std"].to_numpy() for t in tables])
     for option in (0, 1):
-        dense = linear.as_dense(choice.options[option])
-        rows = linear.as_dense(choice.options[0]).queries
+        dense = choice.options[option].dense()
+        rows = choice.options[0].dense().queries
         noise = np.sqrt(linear.query_variances(dense, rows))
         assert np.allclose(choice.snr(option), estimates / noise)
         assert np.allclose(choice.snr(option, rule="three-sigma"), (estimates - 3 * stds) / noise)
@@ -228,7 +228,7 @@ def test_bucket_tables_end_at_their_price_and_their_noise(
 def test_matrix_options_are_charged_what_was_really_measured_and_never_more_than_the_budget(
     session: ht.Session, small_frame: pl.DataFrame
 ) -> None:
-    options = [linear.as_dense(m) for m in orders(session.schema, 1, 2, rho="0.1")]
+    options = [m.dense() for m in orders(session.schema, 1, 2, rho="0.1")]
     choice = session.choose(options, budget=ht.ZCDP("0.1"), frozen=True)
     release = choice.finish(1)
     spent = session.ledger.spent().rho
@@ -437,7 +437,7 @@ def test_integer_deviations_are_the_exact_residual_queries() -> None:
 
 def test_mechanisms_survive_being_written_down() -> None:
     options: list[Any] = [*bucket_options(), linear.marginals((2, 3), order=1, rho="0.3")]
-    options.append(linear.as_dense(options[-1]))
+    options.append(options[-1].dense())
     options.append(
         linear.common([linear.marginals((2, 3), order=1, rho=1), linear.marginals((2, 3), 2, rho=1)])
     )
@@ -463,13 +463,13 @@ def test_sixty_attributes_are_chosen_between_in_seconds(tmp_path: Path) -> None:
 def test_evidence_is_the_common_part_as_queries(session: ht.Session, kind: str) -> None:
     options: list[Any] = bucket_options() if kind == "buckets" else orders(session.schema, 1, 2, rho="0.1")
     if kind == "matrices":
-        options = [linear.as_dense(o) for o in options]
+        options = [o.dense() for o in options]
     choice = session.choose(options, budget=ht.ZCDP("0.1"))
     mechanism, output = choice.evidence()
-    assert linear.equivalent(mechanism, linear.as_dense(choice.plan.steps[0]))
-    rows = linear.as_dense(choice.options[0]).queries
+    assert linear.equivalent(mechanism, choice.plan.steps[0].dense())
+    rows = choice.options[0].dense().queries
     estimates = linear.estimates(mechanism, output, rows)
-    std = np.sqrt(linear.query_variances(linear.as_dense(choice.options[1]), rows))
+    std = np.sqrt(linear.query_variances(choice.options[1].dense(), rows))
     assert np.allclose(estimates / std, choice.snr(1), atol=1e-5)
 
 
@@ -477,7 +477,7 @@ def test_the_gain_of_an_option_is_the_variance_that_it_would_remove(session: ht.
     choice = session.choose(orders(session.schema, 1, 2), budget=ht.ZCDP("0.1"))
     mechanism, output = choice.evidence()
     for option in (0, 1):
-        wanted = linear.as_dense(choice.options[option])
+        wanted = choice.options[option].dense()
         prior = 400.0 * np.eye(24)
         gain = (
             prior

@@ -13,6 +13,7 @@ from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from hushtable import linear
 from hushtable.errors import WorkloadError
 from hushtable.linear import LinearGaussian
+from hushtable.linear.curve import gaussian_delta
 
 ADD = [[1, 1], [1, 0], [0, 1]]
 
@@ -69,11 +70,10 @@ def test_personal_prices_are_those_of_each_record_type():
     for i in range(3):
         column = m.queries[:, i]
         cost = float(column @ inverse @ column)
-        assert m.personal_rho[i] == pytest.approx(cost / 2)
-        assert m.personal_mu[i] == pytest.approx(math.sqrt(cost))
-        assert m.personal_delta(0.7)[i] == pytest.approx(exact_delta(cost, 0.7) if cost else 0.0)
-    assert m.rho == m.personal_rho.max() and m.mu == m.personal_mu.max()
-    assert m.delta(0.7) == m.personal_delta(0.7).max()
+        assert m.profile[i] == pytest.approx(cost)
+        assert gaussian_delta(m.profile, 0.7)[i] == pytest.approx(exact_delta(cost, 0.7) if cost else 0.0)
+    assert m.rho == m.profile.max() / 2 and m.mu == math.sqrt(m.profile.max())
+    assert m.delta(0.7) == gaussian_delta(m.profile, 0.7).max()
 
 
 def test_stacking_adds_the_costs():

@@ -3,14 +3,11 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.linear.decompose import estimates, query_variances
-    from hushtable.linear.dense import LinearGaussian
+    from hushtable.linear.dense import LinearGaussian, estimates, query_variances
     from hushtable.linear.lattice import MarginalMechanism, marginals
     from hushtable.linear.mechanisms import (
         Mechanism,
-        Part,
         answerable,
-        as_dense,
         budget_saved,
         common,
         equivalent,
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
         stack,
     )
     from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_table, buckets
-    from hushtable.linear.reading import combine, marginal_from
     from hushtable.linear.sampling import consistent_datasets
     from hushtable.linear.signal import (
         Rule,
@@ -39,22 +35,18 @@ __all__ = [
     "LinearGaussian",
     "MarginalMechanism",
     "Mechanism",
-    "Part",
     "Rule",
     "Signal",
     "answerable",
-    "as_dense",
     "bucket_table",
     "buckets",
     "budget_saved",
     "checked_rule",
-    "combine",
     "common",
     "consistent_datasets",
     "equivalent",
     "estimates",
     "ladder",
-    "marginal_from",
     "marginals",
     "posterior",
     "query_variances",

@@ -23,7 +23,7 @@ from scipy.linalg import helmert
 from hushtable.arrays import is_whole
 from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
-from hushtable.linear.dense import LinearGaussian
+from hushtable.linear.dense import LinearGaussian, not_common
 from hushtable.marginals import AttributeSet, Workload, subsets
 
 Amount = Fraction | int | float | str
@@ -187,6 +187,40 @@ class MarginalMechanism:
             return cls.from_tables(values["sizes"], pairs)
         return cls(tuple(values["sizes"]), {s: 1 / v for s, v in pairs.items()})
 
+    def shared_with(self, others: Sequence[MarginalMechanism]) -> MarginalMechanism | None:
+        """The smallest precision of each residual that all of them know."""
+        shared = {
+            tau: min(p, *(m.precisions[tau] for m in others)) if others else p
+            for tau, p in self.precisions.items()
+            if all(tau in m.precisions for m in others)
+        }
+        return _unchecked(self.sizes, shared) if shared else None
+
+    def answerable(self, from_: MarginalMechanism) -> bool:
+        """Whether it knows no residual better; exact."""
+        known = from_.precisions
+        return all(tau in known and p <= known[tau] for tau, p in self.precisions.items())
+
+    def beyond(self, common: MarginalMechanism) -> MarginalMechanism | None:
+        """The difference of the precisions, or None when nothing is missing."""
+        if not common.answerable(self):
+            raise not_common()
+        known = common.precisions
+        left = {
+            tau: p - known[tau] if tau in known else p
+            for tau, p in self.precisions.items()
+            if tau not in known or p > known[tau]
+        }
+        return _unchecked(self.sizes, left) if left else None
+
+    def stacked(self, others: Sequence[MarginalMechanism]) -> MarginalMechanism:
+        """All of them with independent noise: the precisions add."""
+        total = dict(self.precisions)
+        for m in others:
+            for tau, p in m.precisions.items():
+                total[tau] = total[tau] + p if tau in total else p
+        return _unchecked(self.sizes, total)
+
 
 def marginals(
     domain: Any,
@@ -210,48 +244,6 @@ def marginals(
     variance = Fraction(len(chosen)) / (2 * positive("rho", 1 if rho is None else rho))
     tables = dict.fromkeys(chosen, variance)
     return _unchecked(sizes, _table_precisions(sizes, tables), tables, rho is not None)
-
-
-def residual_common(mechanisms: Sequence[MarginalMechanism]) -> MarginalMechanism | None:
-    """The smallest precision of each residual that all of them know."""
-    first, *others = mechanisms
-    shared = {
-        tau: min(p, *(m.precisions[tau] for m in others)) if others else p
-        for tau, p in first.precisions.items()
-        if all(tau in m.precisions for m in others)
-    }
-    return _unchecked(first.sizes, shared) if shared else None
-
-
-def residual_residual(mechanism: MarginalMechanism, common: MarginalMechanism) -> MarginalMechanism | None:
-    """The difference of the precisions, or None when nothing is missing."""
-    if not residual_answerable(common, mechanism):
-        raise WorkloadError(
-            "linear.not-common",
-            "The common mechanism cannot be answered from this mechanism.",
-            "Give the result of common() over options that include this mechanism.",
-        )
-    known = common.precisions
-    left = {
-        tau: p - known[tau] if tau in known else p
-        for tau, p in mechanism.precisions.items()
-        if tau not in known or p > known[tau]
-    }
-    return _unchecked(mechanism.sizes, left) if left else None
-
-
-def residual_answerable(b: MarginalMechanism, from_: MarginalMechanism) -> bool:
-    """Whether no residual is known better by ``b``; exact."""
-    return all(tau in from_.precisions and p <= from_.precisions[tau] for tau, p in b.precisions.items())
-
-
-def residual_stack(mechanisms: Sequence[MarginalMechanism]) -> MarginalMechanism:
-    """All of them with independent noise: the precisions add."""
-    total: dict[AttributeSet, Fraction] = {}
-    for m in mechanisms:
-        for tau, p in m.precisions.items():
-            total[tau] = total[tau] + p if tau in total else p
-    return _unchecked(mechanisms[0].sizes, total)
 
 
 def sum_fractions(terms: Iterable[Fraction]) -> Fraction:

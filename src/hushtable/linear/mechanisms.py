@@ -6,35 +6,14 @@ goes through matrices.  Mixed kinds are turned into matrices when the domain is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from hushtable.errors import WorkloadError
-from hushtable.linear.decompose import (
-    dense_answerable,
-    dense_common,
-    dense_recreate,
-    dense_residual,
-    require_cells,
-)
-from hushtable.linear.dense import LinearGaussian, stack_dense
-from hushtable.linear.lattice import (
-    MarginalMechanism,
-    residual_answerable,
-    residual_common,
-    residual_residual,
-    residual_stack,
-)
-from hushtable.linear.partitions import (
-    BucketResidual,
-    BucketTable,
-    bucket_answerable,
-    bucket_common,
-    bucket_recreate,
-    bucket_residual,
-)
+from hushtable.linear.dense import LinearGaussian, dense_recreate, require_cells
+from hushtable.linear.lattice import MarginalMechanism
+from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_recreate
 from hushtable.linear.reading import residual_recreate
 from hushtable.privacy import BitSource
 
@@ -42,68 +21,6 @@ Mechanism = LinearGaussian | MarginalMechanism | BucketTable
 """What can be an option of a choice."""
 Part = Mechanism | BucketResidual
 """A mechanism, or what completes one."""
-Output = tuple[Any, Any]
-"""A part and what it released."""
-
-
-@dataclass(frozen=True)
-class Algebra:
-    """How mechanisms of one kind are compared, taken apart and put together; all arguments are of that kind."""
-
-    parts: tuple[type, ...]
-    """The kind of mechanism, and what else its mechanisms can be recreated from."""
-    common: Callable[[Sequence[Any]], Any]
-    answerable: Callable[[Any, Any], bool]
-    residual: Callable[[Any, Any], Any]
-    stack: Callable[[Sequence[Any]], Any]
-    recreate: Callable[[Any, Sequence[Output], BitSource | None], Any]
-
-
-def _stack_dense(mechanisms: Sequence[Part]) -> LinearGaussian:
-    return stack_dense([m.dense() for m in mechanisms])
-
-
-def _recreate_dense(mechanism: Part, parts: Sequence[Output], bits: BitSource | None) -> Any:
-    return dense_recreate(mechanism.dense(), [(p.dense(), o) for p, o in parts], bits)
-
-
-def _recreate_table(mechanism: BucketTable, parts: Sequence[Output], bits: BitSource | None) -> Any:
-    match parts:
-        case [(BucketTable() as shared, coarse), (BucketResidual() as rest, (deviations, totals))]:
-            return bucket_recreate(rest, shared, coarse, deviations, totals)
-        case [(BucketTable(), output)]:
-            return output
-        case _:
-            return _recreate_dense(mechanism, parts, bits)
-
-
-CLOSED_FORMS = (
-    Algebra(
-        (MarginalMechanism,),
-        common=residual_common,
-        answerable=residual_answerable,
-        residual=residual_residual,
-        stack=residual_stack,
-        recreate=residual_recreate,
-    ),
-    Algebra(
-        (BucketTable, BucketResidual),
-        common=bucket_common,
-        answerable=bucket_answerable,
-        residual=bucket_residual,
-        stack=_stack_dense,
-        recreate=_recreate_table,
-    ),
-)
-MATRICES = Algebra(
-    (LinearGaussian,),
-    common=dense_common,
-    answerable=dense_answerable,
-    residual=dense_residual,
-    stack=_stack_dense,
-    recreate=_recreate_dense,
-)
-_KNOWN = (LinearGaussian, *(part for algebra in CLOSED_FORMS for part in algebra.parts))
 
 
 def common(mechanisms: Sequence[Mechanism]) -> Mechanism | None:
@@ -113,8 +30,8 @@ def common(mechanisms: Sequence[Mechanism]) -> Mechanism | None:
     smallest total variance in an orthonormal basis of the shared queries: a closed form for two, a semidefinite program
     for more.
     """
-    algebra, options = _alike(mechanisms)
-    return algebra.common(options)
+    first, *others = _alike(mechanisms)
+    return first.shared_with(others)
 
 
 def ladder(mechanisms: Sequence[Mechanism]) -> list[Mechanism | None]:
@@ -138,8 +55,8 @@ def residual(mechanism: Mechanism, common_part: Mechanism | None) -> Part | None
     """
     if common_part is None:
         return mechanism
-    algebra, pair = _alike([mechanism, common_part])
-    return algebra.residual(pair[0], pair[1])
+    target, shared = _alike([mechanism, common_part])
+    return target.beyond(shared)
 
 
 def recreate(
@@ -173,14 +90,25 @@ def recreate(
         raise WorkloadError(
             "linear.output", "There is neither a common nor a residual part.", "Give one of them."
         )
-    fitting = (a for a in CLOSED_FORMS if _all(a.parts, [mechanism, *(p for p, _ in parts)]))
-    return next(fitting, MATRICES).recreate(mechanism, parts, bits if exact else None)
+    source = bits if exact else None
+    if all(isinstance(m, MarginalMechanism) for m in (mechanism, *(p for p, _ in parts))):
+        return residual_recreate(cast("Any", mechanism), cast("Any", parts), source)
+    match mechanism, *parts:
+        case BucketTable(), (BucketTable() as shared, coarse), (
+            BucketResidual() as rest,
+            (deviations, totals),
+        ):
+            return bucket_recreate(rest, shared, coarse, deviations, totals)
+        case BucketTable(), (BucketTable(), output):
+            return output
+        case _:
+            return dense_recreate(mechanism.dense(), [(p.dense(), o) for p, o in parts], source)
 
 
 def answerable(b: Part, *, from_: Part) -> bool:
     """Whether ``b`` can be had from the output of ``from_`` without touching the data again (Theorem 3.5)."""
-    algebra, pair = _alike([b, from_])
-    return algebra.answerable(pair[0], pair[1])
+    part, whole = _alike([b, from_])
+    return part.answerable(whole)
 
 
 def equivalent(a: Part, b: Part) -> bool:
@@ -190,8 +118,8 @@ def equivalent(a: Part, b: Part) -> bool:
 
 def stack(mechanisms: Sequence[Part]) -> Part:
     """One mechanism that runs all of them with independent noise."""
-    algebra, options = _alike(mechanisms)
-    return algebra.stack(options)
+    first, *others = _alike(mechanisms)
+    return first.stacked(others)
 
 
 def budget_saved(mechanisms: Sequence[Mechanism]) -> Fraction | float:
@@ -202,24 +130,18 @@ def budget_saved(mechanisms: Sequence[Mechanism]) -> Fraction | float:
     return shared.rho / max(m.rho for m in mechanisms)
 
 
-def as_dense(mechanism: Part) -> LinearGaussian:
-    """The mechanism with explicit matrices."""
-    return mechanism.dense()
-
-
-def _alike(mechanisms: Sequence[Part]) -> tuple[Algebra, Sequence[Part]]:
-    """The mechanisms and their closed form, or matrices of all of them; refuses different domains."""
+def _alike(mechanisms: Sequence[Part]) -> Sequence[Any]:
+    """The mechanisms where all are of one kind that has a closed form, else matrices; refuses different domains."""
     _require_domain(mechanisms)
-    for algebra in CLOSED_FORMS:
-        if _all(algebra.parts[0], mechanisms):
-            return algebra, mechanisms
-    return MATRICES, [m.dense() for m in mechanisms]
+    if any(all(isinstance(m, kind) for m in mechanisms) for kind in (MarginalMechanism, BucketTable)):
+        return mechanisms
+    return [m.dense() for m in mechanisms]
 
 
 def _require_domain(mechanisms: Sequence[Part]) -> None:
     if not mechanisms:
         raise WorkloadError("linear.empty", "There is no mechanism to compare.", "Give at least one.")
-    if not _all(_KNOWN, mechanisms):
+    if not all(isinstance(cast("object", m), Part) for m in mechanisms):
         raise WorkloadError(
             "linear.kind",
             "Something in the list is not a linear mechanism.",
@@ -232,7 +154,3 @@ def _require_domain(mechanisms: Sequence[Part]) -> None:
             "Write all options over the same schema.",
         )
     require_cells(*(m.cells for m in mechanisms))
-
-
-def _all(kinds: type | tuple[type, ...], mechanisms: Sequence[object]) -> bool:
-    return all(isinstance(m, kinds) for m in mechanisms)

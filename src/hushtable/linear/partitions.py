@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable.arrays import is_whole
 from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
-from hushtable.linear.dense import LinearGaussian
+from hushtable.linear.dense import LinearGaussian, not_common
 from hushtable.linear.lattice import DENSE_CELLS, Amount, checked_sizes, positive
 
 Buckets = tuple[int, ...]
@@ -116,6 +116,31 @@ class BucketTable:
         noise = np.array([Fraction(v) for v in values["variances"]], object)
         return cls(partitions, noise.reshape([max(p) + 1 for p in partitions]))
 
+    def shared_with(self, others: Sequence[BucketTable]) -> BucketTable:
+        """The table of the finest shared buckets, each cell with the largest summed variance."""
+        tables = (self, *others)
+        shared = tuple(map(_join, zip(*(t.partitions for t in tables), strict=True)))
+        return BucketTable(shared, np.maximum.reduce([t.coarse_variances(shared) for t in tables]))
+
+    def answerable(self, from_: BucketTable) -> bool:
+        """Whether every cell is a sum of cells of ``from_`` with no less noise; exact."""
+        if any(_join([p, q]) != p for p, q in zip(self.partitions, from_.partitions, strict=True)):
+            return False
+        return bool((self.variances >= from_.coarse_variances(self.partitions)).all())
+
+    def beyond(self, common: BucketTable) -> BucketResidual | None:
+        """What completes ``common`` to this table, or None when nothing is missing."""
+        if not common.answerable(self):
+            raise not_common()
+        totals = 1 / self.coarse_variances(common.partitions) - 1 / common.variances
+        if common.partitions == self.partitions and not totals.any():
+            return None
+        return BucketResidual(self, common.partitions, totals)
+
+    def stacked(self, others: Sequence[BucketTable]) -> LinearGaussian:
+        """All of them with independent noise, which is no single table."""
+        return self.dense().stacked([m.dense() for m in others])
+
 
 @dataclass(frozen=True, eq=False)
 class BucketResidual:
@@ -198,33 +223,6 @@ def bucket_table(partitions: Sequence[Sequence[int]], *, rho: Amount | None = No
     variance = 1 / (2 * positive("rho", 1 if rho is None else rho))
     shape = tuple(max(p) + 1 for p in divided)
     return BucketTable(divided, np.full(shape, variance, object), rho is not None)
-
-
-def bucket_common(tables: Sequence[BucketTable]) -> BucketTable:
-    """The table of the finest shared buckets, each cell with the largest summed variance."""
-    shared = tuple(_join([t.partitions[i] for t in tables]) for i in range(len(tables[0].partitions)))
-    return BucketTable(shared, np.maximum.reduce([t.coarse_variances(shared) for t in tables]))
-
-
-def bucket_answerable(b: BucketTable, from_: BucketTable) -> bool:
-    """Whether every cell of ``b`` is a sum of cells of ``from_`` with no less noise; exact."""
-    if any(_join([p, q]) != p for p, q in zip(b.partitions, from_.partitions, strict=True)):
-        return False
-    return bool((b.variances >= from_.coarse_variances(b.partitions)).all())
-
-
-def bucket_residual(table: BucketTable, common: BucketTable) -> BucketResidual | None:
-    """What completes ``common`` to ``table``, or None when nothing is missing."""
-    if not bucket_answerable(common, table):
-        raise WorkloadError(
-            "linear.not-common",
-            "The common mechanism cannot be answered from this mechanism.",
-            "Give the result of common() over options that include this mechanism.",
-        )
-    totals = 1 / table.coarse_variances(common.partitions) - 1 / common.variances
-    if common.partitions == table.partitions and not totals.any():
-        return None
-    return BucketResidual(table, common.partitions, totals)
 
 
 def bucket_recreate(

@@ -1,7 +1,7 @@
 """Tables of a mechanism made of marginals, from the residuals that its parts released.
 
 Post-processing: residuals in centred form (``hushtable.marginals.centre``) in, marginals out.  What to measure and at
-what precision is decided in ``residuals``.
+what precision is decided in ``lattice``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
-from hushtable.linear.lattice import MarginalMechanism, residual_stack
+from hushtable.linear.lattice import MarginalMechanism
 from hushtable.linear.uniform import normals
 from hushtable.marginals import AttributeSet, centre, subsets
 from hushtable.privacy import BitSource
@@ -42,7 +42,8 @@ def residual_recreate(
 
 def combine(parts: Sequence[tuple[MarginalMechanism, Residuals]]) -> dict[AttributeSet, NDArray[np.float64]]:
     """Inverse-variance mean of every residual that some part knows."""
-    precision = residual_stack([m for m, _ in parts]).precisions
+    first, *others = (m for m, _ in parts)
+    precision = first.stacked(others).precisions
     combined: dict[AttributeSet, NDArray[np.float64]] = {}
     for tau, total in precision.items():
         shape = tuple(parts[0][0].sizes[i] for i in tau)
