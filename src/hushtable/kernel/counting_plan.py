@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hushtable.errors import WorkloadError
 from hushtable.kernel.bitplanes import Places
 from hushtable.kernel.histograms import Histograms, build_histograms
-from hushtable.kernel.plane_program import PlaneProgram, build_program, fits
+from hushtable.kernel.plane_program import PlaneProgram, build_program, by_orders, fits
 from hushtable.marginals import AttributeSet, Layout
 
 LARGEST_MARGINAL = 2**32
@@ -74,12 +74,12 @@ def build_plan(layout: Layout) -> CountingPlan:
     _check(layout)
     larger = _smallest_larger(layout)
     counted = [s for s in layout.index if s and s not in larger]
-    by_planes = [s for group in _by_order(counted) for s in _suited_to_planes(layout, group)]
+    by_planes = [s for group in by_orders(counted) for s in _suited_to_planes(layout, group)]
     by_histogram = sorted(set(counted).difference(by_planes))
     program = build_program(layout.sizes, by_planes) if by_planes else None
     expanded = list(by_planes)
     if program is not None:
-        for group in _by_order(list(larger)):
+        for group in by_orders(list(larger)):
             expanded += [s for s, held in zip(group, program.holds(group), strict=True) if held]
     return CountingPlan(
         layout,
@@ -117,9 +117,7 @@ def _suited_to_planes(layout: Layout, sets: Sequence[AttributeSet]) -> list[Attr
 
 def _smallest_larger(layout: Layout) -> dict[AttributeSet, AttributeSet]:
     """For every set with a proper superset in the layout, the superset of fewest cells."""
-    by_order: dict[int, list[AttributeSet]] = {}
-    for attributes in layout.index:
-        by_order.setdefault(len(attributes), []).append(attributes)
+    by_order = {len(group[0]): group for group in by_orders(tuple(layout.index))}
     best: dict[AttributeSet, tuple[int, AttributeSet]] = {}
     for order in by_order:
         for below in [k for k in by_order if 0 < k < order]:
@@ -140,19 +138,12 @@ def _parts(
     return (part for part in members if set(part) <= set(attributes))
 
 
-def _by_order(sets: Sequence[AttributeSet]) -> list[list[AttributeSet]]:
-    groups: dict[int, list[AttributeSet]] = {}
-    for attributes in sets:
-        groups.setdefault(len(attributes), []).append(attributes)
-    return list(groups.values())
-
-
 def _expansions(
     layout: Layout, program: PlaneProgram | None, sets: Sequence[AttributeSet]
 ) -> Iterator[Places]:
     if program is None:
         return
-    for group in _by_order(sets):
+    for group in by_orders(sets):
         offsets: NDArray[np.int64] = layout.offsets[[layout.index[s] for s in group]]
         yield program.places(group, offsets)
 

@@ -21,7 +21,7 @@ from hushtable.errors import QueryError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.gap_loops import distances
 from hushtable.kernel.select import Distances, Gaps
-from hushtable.marginals import AttributeSet, Layout
+from hushtable.marginals import Layout
 from hushtable.marginals.threads import in_ranges
 from hushtable.measurement import GRID, Compare, DiscreteNoise, Measure, Request, Select, Step
 from hushtable.privacy import (
@@ -158,23 +158,19 @@ class Confidential:
 
     def _tables(self, layout: Layout) -> Ints:
         """Exact counts of the given sets, flat; those that are not kept are counted again."""
-        missing = tuple(s for s in layout.sets if s not in self._kept.index)
         if not layout.sets:
             return np.empty(0, np.int64)
+        missing = tuple(s for s in layout.sets if s not in self._kept.index)
         if len(missing) == len(layout.sets):
             return self._counter.tabulate(layout)
         again = Layout(layout.sizes, missing) if missing else self._kept
         counted = self._counter.tabulate(again) if missing else self._counts
         flat = np.empty(layout.cells, np.int64)
         for k, attributes in enumerate(layout.sets):
-            where = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
-            flat[where] = self._one(attributes, again, counted)
+            kept = attributes in self._kept.index
+            home, counts = (self._kept, self._counts) if kept else (again, counted)
+            layout.at(flat, k)[:] = home.at(counts, home.index[attributes])
         return flat
-
-    def _one(self, attributes: AttributeSet, again: Layout, counted: Ints) -> Ints:
-        home, flat = (self._kept, self._counts) if attributes in self._kept.index else (again, counted)
-        k = home.index[attributes]
-        return flat[home.offsets[k] : home.offsets[k + 1]]
 
     def _narrow_counts(self) -> NDArray[Any]:
         """Counts of the whole closure in 32 bits, saturated, a part at a time."""

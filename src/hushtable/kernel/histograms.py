@@ -75,10 +75,9 @@ def _fill(shared: Any, row: Any, records: int, width: Any, table: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def count_tables(
-    codes: Any, records: int, tables: Any, first: int, stop: int, shared: Any, counters: Any
-) -> None:
-    """Add the first ``records`` records to tables ``first .. stop - 1``; ``shared`` is scratch, one entry a record."""
+def count_tables(codes: Any, records: int, tables: Any, first: int, stop: int, counters: Any) -> None:
+    """Add the first ``records`` records to tables ``first .. stop - 1``."""
+    shared = np.empty(records, np.uint32)
     current = -1
     for table in range(first, stop):
         if tables.group[table] != current:

@@ -114,6 +114,14 @@ def build_program(sizes: Sequence[int], sets: Sequence[AttributeSet]) -> PlanePr
     return PlaneProgram(axes, lengths, first_plane, builder.steps(), builder.counters, tuple(builder.levels))
 
 
+def by_orders(sets: Sequence[AttributeSet]) -> list[list[AttributeSet]]:
+    """The sets, those of one order together."""
+    groups: dict[int, list[AttributeSet]] = {}
+    for attributes in sets:
+        groups.setdefault(len(attributes), []).append(attributes)
+    return list(groups.values())
+
+
 def _ranks(sets: Sequence[AttributeSet], axes: tuple[int, ...]) -> Ints:
     rank = np.zeros(max(axes) + 1, np.int64)
     rank[list(axes)] = np.arange(len(axes))
@@ -130,12 +138,9 @@ def _keys(ranks: Ints, base: int) -> Ints:
 
 def _closure(sets: Sequence[AttributeSet], axes: tuple[int, ...]) -> list[Ints]:
     """Keys of all subsets of order 1, 2, ..., each in increasing order."""
-    by_order: dict[int, list[AttributeSet]] = {}
-    for attributes in sets:
-        by_order.setdefault(len(attributes), []).append(attributes)
-    found: list[list[Ints]] = [[] for _ in range(max(by_order))]
-    for order, members in by_order.items():
-        ranks = np.sort(_ranks(members, axes), axis=1)
+    found: list[list[Ints]] = [[] for _ in range(max(map(len, sets)))]
+    for members in by_orders(sets):
+        order, ranks = len(members[0]), np.sort(_ranks(members, axes), axis=1)
         for below in range(1, order + 1):
             for columns in combinations(range(order), below):
                 found[below - 1].append(_keys(ranks[:, columns], len(axes)))

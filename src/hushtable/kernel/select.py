@@ -34,7 +34,24 @@ class Scores(NamedTuple):
     factor: Fraction
 
 
-class Gaps:
+class _Scored:
+    """L1 norms of the marginals of a layout, by which one of them is drawn."""
+
+    _rating: _Rating | None = None
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._norms = np.zeros(len(layout.sets), np.int64)
+
+    def scores(self, request: Select) -> Scores:
+        """What a marginal is drawn from with the request's epsilon."""
+        last = self._rating
+        if last is None or last.weights is not request.weights or last.penalty != request.penalty:
+            self._rating = last = _Rating.of(request, self._layout)
+        return last.scores(self._norms, request.epsilon)
+
+
+class Gaps(_Scored):
     """True counts less estimates for every marginal of a closure, with their L1 norms, updated in place.
 
     ``cells`` holds the exact counts and is taken over: 64-bit cells become doubles that hold whole numbers, those of 32
@@ -42,20 +59,19 @@ class Gaps:
     """
 
     def __init__(self, layout: Layout, cells: NDArray[Any]) -> None:
-        self._layout = layout
+        super().__init__(layout)
         self._cells = cells.view(np.float64) if cells.dtype == np.int64 else cells
         self._limit = float(min(np.iinfo(cells.dtype).max, LARGEST_GAP))
-        self._norms = np.empty(len(layout.sets), np.int64)
         in_ranges(
             fill_gaps, layout.lengths, layout.offsets, GRID, self._limit, cells, self._cells, self._norms
         )
         below = Incidence.between(layout.sets, layout)
         self._below, self._gaps = below.links, layout.tables(self._cells)
-        self._above = _supersets(below, len(layout.sets))
+        above = below.upward(len(layout.sets))
+        self._above = above.starts, above.numbers
         self._slots = np.full(len(layout.sets), -1, np.int64)
         self._marks = np.zeros(len(layout.sets), np.bool_)
         self._found = np.empty(len(layout.sets), np.int64)
-        self._rating: _Rating | None = None
 
     def update(self, changes: tuple[tuple[int, NDArray[np.float64]], ...]) -> None:
         """Move the estimates: only the marginals above a changed residual are touched."""
@@ -71,30 +87,19 @@ class Gaps:
         in_ranges(subtract_changes, work, chosen, self._below, moves, self._gaps, self._norms)
         self._slots[numbers] = -1
 
-    def scores(self, request: Select) -> Scores:
-        """What a marginal is drawn from with the request's epsilon."""
-        self._rating = _Rating.kept(self._rating, request, self._layout)
-        return self._rating.scores(self._norms, request.epsilon)
 
-
-class Distances:
+class Distances(_Scored):
     """L1 distances, on the grid, of exact counts from the public tables of selection requests."""
 
     def __init__(self, layout: Layout, counts: Ints) -> None:
-        self._layout, self._counts = layout, counts
-        self._norms = np.zeros(len(layout.sets), np.int64)
-        self._rating: _Rating | None = None
+        super().__init__(layout)
+        self._counts = counts
 
     def update(self, numbers: Ints, tables: NDArray[np.float64]) -> None:
         """Compare the numbered marginals with their tables."""
         layout = self._layout
         where = (layout.offsets, self._counts, tables, GRID, self._norms)
         in_ranges(table_distances, layout.lengths[numbers], numbers, *where)
-
-    def scores(self, request: Select) -> Scores:
-        """What a marginal is drawn from with the request's epsilon."""
-        self._rating = _Rating.kept(self._rating, request, self._layout)
-        return self._rating.scores(self._norms, request.epsilon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +116,6 @@ class _Rating:
     penalties: Ints
     """round(penalty cells) of the candidates, on the grid."""
     sensitivity: int
-
-    @staticmethod
-    def kept(last: _Rating | None, request: Select, layout: Layout) -> _Rating:
-        """The last one if it still holds, or a new one."""
-        if last is None or last.weights is not request.weights or last.penalty != request.penalty:
-            return _Rating.of(request, layout)
-        return last
 
     def scores(self, norms: Ints, epsilon: Fraction) -> Scores:
         """Scores of the candidates, from which one is drawn."""
@@ -140,11 +138,3 @@ class _Rating:
 def selection_factor(epsilon: Fraction, sensitivity: int) -> Fraction:
     """What scores are multiplied by: epsilon / (2 sensitivity)."""
     return epsilon / (2 * sensitivity)
-
-
-def _supersets(below: Incidence, sets: int) -> tuple[Ints, Ints]:
-    """For each residual the marginals above it, as (starts, numbers)."""
-    there = np.flatnonzero(below.members >= 0)
-    order = there[np.argsort(below.members[there], kind="stable")]
-    counts = np.bincount(below.members[there], minlength=sets)
-    return np.concatenate([[0], np.cumsum(counts)]), below.owners[order]

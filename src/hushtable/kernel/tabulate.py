@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -195,14 +196,12 @@ class _Jobs:
         self._run(self._expansion_jobs(records, out))
         first = 0
         for position in self._plan.histogram_positions:
-            target = out[layout.offsets[position] : layout.offsets[position + 1]]
-            target[:] = self._table_counters[first : first + len(target)]
-            first += len(target)
+            length = int(layout.lengths[position])
+            layout.at(out, position)[:] = self._table_counters[first : first + length]
+            first += length
         for total in self._plan.sums:
-            source = out[layout.offsets[total.source] : layout.offsets[total.source + 1]]
-            shaped = source.reshape(layout.shape(layout.sets[total.source]))
-            target = out[layout.offsets[total.target] : layout.offsets[total.target + 1]]
-            np.sum(shaped, axis=total.axes, out=target.reshape(layout.shape(layout.sets[total.target])))
+            target = layout.at(out, total.target).reshape(layout.shape(layout.sets[total.target]))
+            np.sum(layout.view(out, layout.sets[total.source]), axis=total.axes, out=target)
         return out
 
     def _run(self, jobs: Sequence[Job]) -> None:
@@ -218,53 +217,32 @@ class _Jobs:
         program, span = self._plan.program, self._shape.span
         if program is None:
             return []
-        columns = self._row[list(program.axes)]
-
-        def job(first: int, stop: int) -> Job:
-            return lambda: build_planes(
-                self._buffer, columns, program.first_plane, words, span, first, stop, self._planes
-            )
-
-        return [job(first, stop) for first, stop in _stretches(-(-words // span), self._threads)]
+        given = self._buffer, self._row[list(program.axes)], program.first_plane, words, span
+        stretches = _stretches(-(-words // span), self._threads)
+        return [partial(build_planes, *given, *stretch, self._planes) for stretch in stretches]
 
     def _plane_jobs(self, words: int) -> list[Job]:
         program, span = self._plan.program, self._shape.span
         if program is None:
             return []
-        steps, counters = program.steps, self._plane_counters
-        planes = Planes(self._planes, program.planes, words, span)
-
-        def job(ancestors: NDArray[np.int64], first: int, stop: int) -> Job:
-            return lambda: run_steps(
-                planes, steps, ancestors, first, stop, _aligned(span * program.depth), counters
-            )
-
-        return [job(*piece) for piece in self._pieces]
+        given = Planes(self._planes, program.planes, words, span), program.steps
+        scratch = [_aligned(span * program.depth) for _ in self._pieces]
+        pieces = zip(self._pieces, scratch, strict=True)
+        return [partial(run_steps, *given, *piece, own, self._plane_counters) for piece, own in pieces]
 
     def _table_jobs(self, waiting: int) -> list[Job]:
         tables = self._table_rows
         if tables is None:
             return []
-        counters = self._table_counters
-
-        def job(first: int, stop: int) -> Job:
-            return lambda: count_tables(
-                self._buffer, waiting, tables, first, stop, np.empty(waiting, np.uint32), counters
-            )
-
-        pieces = PIECES_PER_THREAD * self._threads
-        return [job(first, stop) for first, stop in _stretches(len(tables.last), pieces)]
+        stretches = _stretches(len(tables.last), PIECES_PER_THREAD * self._threads)
+        given = self._buffer, waiting, tables
+        return [partial(count_tables, *given, *stretch, self._table_counters) for stretch in stretches]
 
     def _expansion_jobs(self, records: int, out: NDArray[np.int64]) -> list[Job]:
-        counters = self._plane_counters
-
-        def job(number: int, first: int, stop: int) -> Job:
-            return lambda: expand(self._plan.expansions[number], first, stop, counters, records, out)
-
         return [
-            job(number, first, stop)
-            for number, places in enumerate(self._plan.expansions)
-            for first, stop in _stretches(len(places.offset), self._threads)
+            partial(expand, places, *stretch, self._plane_counters, records, out)
+            for places in self._plan.expansions
+            for stretch in _stretches(len(places.offset), self._threads)
         ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals.incidence import Incidence, Links
+from hushtable.marginals.incidence import Incidence
 from hushtable.marginals.kernels import accumulate_sets, assemble_sets, centre_sets, lift_sets
 from hushtable.marginals.layout import Layout
 from hushtable.marginals.threads import in_ranges
@@ -58,18 +58,13 @@ def accumulate(
 ) -> NDArray[np.float64]:
     """For each set of ``target``: the weighted sum, over the marginals that contain it, of those summed to it."""
     _require_length(values, marginals, None)
-    pairs = Incidence.between(marginals.sets, target)
-    there = np.flatnonzero(pairs.members >= 0)
-    by_target = there[np.argsort(pairs.members[there], kind="stable")]
-    counts = np.bincount(pairs.members[there], minlength=len(target.sets))
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    owners = pairs.owners[by_target]
-    work = np.bincount(pairs.members[by_target], marginals.lengths[owners], len(target.sets))
+    above = Incidence.between(marginals.sets, target).upward(len(target.sets))
+    ahead = np.concatenate([[0], np.cumsum(marginals.lengths[above.numbers])])
+    work = np.diff(ahead[above.starts])
     flat = np.empty(target.cells)
     source = marginals.tables(np.ascontiguousarray(values))
-    above = Links(starts, owners, pairs.masks[by_target])
     scale = np.ascontiguousarray(weights, np.float64)
-    in_ranges(accumulate_sets, work.astype(np.int64), source, scale, above, target.tables(flat))
+    in_ranges(accumulate_sets, work, source, scale, above, target.tables(flat))
     return flat
 
 

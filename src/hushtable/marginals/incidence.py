@@ -53,6 +53,13 @@ class Incidence:
         """Down from each marginal to its residuals, as compiled loops take them."""
         return Links(self.starts, self.members, self.masks)
 
+    def upward(self, residuals: int) -> Links:
+        """Up from each of so many residuals to the marginals that contain it."""
+        there = np.flatnonzero(self.members >= 0)
+        order = there[np.argsort(self.members[there], kind="stable")]
+        counts = np.bincount(self.members[there], minlength=residuals)
+        return Links(np.concatenate([[0], np.cumsum(counts)]), self.owners[order], self.masks[order])
+
     def superset_sums(self, values: NDArray[np.float64], residuals: int) -> NDArray[np.float64]:
         """For each residual the sum of ``values`` over the marginals that contain it."""
         there = self.members >= 0

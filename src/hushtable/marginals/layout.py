@@ -85,32 +85,30 @@ class Layout:
 
     def view(self, flat: NDArray[Any], attributes: AttributeSet) -> NDArray[Any]:
         """The cells of one set inside ``flat``, shaped; a view, never a copy."""
-        k = self.index[attributes]
-        return flat[self.offsets[k] : self.offsets[k + 1]].reshape(self.shape(attributes))
+        return self.at(flat, self.index[attributes]).reshape(self.shape(attributes))
+
+    def at(self, flat: NDArray[Any], number: int) -> NDArray[Any]:
+        """The cells of the set of a number inside ``flat``, as they lie there; a view too."""
+        return flat[self.offsets[number] : self.offsets[number + 1]]
 
 
 def _measures(
     sizes: tuple[int, ...], sets: tuple[AttributeSet, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], float]:
     """Shapes of the sets, their cells, and about how many cells there are in all."""
+    width = max(map(len, sets), default=0)
     if len(sets) > FEW:
-        shapes = _shapes(sizes, sets)
+        filler = len(sizes)
+        axes = np.array([(filler,) * (width - len(s)) + s for s in sets], np.int64).reshape(len(sets), width)
+        shapes = np.array((*sizes, 0), np.int64)[axes]
         lengths = np.where(shapes == 0, 1, shapes).prod(axis=1)
         return shapes, lengths, float(np.where(shapes == 0, 1.0, shapes).prod(axis=1).sum())
-    width = max(map(len, sets), default=0)
     rows = [[sizes[i] for i in s] for s in sets]
     cells = [prod(row) for row in rows]
     total = float(sum(cells))
     lengths = np.array([] if total >= 2.0**62 else cells, np.int64)
     shapes = np.array([[0] * (width - len(row)) + row for row in rows], np.int64).reshape(len(sets), width)
     return shapes, lengths, total
-
-
-def _shapes(sizes: tuple[int, ...], sets: tuple[AttributeSet, ...]) -> NDArray[np.int64]:
-    width = max(map(len, sets), default=0)
-    filler = len(sizes)
-    axes = np.array([(filler,) * (width - len(s)) + s for s in sets], np.int64).reshape(len(sets), width)
-    return np.array((*sizes, 0), np.int64)[axes]
 
 
 def is_attribute_set(attributes: Sequence[Any], axes: int) -> bool:
