@@ -16,12 +16,14 @@ def claim(name: str, supposed: Supposed, **asked: Any) -> ErrorClaim:
 
 def satisfied_at(name: str, supposed: Supposed, *, distances: Iterable[Any], **asked: Any) -> list[float]:
     """Probability of "satisfied" when the synthetic answer exceeds the answer on supposed data by each distance."""
-    return supposed.satisfied_at(supposed.decider(name, **asked), distances)
+    made = supposed.decider(name, **asked)
+    return [supposed.at(made, distance).satisfied for distance in distances]
 
 
 def errors_at(name: str, supposed: Supposed, *, distances: Iterable[Any], **asked: Any) -> list[float]:
     """Probability of the wrong verdict at each distance."""
-    return supposed.errors_at(supposed.decider(name, **asked), distances)
+    made = supposed.decider(name, **asked)
+    return [supposed.at(made, distance).error for distance in distances]
 
 
 def gap_to_optimal(name: str, *, distances: Iterable[Any], **asked: Any) -> list[float]:

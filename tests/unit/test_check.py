@@ -387,7 +387,7 @@ def test_a_plan_knows_errors_thresholds_and_the_epsilon_needed() -> None:
 def test_distances_and_errors_that_make_no_sense_are_refused() -> None:
     made = ht.deciders.plan_check(SCHEMA, ["MEDIAN(age)"], people(90), tau=4, budget=ht.PureDP(1)).planned[0]
     with pytest.raises(HushtableError, match=r"query\.bad-distance"):
-        made.errors_at([float("inf")])
+        made.at([float("inf")])
     with pytest.raises(HushtableError, match=r"query\.bad-probability"):
         made.epsilon_needed(1.5)
 
@@ -474,7 +474,7 @@ def test_distances_beyond_64_bits_are_like_any_others(name: str, tau: int) -> No
             ht.deciders.plan_check(SCHEMA, [query], people(90), **asked)
         return
     made = ht.deciders.plan_check(SCHEMA, [query], people(90), **asked).planned[0]
-    near, far, below = made.satisfied_at([0, 10**33, -(10**33)])
+    near, far, below = (place.satisfied for place in made.at([0, 10**33, -(10**33)]))
     assert 0 <= made.error_bound <= 1 and 0 <= near <= 1 and max(far, below) < 0.1
 
 

@@ -20,8 +20,8 @@ def choose_decider(
     aggregate: Aggregate,
     facts: Facts,
     *,
-    epsilon: Number | str | None = None,
-    rho: Number | str | None = None,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
     largest: int | None = None,
 ) -> Decider:
     """The decider for a pure price ``epsilon`` or a zCDP price ``rho``, per row; not checked; its ``reason`` says why.

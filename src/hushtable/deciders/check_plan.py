@@ -19,14 +19,14 @@ from hushtable.deciders.interval import Number, exact
 from hushtable.deciders.parser import parse
 from hushtable.deciders.queries import Query
 from hushtable.deciders.question import Question, Share, pose
-from hushtable.deciders.supposed import Supposed
+from hushtable.deciders.supposed import ErrorAt, Supposed
 from hushtable.deciders.synthetic import Synthetic
 from hushtable.deciders.tally import Tally
 from hushtable.deciders.thresholds import least_epsilon, probability
 from hushtable.deciders.verdict import Verdict, chance_text
 from hushtable.errors import BudgetError, QueryError
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.privacy import Budget, Cost, Price, charge, total_price
+from hushtable.privacy import Budget, Cost, Price, charge
 from hushtable.privacy.amounts import text
 from hushtable.privacy.budget import Kind
 from hushtable.schema import Schema
@@ -44,14 +44,6 @@ class Currency(NamedTuple):
 
     kind: Kind
     pure: bool = True
-
-
-class ErrorAt(NamedTuple):
-    """Probability of "satisfied" and of the wrong verdict where the synthetic answer is so far from the truth."""
-
-    distance: float
-    satisfied: float
-    error: float
 
 
 @dataclass(frozen=True)
@@ -80,18 +72,17 @@ class PlannedQuestion:
         """What the error bound assumes of the true rows; empty when it holds for all."""
         return self.claim.assumes
 
-    def satisfied_at(self, distances: Sequence[Number]) -> list[float]:
-        """Probability of "satisfied" at these distances, in the attribute's own unit."""
-        return self.supposed.satisfied_at(self.question.decider, self._steps(distances))
-
-    def errors_at(self, distances: Sequence[Number]) -> list[float]:
-        """Probability of the wrong verdict at these distances."""
-        return self.supposed.errors_at(self.question.decider, self._steps(distances))
-
     def at(self, distances: Sequence[Number]) -> list[ErrorAt]:
-        """What would be said at these distances."""
-        columns = zip(distances, self.satisfied_at(distances), self.errors_at(distances), strict=True)
-        return [ErrorAt(float(distance), said, error) for distance, said, error in columns]
+        """What would be said at these distances, in the attribute's own unit."""
+        unit, decider = self.question.resolution, self.question.decider
+        try:
+            places = [exact(distance) for distance in distances]
+        except ValueError:
+            raise QueryError(
+                "query.bad-distance", "A distance is not a finite number.", "Write for example 12."
+            ) from None
+        found = ((place, self.supposed.at(decider, place / unit)) for place in places)
+        return [one._replace(distance=float(place)) for place, one in found]
 
     def profile(self) -> list[ErrorAt]:
         """The same from 0 to 3 tau."""
@@ -142,14 +133,6 @@ class PlannedQuestion:
     def _supposed(self) -> tuple[Decider, Tally]:
         """The decider, and what it would see if the true rows were the synthetic ones."""
         return self.question.decider, self.supposed.tally(self.question.decider)
-
-    def _steps(self, distances: Sequence[Number]) -> list[Fraction]:
-        try:
-            return [exact(distance) / self.question.resolution for distance in distances]
-        except ValueError:
-            raise QueryError(
-                "query.bad-distance", "A distance is not a finite number.", "Write for example 12."
-            ) from None
 
     def verdict(self, satisfied: bool) -> Verdict:
         """The verdict in full, once it is drawn."""
@@ -220,7 +203,7 @@ def plan_check(
     queries: Sequence[str | Query],
     synthetic: Any,
     *,
-    tau: Number | str,
+    tau: Number,
     budget: Budget,
     decider: str = "auto",
     largest: Number | None = None,
@@ -267,5 +250,5 @@ def plan_check(
 
 def _price(planned: Sequence[PlannedQuestion]) -> Price:
     """The exact price of questions one after another, per person."""
-    rows = planned[0].rows if planned else 1
-    return total_price([one.question.decider for one in planned], rows)
+    nothing = Price(Fraction(0), Fraction(0))
+    return sum((one.question.decider.price(one.rows) for one in planned), nothing)

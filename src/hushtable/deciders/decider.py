@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -79,16 +80,14 @@ class Decider(ABC):
     facts: Facts
 
     @classmethod
-    def of(cls, facts: Facts, epsilon: Number | str) -> Self:
+    def of(cls, facts: Facts, epsilon: Number) -> Self:
         """The decider of a question with these facts, or a refusal."""
         made = cls(positive(epsilon, "epsilon"), facts)
         made.check()
         return made
 
     @classmethod
-    def priced(
-        cls, facts: Facts, *, epsilon: Number | str | None = None, rho: Number | str | None = None
-    ) -> Self:
+    def priced(cls, facts: Facts, *, epsilon: Number | None = None, rho: Number | None = None) -> Self:
         """The same for a pure or a zCDP price per row, not checked.
 
         A rho buys the largest epsilon, to a relative 1e-12, whose zCDP price is at most as high.
@@ -140,11 +139,6 @@ class Decider(ABC):
     def price(self, rows: int = 1) -> Price:
         """The price of a person with at most ``rows`` rows."""
         return Price(rows * self.epsilon, rows * rows * self.rho)
-
-    def ratios(self, rows: int = 1) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The same as (xi, rho), each (numerator, denominator)."""
-        price = self.price(rows)
-        return (rows * self.epsilon).as_integer_ratio(), price.rho.as_integer_ratio()
 
     @abstractmethod
     def truth(self, tally: Tally) -> bool:
@@ -303,11 +297,7 @@ class CandidateDecider(ExponentialDecider):
 
 def first_whole(holds: Callable[[int], bool], last: int, *, above: int = -1) -> int:
     """The smallest whole number in (above, last] from which on something holds; it holds at ``last``."""
-    low, high = above, last
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return above + 1 + bisect_left(range(above + 1, last), True, key=holds)
 
 
 def sigmoid(x: float) -> float:

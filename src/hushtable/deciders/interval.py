@@ -8,32 +8,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import SupportsFloat
 
-from hushtable.errors import QueryError
+from hushtable.errors import BudgetError, QueryError
+from hushtable.privacy.amounts import Number
+from hushtable.privacy.amounts import exact as read_exactly
 
 BEYOND = 2**62
 """No answer and no noise is as large, so that nothing is lost where a tau beyond 64 bits is cut off here."""
 
-Number = int | float | Fraction | Decimal | SupportsFloat
 
-
-def exact(number: Number | str) -> Fraction:
+def exact(number: Number) -> Fraction:
     """The decimal number as written, e.g. 1/10 for 0.1; ValueError when it is not a finite number."""
-    if isinstance(number, int | Fraction | Decimal | str):
-        try:
-            return Fraction(number)
-        except (ValueError, OverflowError, ZeroDivisionError, InvalidOperation):
-            raise ValueError("not a finite number") from None
     try:
-        as_float = float(number)
-    except TypeError:
-        raise ValueError("not a number") from None
-    if not math.isfinite(as_float):
-        raise ValueError("not a finite number")
-    return Fraction(repr(as_float))
+        return read_exactly(number, "number")
+    except BudgetError:
+        raise ValueError("not a finite number") from None
 
 
 @dataclass(frozen=True)
@@ -82,7 +72,7 @@ class Interval:
         return min(answer - self.first, self.last - answer) + 1
 
 
-def distance_bound(tau: Number | str, synthetic: Number) -> Fraction:
+def distance_bound(tau: Number, synthetic: Number) -> Fraction:
     """tau as an absolute distance: a number is one already, "5%" is that share of the synthetic answer."""
     text = tau.strip() if isinstance(tau, str) else None
     try:
@@ -105,7 +95,7 @@ def distance_bound(tau: Number | str, synthetic: Number) -> Fraction:
     return absolute
 
 
-def interval(synthetic: Number, tau: Number | str, *, resolution: Number = 1, whole: bool = True) -> Interval:
+def interval(synthetic: Number, tau: Number, *, resolution: Number = 1, whole: bool = True) -> Interval:
     """The interval around the synthetic answer, in units of the grid; refused when no true answer could be inside.
 
     ``whole=False`` is for averages, which need not lie on the grid.

@@ -99,7 +99,7 @@ def pose(
     column: Column | None,
     supposed: Supposed,
     *,
-    tau: Number | str,
+    tau: Number,
     share: Share,
     rows: int = 1,
     decider: str = "auto",

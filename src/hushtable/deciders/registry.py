@@ -65,7 +65,7 @@ def build(
     name: str,
     *,
     within: Interval,
-    epsilon: Number | str,
+    epsilon: Number,
     domain: Sequence[int] | None = None,
     quantile: Fraction = Fraction(1, 2),
     beta: float = BETA,

@@ -7,10 +7,10 @@ distance, and other rows have other errors; what holds for all of them is the ``
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, NamedTuple, Required, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,14 @@ from hushtable.errors import QueryError
 
 _ARGUMENTS = frozenset(argument for known in AGGREGATES.values() for argument in known.arguments)
 """What one can suppose of the data."""
+
+
+class ErrorAt(NamedTuple):
+    """Probability of "satisfied" and of the wrong verdict where the synthetic answer is so far from the truth."""
+
+    distance: float
+    satisfied: float
+    error: float
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ class Supposed:
         codes = np.clip(whole(values), domain[0], domain[-1])
         return cls(len(codes), codes, domain, exact(quantile))
 
-    def decider(self, name: str, *, tau: Number, epsilon: Number | str, beta: float = BETA) -> Decider:
+    def decider(self, name: str, *, tau: Number, epsilon: Number, beta: float = BETA) -> Decider:
         """A decider whose synthetic answer is the one on these data; tau is in grid steps."""
         within = Interval(self.answer(lookup(name).aggregate), exact(tau))
         return build(
@@ -63,31 +71,25 @@ class Supposed:
         values = whole([]) if self.values is None else self.values
         return aggregate.answer(self.rows, values, self.quantile)
 
-    def satisfied_at(self, decider: Decider, distances: Iterable[Number]) -> list[float]:
-        """Probability of "satisfied" when the synthetic answer exceeds the answer on these data by each distance."""
-        centre, tau = self.answer(decider.aggregate), decider.interval.tau
-        moved = (decider.at(Interval(centre + exact(distance), tau)) for distance in distances)
-        return [one.probability(self.tally(one)) for one in moved]
-
-    def errors_at(self, decider: Decider, distances: Iterable[Number]) -> list[float]:
-        """Probability of the wrong verdict at each distance."""
-        places = [exact(distance) for distance in distances]
-        satisfied = self.satisfied_at(decider, places)
-        near = decider.interval.tau
-        return [1 - p if abs(place) < near else p for place, p in zip(places, satisfied, strict=True)]
+    def at(self, decider: Decider, distance: Number) -> ErrorAt:
+        """What is said when the synthetic answer exceeds the answer on these data by this distance."""
+        place, tau = exact(distance), decider.interval.tau
+        moved = decider.at(Interval(self.answer(decider.aggregate) + place, tau))
+        satisfied = moved.probability(self.tally(moved))
+        return ErrorAt(float(place), satisfied, 1 - satisfied if abs(place) < tau else satisfied)
 
 
 class Supposition(TypedDict, total=False):
     """The arguments of ``suppose``, by name."""
 
     synthetic: Required[Number]
-    tau: Required[Number | str]
-    epsilon: Required[Number | str]
+    tau: Required[Number]
+    epsilon: Required[Number]
     true: int | None
     values: ArrayLike | None
     bound: int | None
     domain: Sequence[int] | ArrayLike | None
-    quantile: Number | str
+    quantile: Number
     beta: float
 
 
@@ -113,9 +115,9 @@ def suppose(
     name: str,
     *,
     synthetic: Number,
-    tau: Number | str,
-    epsilon: Number | str,
-    quantile: Number | str = Fraction(1, 2),
+    tau: Number,
+    epsilon: Number,
+    quantile: Number = Fraction(1, 2),
     beta: float = BETA,
     **supposed: Any,
 ) -> tuple[Decider, Tally]:

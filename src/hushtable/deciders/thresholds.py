@@ -29,7 +29,7 @@ ANY = Interval(Fraction(1), Fraction(1))
 def effectiveness_threshold(
     decider: str,
     *,
-    epsilon: Number | str,
+    epsilon: Number,
     delta: float,
     bound: int | None = None,
     largest: int | None = None,

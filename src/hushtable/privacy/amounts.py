@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from numbers import Integral, Rational, Real
+from numbers import Rational, Real
 
 from hushtable.errors import BudgetError
 
@@ -29,8 +29,6 @@ def exact(value: object, name: str) -> Fraction:
         raise _unreadable(name)
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, Integral):
-        return Fraction(int(value))
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, str):
@@ -78,9 +76,8 @@ def text(amount: Fraction) -> str:
 def _from_text(value: str, name: str) -> Fraction:
     top, slash, bottom = value.partition("/")
     if slash:
-        if len(value) > LARGEST_EXPONENT or not (top.strip().isdecimal() and bottom.strip().isdecimal()):
-            raise _unreadable(name)
-        if int(bottom) == 0:
+        readable = len(value) <= LARGEST_EXPONENT and top.strip().isdecimal() and bottom.strip().isdecimal()
+        if not readable or int(bottom) == 0:
             raise _unreadable(name)
         return Fraction(int(top), int(bottom))
     try:

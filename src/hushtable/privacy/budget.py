@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from hushtable.errors import BudgetError
 from hushtable.privacy.amounts import Number, exact, positive, text
@@ -206,8 +206,6 @@ class PureDP(Budget):
     def _parts(self) -> dict[str, Fraction]:
         return {"epsilon": self.epsilon}
 
-    __str__ = Budget.__str__
-
 
 @dataclass(frozen=True, init=False)
 class ZCDP(Budget):
@@ -328,12 +326,7 @@ def _from_parts(parts: Mapping[str, str]) -> Budget:
     if names == {"epsilon"}:
         return PureDP(parts["epsilon"])
     if {"epsilon", "delta"} <= names <= {"epsilon", "delta", "pure", "truncation"}:
-        return ApproxDP(
-            epsilon=parts["epsilon"],
-            delta=parts["delta"],
-            pure=parts.get("pure"),
-            truncation=parts.get("truncation", "0"),
-        )
+        return ApproxDP(**cast("Any", parts))
     raise BudgetError("budget.unreadable", "The budget cannot be read.", _WRITE)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm, prod
-from typing import Literal, Protocol
+from typing import Literal
 
 from hushtable.errors import BudgetError
 from hushtable.privacy.amounts import exact
@@ -45,25 +45,14 @@ class Price:
         return price_in(kind, self.xi, self.rho, self.delta, prefer=prefer)
 
 
-class Mechanism(Protocol):
-    """What `total_price` adds up."""
-
-    def price(self, rows: int = 1) -> Price:
-        """Cost for a person with at most `rows` rows."""
-        ...
-
-    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
-        """The same (xi, rho) as plain integers, for long sums."""
-        ...
-
-
-class _Priced(ABC):
-    """`price` from `ratios`."""
+class Mechanism(ABC):
+    """What is released at a price; `total_price` adds them up."""
 
     __slots__ = ()
 
     @abstractmethod
-    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]: ...
+    def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
+        """The price's (xi, rho) as plain integers, for long sums."""
 
     def price(self, rows: int = 1) -> Price:
         """Cost for a person with at most `rows` rows."""
@@ -72,7 +61,7 @@ class _Priced(ABC):
 
 
 @dataclass(frozen=True)
-class ResidualNoise(_Priced):
+class ResidualNoise(Mechanism):
     """A residual of attributes with `sizes` categories: kron(n_i I - 11') mu + DiscreteGaussian(prod(n)^2 / precision).
 
     The integers released have squared L2 sensitivity prod n_i (n_i - 1), hence rho = precision prod((n_i - 1)/n_i) / 2
@@ -94,11 +83,6 @@ class ResidualNoise(_Priced):
         """Parameter of the discrete Gaussian added to the integers."""
         return prod(self.sizes) ** 2 / self.precision
 
-    @property
-    def sensitivity_squared(self) -> int:
-        """Squared L2 norm of a column of kron(n_i I - 1 1')."""
-        return prod(n * (n - 1) for n in self.sizes)
-
     def ratios(self, rows: int = 1) -> tuple[Ratio | None, Ratio]:
         """xi None; rho = rows^2 precision prod((n - 1) / n) / 2."""
         top = rows * rows * prod(n - 1 for n in self.sizes) * self.precision.numerator
@@ -106,7 +90,7 @@ class ResidualNoise(_Priced):
 
 
 @dataclass(frozen=True)
-class GaussianNoise(_Priced):
+class GaussianNoise(Mechanism):
     """The cells of a marginal + DiscreteGaussian(variance): a row moves one cell by 1, rho = 1 / (2 variance)."""
 
     variance: Fraction
@@ -120,7 +104,7 @@ class GaussianNoise(_Priced):
 
 
 @dataclass(frozen=True)
-class LaplaceNoise(_Priced):
+class LaplaceNoise(Mechanism):
     """The cells of a marginal + DiscreteLaplace(scale): epsilon = 1 / scale for one row.
 
     An epsilon-DP mechanism is epsilon tanh(epsilon/2)-zCDP, and this one no better; the price is a rational just above.
@@ -138,7 +122,7 @@ class LaplaceNoise(_Priced):
 
 
 @dataclass(frozen=True)
-class Selection(_Priced):
+class Selection(Mechanism):
     """The exponential mechanism, P(i) ~ exp(epsilon score_i / (2 sensitivity)): epsilon-DP with bounded range epsilon,
     hence rho = epsilon^2 / 8 for one row.
     """
@@ -155,7 +139,7 @@ class Selection(_Priced):
 
 
 @dataclass(frozen=True)
-class DistanceNoise(_Priced):
+class DistanceNoise(Mechanism):
     """L1 distances of `tables` marginals from public tables on a grid of 1/`grid` + DiscreteGaussian(variance).
 
     A row moves one cell of each marginal by `grid` units, hence each distance by at most that much: the squared L2

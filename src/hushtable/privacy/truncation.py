@@ -7,6 +7,7 @@ Nothing here draws noise.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -74,13 +75,8 @@ def least_bound(scale: Fraction, delta: Fraction, rows: int = 1) -> int:
                 "The truncation is too small for noise that is cut off.",
                 "Set more of delta aside, or use noise that is not cut off.",
             )
-    while high - low > 1:
-        middle = (low + high) // 2
-        if TruncatedNoise(scale, middle).delta(rows) > delta:
-            low = middle
-        else:
-            high = middle
-    return high
+    between = range(low + 1, high)
+    return low + 1 + bisect_left(between, True, key=lambda b: TruncatedNoise(scale, b).delta(rows) <= delta)
 
 
 def _exp(x: Fraction) -> tuple[Fraction, Fraction]:
