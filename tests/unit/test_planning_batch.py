@@ -241,10 +241,10 @@ def test_the_overflow_bound_holds_for_the_worst_table():
 def test_memory_is_estimated_from_sizes_and_refused_with_advice():
     workload = all_of(2, 10, 20, 30)
     need = memory_need(workload)
-    assert need.total == need.counts + need.residuals + need.estimates + need.tables
-    assert need.estimates == 8 * workload.cells
-    assert check_memory(workload, memory=need.total) == need
+    pairs, below = 10 * 20 + 10 * 30 + 20 * 30, 10 * 20 + 10 * 30 + 20 * 30 + 10 + 20 + 30 + 1
+    assert workload.cells == pairs and need == 8 * (pairs + below) + 16 * below + 8 * pairs + 40 * pairs
+    check_memory(workload, memory=need)
     with pytest.raises(WorkloadError) as caught:
-        check_memory(workload, memory=need.total - 1)
+        check_memory(workload, memory=need - 1)
     assert caught.value.code == "workload.too-large"
     assert "--order" in caught.value.fix

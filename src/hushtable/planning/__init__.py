@@ -14,12 +14,7 @@ if TYPE_CHECKING:
     )
     from hushtable.planning.conditional import conditional_plan
     from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
-    from hushtable.planning.limits import (
-        MemoryNeed,
-        check_memory,
-        memory_limit,
-        memory_need,
-    )
+    from hushtable.planning.limits import check_memory, memory_limit, memory_need
     from hushtable.planning.minimax import MinimaxPlan, minimax_variances
     from hushtable.planning.problem import Problem
     from hushtable.planning.residual import OBJECTIVES, residual_plan
@@ -45,7 +40,6 @@ __all__ = [
     "CellNoise",
     "ErrorModel",
     "Errors",
-    "MemoryNeed",
     "MinimaxPlan",
     "NoisePlan",
     "PlanOptions",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from math import prod
 from os import sysconf
 
@@ -12,25 +11,6 @@ from hushtable.marginals import ResolvedWorkload
 
 MEMORY_SHARE = 0.75
 """Share of the machine's memory that a release may use when no limit is given."""
-
-
-@dataclass(frozen=True)
-class MemoryNeed:
-    """Bytes that a batch release holds at once, from public sizes."""
-
-    counts: int
-    """Tabulated marginals and their projections."""
-    residuals: int
-    """Noisy integers and centred residuals."""
-    estimates: int
-    """Estimated marginals."""
-    tables: int
-    """Released columns: attributes, estimate, std, lower, upper."""
-
-    @property
-    def total(self) -> int:
-        """All of them together."""
-        return self.counts + self.residuals + self.estimates + self.tables
 
 
 def memory_limit(memory: str | int | None) -> int:
@@ -43,20 +23,20 @@ def memory_limit(memory: str | int | None) -> int:
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
-def memory_need(workload: ResolvedWorkload) -> MemoryNeed:
-    """Estimate of the memory of a batch release of ``workload``."""
+def memory_need(workload: ResolvedWorkload) -> int:
+    """Bytes that a batch release of ``workload`` holds at once: counts, residuals, estimates and released columns."""
     below = sum(prod(workload.sizes[i] for i in s) for s in workload.closure)
     cells = workload.cells
+    counts, residuals, estimates = 8 * (cells + below), 16 * below, 8 * cells
     widest = max((len(s) for s in workload.sets), default=0)
-    return MemoryNeed(8 * (cells + below), 16 * below, 8 * cells, (32 + 4 * widest) * cells)
+    return counts + residuals + estimates + (32 + 4 * widest) * cells
 
 
-def check_memory(workload: ResolvedWorkload, *, memory: int) -> MemoryNeed:
-    """Refuse a workload that needs more than ``memory`` bytes; give back the estimate otherwise."""
+def check_memory(workload: ResolvedWorkload, *, memory: int) -> None:
+    """Refuse a workload that needs more than ``memory`` bytes."""
     need = memory_need(workload)
-    if need.total > memory:
-        raise too_large(workload, need.total, memory)
-    return need
+    if need > memory:
+        raise too_large(workload, need, memory)
 
 
 def too_large(workload: ResolvedWorkload, needed: int, memory: int) -> WorkloadError:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.measurement import Residuals
 from hushtable.planning import State
 from hushtable.planning.scorers import Refit
 from hushtable.reconstruct.local import LocalTables
@@ -54,21 +53,13 @@ def _unbiased(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros:
     return estimates
 
 
-def _smooth(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
-    return fit_maxent(_residuals(estimates), sets, zeros)
-
-
-def _agreeing(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
-    return fit_nonneg(_residuals(estimates), sets, zeros)
-
-
 RECONSTRUCTIONS: dict[str, Reconstruction] = {
     made.name: made
     for made in (
         Reconstruction(
             "maxent",
             "nonnegative model of the count (maximum entropy); overlapping tables agree approximately",
-            _smooth,
+            fit_maxent,
         ),
         Reconstruction(
             "mle",
@@ -78,7 +69,7 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
         Reconstruction(
             "nonneg",
             "nonnegative model of the count (maximum entropy made to agree); overlapping tables agree exactly",
-            _agreeing,
+            fit_nonneg,
         ),
     )
 }
@@ -95,10 +86,6 @@ def fit_tables(
 ) -> Fitted:
     """Fit the tables of a closure by one of ``RECONSTRUCTIONS``; ``zeros`` are impossible cells."""
     return reconstruction_named(method).fit(estimates, sets, zeros)
-
-
-def _residuals(estimates: ResidualEstimates) -> Residuals:
-    return Residuals(estimates.layout, estimates.values, estimates.precisions)
 
 
 def fit_state(state: State, small: bool, zeros: Zeros | None = None) -> MaxentTables:

@@ -17,31 +17,25 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, sorted_sets
-from hushtable.measurement import Answers, MarginalPart
+from hushtable.measurement import Answers, MarginalPart, Residuals
 from hushtable.planning import ErrorModel, Errors, cell_cumulants, marginal_error_model, residual_error_model
 from hushtable.privacy import GaussianNoise, LaplaceNoise
 
 
-@dataclass(frozen=True, eq=False)
-class ResidualEstimates:
-    """Centred estimates of residuals, flat, with what is known of their errors.
+@dataclass(eq=False)
+class ResidualEstimates(Residuals):
+    """Centred estimates of residuals, flat, with what is known of their errors: ``model`` has the same residuals.
 
-    ``values`` follow ``layout``; ``model`` has the same residuals.  A residual that is not in the layout was never
-    measured: it counts as zero, and the variance of what contains it is infinite.
+    A residual that is not in the layout was never measured: it counts as zero, and the variance of what contains it is
+    infinite.
     """
 
-    layout: Layout
-    values: Floats
     model: ErrorModel
 
-    @property
-    def precisions(self) -> Floats:
-        """1 / s2 of each residual."""
-        return 1.0 / self.model.variances
-
-    def residual(self, attributes: AttributeSet) -> Floats:
-        """The centred estimate of one residual, shaped (a view)."""
-        return self.layout.view(self.values, attributes)
+    @classmethod
+    def of(cls, values: Floats, model: ErrorModel) -> ResidualEstimates:
+        """The estimates of a model's residuals."""
+        return cls(model.residuals, values, 1.0 / model.variances, model)
 
     def marginal(self, attributes: AttributeSet) -> Floats:
         """The estimate of one marginal, shaped."""
@@ -76,7 +70,7 @@ def from_residuals(
     """Estimates from lifted residuals with discrete Gaussian noise of variance ``n_tau^2 / precision``, each once."""
     _require_one_each(layout, precisions)
     values = centre_all(layout, answers, layout.lengths.astype(np.float64))
-    return ResidualEstimates(layout, values, residual_error_model(layout, precisions))
+    return ResidualEstimates.of(values, residual_error_model(layout, precisions))
 
 
 def from_marginals(
@@ -94,7 +88,7 @@ def from_marginals(
     summed = accumulate(layout, answers, weights, model.residuals)
     span = model.residuals.lengths.astype(np.float64)
     values = centre_all(model.residuals, summed, 1.0 / (model.variances * span))
-    return ResidualEstimates(model.residuals, values, model)
+    return ResidualEstimates.of(values, model)
 
 
 def from_answers(answers: Answers) -> ResidualEstimates:
@@ -120,7 +114,7 @@ def _pooled(repeated: ResidualEstimates) -> ResidualEstimates:
             own * repeated.values[offsets[k] : offsets[k + 1]]
         )
     values /= np.repeat(precision, layout.lengths)
-    return ResidualEstimates(layout, values, ErrorModel(layout, 1.0 / precision))
+    return ResidualEstimates.of(values, ErrorModel(layout, 1.0 / precision))
 
 
 def _require_one_each(layout: Layout, parameters: Sequence[object]) -> None:

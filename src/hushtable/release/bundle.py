@@ -14,28 +14,26 @@ computed when asked for.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import polars as pl
 import pyarrow.parquet as pq
 
 from hushtable.errors import BundleError
 from hushtable.ledger import failpoints
-from hushtable.marginals import AttributeSet
-from hushtable.measurement import Answers
 from hushtable.microdata import Explanation
 from hushtable.outputs import can_make, is_taken, whole_folder
 from hushtable.reconstruct import reconstruction_named
-from hushtable.release.card import Card
 from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
 from hushtable.release.promise import interval_promise
-from hushtable.release.tables import Columns, LongFile, chunks
-from hushtable.schema import Schema
+from hushtable.release.tables import LongFile, chunks
+
+if TYPE_CHECKING:
+    from hushtable.release.release import Release
 
 FORMAT = "hushtable-release-1"
 SCHEMA, README = "schema.yaml", "README.txt"
@@ -65,17 +63,6 @@ In R:       arrow::read_parquet("tables/order-1.parquet")
 """
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What a bundle holds, without what can be computed from it."""
-
-    schema: Schema
-    workload: tuple[AttributeSet, ...]
-    answers: Answers
-    card: Card
-    history: pl.DataFrame | None = None
-
-
 def check_free(folder: str | PathLike[str]) -> Path:
     """The path of a bundle to be written; refuses a place that is taken or cannot be written."""
     place = Path(folder)
@@ -99,21 +86,13 @@ def _is_empty(place: Path) -> bool:
         return False
 
 
-Read = Callable[[Sequence[AttributeSet], float], Columns]
-
-
 Also = Callable[[Path], None]
 
 
-def write(
-    contents: Contents, folder: str | PathLike[str], read_columns: Read, also: Also | None = None
-) -> None:
-    """Write a bundle; the folder appears complete or not at all.
-
-    ``read_columns`` gives the tables' numbers; ``also`` may add to the folder before it appears.
-    """
+def write(release: Release, folder: str | PathLike[str], also: Also | None = None) -> None:
+    """Write a bundle; the folder appears complete or not at all.  ``also`` may add to it before it appears."""
     with new_folder(folder, _AGAIN) as building:
-        _write_files(contents, building, read_columns)
+        _write_files(release, building)
         if also is not None:
             also(building)
 
@@ -153,39 +132,39 @@ def add_explanation(folder: str | PathLike[str], explanation: Explanation) -> Pa
     return target
 
 
-def _write_files(contents: Contents, folder: Path, read_columns: Read) -> None:
-    contents.schema.save(folder / SCHEMA)
-    pq.write_table(contents.answers.to_table(), folder / MEASUREMENTS, compression="zstd")
-    if contents.history is not None:
-        contents.history.write_parquet(folder / HISTORY)
-    estimate = reconstruction_named(contents.card.reconstruct).estimate
-    words = {"estimate": estimate, "promise": interval_promise(contents.card, ALPHA)}
-    text = _README.format(version=contents.card.versions["hushtable"], **words)
+def _write_files(release: Release, folder: Path) -> None:
+    release.schema.save(folder / SCHEMA)
+    pq.write_table(release.answers.to_table(), folder / MEASUREMENTS, compression="zstd")
+    if release.history is not None:
+        release.history.write_parquet(folder / HISTORY)
+    estimate = reconstruction_named(release.card.reconstruct).estimate
+    words = {"estimate": estimate, "promise": interval_promise(release.card, ALPHA)}
+    text = _README.format(version=release.card.versions["hushtable"], **words)
     (folder / README).write_text(text, encoding="utf-8")
-    _write_tables(contents, folder / TABLES, read_columns)
+    _write_tables(release, folder / TABLES)
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     manifest = {
         "format": FORMAT,
-        "card": contents.card.to_dict(),
+        "card": release.card.to_dict(),
         "alpha": ALPHA,
-        "attributes": list(contents.schema.names),
-        "workload": [list(s) for s in contents.workload],
+        "attributes": list(release.schema.names),
+        "workload": [list(s) for s in release.workload],
         "files": {name: sha256(folder / name) for name in files},
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
-def _write_tables(contents: Contents, folder: Path, read_columns: Read) -> None:
-    sizes = contents.schema.sizes
+def _write_tables(release: Release, folder: Path) -> None:
+    sizes = release.schema.sizes
     folder.mkdir()
     written = 0
-    for order in sorted({len(s) for s in contents.workload}):
-        sets = [s for s in contents.workload if len(s) == order]
+    for order in sorted({len(s) for s in release.workload}):
+        sets = [s for s in release.workload if len(s) == order]
         written += sum(prod(sizes[i] for i in s) for s in sets)
         if written > MOST_TABLE_CELLS:
             return
-        file = LongFile(folder / f"order-{order}.parquet", contents.schema, order)
+        file = LongFile(folder / f"order-{order}.parquet", release.schema, order)
         for first, last in chunks(sets, sizes):
             part = sets[first:last]
-            file.write(part, read_columns(part, ALPHA))
+            file.write(part, release.columns(part, ALPHA))
         file.close()

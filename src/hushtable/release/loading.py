@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from math import prod
 from os import PathLike, sysconf
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 import pyarrow as pa
+from pydantic import Field
 
 from hushtable.arrays import Floats
 from hushtable.errors import BundleError
@@ -24,10 +25,10 @@ from hushtable.marginals import AttributeSet
 from hushtable.marginals.layout import MAX_SETS, is_attribute_set
 from hushtable.measurement import Answers
 from hushtable.microdata import Explanation
-from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA, Contents
+from hushtable.plain import Hash, PlainRecord, Text
+from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA
 from hushtable.release.card import Card
 from hushtable.release.files import manifest_of, opened, read_json, refusing_damage
-from hushtable.release.manifest import Manifest
 from hushtable.release.parquet import Column, Damaged, ParquetPart, finite_column, float_column, text_column
 from hushtable.release.tables import table_columns
 from hushtable.schema import Schema
@@ -62,13 +63,30 @@ _ROUNDS = {
 }
 
 
+class Manifest(PlainRecord):
+    """What the manifest of a release must look like before anything believes it."""
+
+    card: Card
+    alpha: Annotated[float, Field(gt=0, lt=1)]
+    attributes: list[Text]
+    workload: list[list[Annotated[int, Field(ge=0, lt=2**31)]]]
+    files: dict[Text, Hash]
+
+    @property
+    def sets(self) -> tuple[AttributeSet, ...]:
+        """The workload's marginals."""
+        return tuple(tuple(s) for s in self.workload)
+
+
 @dataclass(frozen=True, eq=False)
 class Bundle:
     """A bundle on disk whose files all have the hashes of its manifest; its contents are read, its tables are not."""
 
     place: Path
     manifest: Manifest
-    contents: Contents
+    schema: Schema
+    answers: Answers
+    history: pl.DataFrame | None
 
     @classmethod
     def open(cls, folder: str | PathLike[str]) -> Bundle:
@@ -85,7 +103,7 @@ class Bundle:
                 pass
             answers = _read_answers(place, manifest, schema)
             history = _read_history(place, manifest, schema, len(answers.layout.sets))
-            found = cls(place, manifest, Contents(schema, manifest.sets, answers, manifest.card, history))
+            found = cls(place, manifest, schema, answers, history)
             found._check_hashes()
         return found
 
@@ -119,10 +137,10 @@ class Bundle:
             return Explanation.from_dict(kept)
 
     def _sets(self, order: int) -> list[AttributeSet]:
-        return [s for s in self.contents.workload if len(s) == order]
+        return [s for s in self.manifest.sets if len(s) == order]
 
     def _cells(self, attributes: AttributeSet) -> int:
-        return prod(self.contents.schema.sizes[i] for i in attributes)
+        return prod(self.schema.sizes[i] for i in attributes)
 
     def _table(self, order: int) -> Any:
         """The open file of one order; labels and pages may take 64 bytes for each of its columns and rows."""

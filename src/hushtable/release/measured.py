@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Protocol, TypedDict, cast
 
 import polars as pl
 
 from hushtable.errors import LedgerError
 from hushtable.ledger import Ledger, Spend
-from hushtable.measurement import Answers, Claim, TablePart, Transcript
+from hushtable.marginals import AttributeSet, marginal_label
+from hushtable.measurement import Answers, Claim, Round, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, BatchPlan, check_memory
 from hushtable.planning.adaptive import Keeping
+from hushtable.release.bundle import MOST_TABLE_CELLS
 from hushtable.release.card import Card, LedgerStamp, Reused
-from hushtable.release.history import history_frame
 from hushtable.release.plan import Plan
 from hushtable.release.release import Release
 from hushtable.release.reuse import earlier_answers
-from hushtable.release.whole_tables import bounded, with_l1_bounds
+
+_NUMBERS = {"residuals": pl.Int64, "sigma": pl.Float64, "epsilon": pl.Float64, "share": pl.Float64}
 
 
 class RunKeywords(TypedDict, total=False):
@@ -35,30 +38,22 @@ class RunKeywords(TypedDict, total=False):
 
 
 class Runner(Protocol):
-    """One request, in the hands of this process alone, or settled."""
+    """One request, in the hands of this process alone, or settled; ``ledger`` is the one that it is charged to.
+
+    ``batch`` gives all answers of a part at once, or those that the request has stored; ``rounds`` every round of an
+    adaptive plan, stored or new, if ``noted`` with what they proved about the workload.
+    """
 
     @property
-    def request(self) -> str:
-        """Its id."""
-        ...
-
+    def request(self) -> str: ...
     @property
-    def ledger(self) -> Ledger:
-        """The ledger that it is charged to."""
-        ...
-
+    def ledger(self) -> Ledger: ...
     @property
-    def settled(self) -> bool:
-        """Whether it has ended."""
-        ...
-
-    def batch(self, spend: Spend, part: TablePart) -> Answers:
-        """All answers of a part at once, or those that the request has stored."""
-        ...
-
-    def rounds(self, spend: Spend, plan: AdaptivePlan, keeping: Keeping | None, *, noted: bool) -> Transcript:
-        """Every round of an adaptive plan, stored or new; ``noted``: with what they proved about the workload."""
-        ...
+    def settled(self) -> bool: ...
+    def batch(self, spend: Spend, part: TablePart) -> Answers: ...
+    def rounds(
+        self, spend: Spend, plan: AdaptivePlan, keeping: Keeping | None, *, noted: bool
+    ) -> Transcript: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +77,9 @@ class Measured:
         more = {"budget": str(plan.budget), "reconstruct": plan.reconstruct, "reuse": self.reuse}
         card = Card.of(plan.schema, found.drawn, plan.facts, stamp, **more)
         release = Release(plan.schema, plan.workload.sets, self.answers, card, self.history)
-        return release if self.claims is None else with_l1_bounds(release, self.claims)
+        if self.claims is None or not _bounded(release.workload, plan.schema.sizes):
+            return release
+        return release.with_l1_bounds(self.claims)
 
 
 def measure(plan: Plan, runner: Runner, spender: str | None, memory: int) -> Measured:
@@ -117,8 +114,23 @@ def _adaptively(
         keeping = rounds.keeping(memory, plan.reconstruct, tables=tables)
         tables = keeping.tables
     scored = "tables" if tables and rounds.may_score_tables(plan.reconstruct) else None
-    noted = bounded(rounds.workload.sets, plan.schema.sizes)
+    noted = _bounded(rounds.workload.sets, plan.schema.sizes)
     transcript = runner.rounds(plan.spend(spender, scored=scored), rounds, keeping, noted=noted)
     listed = transcript.rounds(rounds.rho)
-    history = None if listed is None else history_frame(plan.schema.names, listed)
+    history = None if listed is None else _history(plan.schema.names, listed)
     return Measured(plan, transcript.answers(plan.schema.sizes), history, transcript.claims())
+
+
+def _bounded(workload: Sequence[AttributeSet], sizes: Sequence[int]) -> bool:
+    """Whether a workload is small enough for bounds of its whole tables, which are as many numbers as it has cells."""
+    return sum(prod(sizes[i] for i in s) for s in workload) <= MOST_TABLE_CELLS
+
+
+def _history(names: Sequence[str], rounds: Sequence[Round]) -> pl.DataFrame:
+    """What was asked in each round, about which marginal, with how much noise, for which share of the budget."""
+    chosen = [None if r.chosen is None else marginal_label(r.chosen, names) for r in rounds]
+    numbers = pl.DataFrame(
+        [(r.residuals, r.sigma, r.epsilon, r.share) for r in rounds], _NUMBERS, orient="row"
+    )
+    told = {"round": range(len(rounds)), "action": [r.action for r in rounds]}
+    return pl.DataFrame({**told, "marginal": pl.Series(chosen, dtype=pl.String)}).hstack(numbers)

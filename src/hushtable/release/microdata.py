@@ -205,7 +205,7 @@ def _residual_fit(
         return start, 0.0
     precision = estimates.precisions
     parts = [
-        (s, estimates.residual(s), float(precision[k]))
+        (s, estimates.value(s), float(precision[k]))
         for k, s in enumerate(estimates.layout.sets)
         if np.isfinite(precision[k])
     ]

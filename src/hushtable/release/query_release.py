@@ -10,21 +10,22 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from pydantic import Field, TypeAdapter
 
 from hushtable.arrays import Floats
 from hushtable.errors import BundleError
 from hushtable.notebook import MOST_ROWS, html_card
+from hushtable.plain import Text
 from hushtable.reconstruct import FULLY
 from hushtable.reconstruct.bounds import published_ends
 from hushtable.release.bundle import new_folder
 from hushtable.release.card import Card
 from hushtable.release.files import MANIFEST, manifest_of, opened, refusing_damage, sha256
-from hushtable.release.manifest import check_labels
 from hushtable.release.parquet import Column, Damaged, ParquetPart, finite_column, text_column
 from hushtable.release.tables import UNBIASED
 
@@ -33,6 +34,8 @@ ANSWERS = "answers.parquet"
 MOST_ANSWERS, MOST_BYTES, MOST_LABEL = 10_000_000, 2**32, 10_000
 """Answers of a folder, bytes of its file and letters of a label: nothing in the folder implies them."""
 _NUMBERS = {name: Column("DOUBLE") for name in ("estimate", "std", "lower", "upper")}
+_LABELS = TypeAdapter(Annotated[list[Text], Field(max_length=1000, strict=True)])
+"""Names of the columns that label answers."""
 _WORDS = Column("BYTE_ARRAY")
 _UNBIASED = {name: Column("DOUBLE") for name in UNBIASED}
 
@@ -88,7 +91,7 @@ class QueryRelease:
         place = Path(folder)
         manifest = manifest_of(place, FORMAT)
         with refusing_damage(place):
-            card, labels = Card.from_dict(manifest["card"]), check_labels(manifest["labels"])
+            card, labels = Card.from_dict(manifest["card"]), _LABELS.validate_python(manifest["labels"])
             digest = manifest.get("files", {}).get(ANSWERS)
             with opened(place, ANSWERS, most=MOST_BYTES, digest=digest) as file:
                 part = ParquetPart(file, {**dict.fromkeys(labels), **_NUMBERS, "measured": _WORDS}, _UNBIASED)

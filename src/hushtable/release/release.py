@@ -19,12 +19,13 @@ import pyarrow as pa
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
-from hushtable.measurement import Answers
+from hushtable.measurement import Answers, Claim
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning.claims import BETA
 from hushtable.reconstruct import FULLY, Fitted, ResidualEstimates, from_answers
 from hushtable.reconstruct.bounds import Bounder, measured_flags, published_ends
 from hushtable.reconstruct.fits import fit_tables
+from hushtable.reconstruct.l1_bounds import l1_bounds
 from hushtable.reconstruct.zeros import Zeros
 from hushtable.release import bundle
 from hushtable.release.card import Card, L1Bounds
@@ -93,7 +94,7 @@ class Release:
                 f"The marginal {marginal_label(key, self.schema.names)} was not part of this release.",
                 f"Released are all marginals inside {self._listing()}.",
             )
-        return tidy(self.schema, axes, self._columns((key,), alpha))
+        return tidy(self.schema, axes, self.columns((key,), alpha))
 
     def released_table(self, *attributes: str, alpha: float = 0.05) -> ReleasedTable:
         """The same with the sentence about its intervals, for those who show it."""
@@ -131,7 +132,7 @@ class Release:
 
     def published(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> tuple[Floats, Floats, Floats]:
         """Estimates, lower and upper ends of all cells of some marginals, flat, cells in C order."""
-        columns = self._columns(sets, alpha)
+        columns = self.columns(sets, alpha)
         return columns.estimates, columns.lower, columns.upper
 
     def to_polars(self, *attributes: str, alpha: float = 0.05) -> pl.DataFrame:
@@ -164,22 +165,27 @@ class Release:
 
     def save(self, folder: str | PathLike[str], *, also: bundle.Also | None = None) -> None:
         """Write the bundle: Parquet and JSON, all at once or not at all; ``also`` may add to it before it appears."""
-        contents = bundle.Contents(self.schema, self.workload, self.answers, self.card, self.history)
-        bundle.write(contents, folder, self._columns, also)
+        bundle.write(self, folder, also)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Release:
         """Read a bundle that :meth:`save` wrote."""
-        return cls.of(Bundle.open(folder).contents)
+        return cls.of(Bundle.open(folder))
 
     @classmethod
-    def of(cls, contents: bundle.Contents) -> Release:
+    def of(cls, kept: Bundle) -> Release:
         """The release that a bundle holds."""
-        return cls(contents.schema, contents.workload, contents.answers, contents.card, contents.history)
+        return cls(kept.schema, kept.manifest.sets, kept.answers, kept.manifest.card, kept.history)
 
-    def with_bounds(self, bounds: L1Bounds) -> Release:
-        """The same release, its card saying these bounds on whole tables; what was fitted is kept."""
-        card = self.card.model_copy(update={"l1_bounds": bounds})
+    def with_l1_bounds(self, claims: Sequence[Claim]) -> Release:
+        """The same release, its card holding one bound per marginal of the workload (None where nothing is proved).
+
+        Each holds for its own table with probability 1 - BETA.  What was fitted is kept.
+        """
+        bounds = l1_bounds(claims, self.workload, self.fitted, self.estimates)
+        records = tuple(round(b, 3) if isfinite(b) else None for b in bounds.tolist())
+        told = L1Bounds(confidence=1.0 - BETA, records=records)
+        card = self.card.model_copy(update={"l1_bounds": told})
         made = replace(self, card=card)
         made.__dict__.update({**self.__dict__, "card": card})
         return made
@@ -218,7 +224,7 @@ class Release:
         limits = self.estimates.model.l1_limits(self.workload, BETA).tolist()
         return [limit if isfinite(limit) else None for limit in limits]
 
-    def _columns(self, sets: Sequence[AttributeSet], alpha: float) -> Columns:
+    def columns(self, sets: Sequence[AttributeSet], alpha: float) -> Columns:
         """The numbers of several marginals, flat; what lies outside the workload is read without a fit."""
         layout = Layout(self.schema.sizes, tuple(sets))
         fitted = self.fitted if self._inside.issuperset(sets) else self.estimates

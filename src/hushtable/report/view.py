@@ -30,7 +30,7 @@ class View:
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
-        self.release = Release.of(bundle.contents)
+        self.release = Release.of(bundle)
 
     @classmethod
     def open(cls, folder: str | Path) -> View:
