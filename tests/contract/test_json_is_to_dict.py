@@ -147,7 +147,7 @@ def ledgers(hush: Callable[..., Any]) -> None:
     ledger(hush("ledger", "grant", "people.ledger", "maria", "--budget", "epsilon=1,delta=1e-9"))
     ledger(hush("ledger", "raise", "people.ledger", "--budget", "epsilon=21,delta=1e-9,pure=5"))
     assert hush("ledger", "verify", "people.ledger") == plain(
-        ht.ledger.verify_file("people.ledger").to_dict()
+        ht.ledger.verify_ledger("people.ledger").to_dict()
     )
     account = ht.Ledger.open("people.ledger")
     account.reserve(cost=ht.ZCDP("0.001").limit, kind="release", request="open", detail={"n": 1})

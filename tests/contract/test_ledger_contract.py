@@ -1,19 +1,21 @@
-"""What every ledger must do, whatever it is stored in.
+"""What every ledger must do, whatever store keeps it.
 
-A ledger on another database inherits ``LedgerContract`` and overrides the ``home`` fixture with an object that can
-create a ledger and open it again.
+A ledger in another store inherits ``LedgerContract`` and overrides the ``home`` fixture with its address.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from foreign_stores import known_store
 
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
-from hushtable.ledger import Ledger, Reservation, Unit, rules
+from hushtable.ledger import Ledger, Reservation, Unit, rules, verify_ledger
 from hushtable.privacy.budget import ZCDP, ApproxDP, Budget, Cost, PureDP
 
 ONE = Unit(rows=1)
@@ -47,14 +49,17 @@ def spend(ledger: Ledger, cost: Cost, spender: str | None = None) -> Reservation
 
 
 @dataclass
-class FileHome:
-    path: Path
+class Home:
+    """Where the ledger of a test is, and where another may be."""
+
+    address: str
+    other: str
 
     def create(self, budget: Budget, unit: Unit | None = ONE) -> Ledger:
-        return Ledger.create(self.path, budget, unit, name="people")
+        return Ledger.create(self.address, budget, unit, name="people")
 
     def open(self, head: str | None = None) -> Ledger:
-        return Ledger.open(self.path, head=head)
+        return Ledger.open(self.address, head=head)
 
 
 class LedgerContract:
@@ -66,21 +71,21 @@ class LedgerContract:
         "budget", [ZCDP("0.5"), PureDP(2), ApproxDP(epsilon=1, delta="1e-9", pure="0.25")], ids=str
     )
     def test_a_new_ledger_has_its_whole_budget_and_says_so_after_reopening(
-        self, home: FileHome, budget: Budget
+        self, home: Home, budget: Budget
     ) -> None:
         home.create(budget)
         ledger = home.open()
         assert (ledger.budget, ledger.kind, ledger.unit, ledger.name) == (budget, budget.kind, ONE, "people")
         assert ledger.remaining() == budget.limit and ledger.spent() == Cost.ZERO == ledger.held()
 
-    def test_ten_tenths_fit_into_one_and_not_a_grain_more(self, home: FileHome) -> None:
+    def test_ten_tenths_fit_into_one_and_not_a_grain_more(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         for _ in range(10):
             spend(ledger, rho("0.1"))
         assert ledger.remaining() == Cost.ZERO and ledger.spent() == rho("1")
         assert code_of(lambda: reserve(ledger, Cost(0, 1))) == "ledger.exhausted"
 
-    def test_the_refusal_says_what_may_still_be_asked_for(self, home: FileHome) -> None:
+    def test_the_refusal_says_what_may_still_be_asked_for(self, home: Home) -> None:
         ledger = home.create(ZCDP("0.5"))
         spend(ledger, rho("0.38"))
         with pytest.raises(BudgetExhausted) as caught:
@@ -89,13 +94,13 @@ class LedgerContract:
         assert "--budget rho=0.12" in caught.value.fix
         spend(ledger, Budget.parse("rho=0.12").limit)
 
-    def test_a_refused_spend_writes_nothing(self, home: FileHome) -> None:
+    def test_a_refused_spend_writes_nothing(self, home: Home) -> None:
         ledger = home.create(ZCDP("0.5"))
         head = ledger.head
         code_of(lambda: reserve(ledger, rho("0.6"), "r"))
         assert ledger.head == head and ledger.find("r") is None
 
-    def test_both_currencies_of_an_approximate_ledger_are_limited_apart(self, home: FileHome) -> None:
+    def test_both_currencies_of_an_approximate_ledger_are_limited_apart(self, home: Home) -> None:
         budget = ApproxDP(epsilon=1, delta="1e-9", pure="0.25")
         ledger = home.create(budget)
         spend(ledger, Cost(budget.limit.xi, 0))
@@ -104,13 +109,13 @@ class LedgerContract:
         assert ledger.remaining() == Cost.ZERO
 
     @pytest.mark.parametrize(("budget", "cost"), [(PureDP(1), Cost(0, 1)), (ZCDP(1), Cost(1, 0))], ids=str)
-    def test_the_wrong_currency_is_refused_by_name(self, home: FileHome, budget: Budget, cost: Cost) -> None:
+    def test_the_wrong_currency_is_refused_by_name(self, home: Home, budget: Budget, cost: Cost) -> None:
         ledger = home.create(budget)
         assert code_of(lambda: reserve(ledger, cost)) == "ledger.other-currency"
 
     # The unit
 
-    def test_a_ledger_without_a_unit_spends_nothing_until_one_is_bound(self, home: FileHome) -> None:
+    def test_a_ledger_without_a_unit_spends_nothing_until_one_is_bound(self, home: Home) -> None:
         ledger = home.create(ZCDP(1), None)
         assert ledger.unit is None
         assert code_of(lambda: reserve(ledger, rho("0.1"))) == "ledger.no-unit"
@@ -118,7 +123,7 @@ class LedgerContract:
         spend(ledger, rho("0.1"))
         assert home.open().unit == Unit(2, "patient")
 
-    def test_the_same_unit_again_is_nothing_new_and_another_is_refused(self, home: FileHome) -> None:
+    def test_the_same_unit_again_is_nothing_new_and_another_is_refused(self, home: Home) -> None:
         ledger = home.create(ZCDP(1), Unit(2, "patient"))
         head = ledger.head
         ledger.bind_unit(Unit(2, "patient"))
@@ -129,7 +134,7 @@ class LedgerContract:
 
     # Schemas
 
-    def test_schemas_are_numbered_by_content_and_keep_their_number(self, home: FileHome) -> None:
+    def test_schemas_are_numbered_by_content_and_keep_their_number(self, home: Home) -> None:
         ledger = home.create(ZCDP(1), None)
         first = '{"max_rows_per_person": 1, "attributes": {"a": 1}}'
         second = '{"max_rows_per_person": 1, "attributes": {"a": 2}}'
@@ -138,7 +143,7 @@ class LedgerContract:
         assert home.open().schema_version(second) == 2
         assert ledger.unit == Unit(1)
 
-    def test_a_schema_with_another_unit_is_refused(self, home: FileHome) -> None:
+    def test_a_schema_with_another_unit_is_refused(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         assert code_of(lambda: ledger.schema_version('{"max_rows_per_person": 2}')) == "ledger.unit-changed"
         assert code_of(lambda: ledger.schema_version('{"person": "id"}')) == "ledger.unit-changed"
@@ -147,7 +152,7 @@ class LedgerContract:
 
     # Grants
 
-    def test_a_spender_is_held_to_the_grant_and_to_the_dataset(self, home: FileHome) -> None:
+    def test_a_spender_is_held_to_the_grant_and_to_the_dataset(self, home: Home) -> None:
         ledger = home.create(ZCDP("0.5"))
         ledger.grant("ann", ZCDP("0.2"))
         ledger.grant("bob", ZCDP("0.4"))
@@ -160,12 +165,12 @@ class LedgerContract:
         spend(ledger, rho("0.05"))
         assert ledger.remaining("ann") == Cost.ZERO and ledger.spent("bob") == rho("0.3")
 
-    def test_nobody_spends_without_a_grant_under_a_name(self, home: FileHome) -> None:
+    def test_nobody_spends_without_a_grant_under_a_name(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         assert code_of(lambda: reserve(ledger, rho("0.1"), spender="eve")) == "ledger.unknown-spender"
         assert code_of(lambda: ledger.remaining("eve")) == "ledger.unknown-spender"
 
-    def test_a_second_grant_replaces_the_total_but_not_below_what_is_used(self, home: FileHome) -> None:
+    def test_a_second_grant_replaces_the_total_but_not_below_what_is_used(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         ledger.grant("ann", ZCDP("0.2"))
         spend(ledger, rho("0.1"), "ann")
@@ -176,14 +181,14 @@ class LedgerContract:
         ledger.grant("ann", ZCDP("0.4"))
         assert ledger.remaining("ann") == rho("0.25") and ledger.grants == {"ann": ZCDP("0.4")}
 
-    def test_a_grant_must_be_in_a_currency_of_the_ledger(self, home: FileHome) -> None:
+    def test_a_grant_must_be_in_a_currency_of_the_ledger(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         assert code_of(lambda: ledger.grant("ann", PureDP(1))) == "ledger.other-currency"
         ledger.grant("ann", ApproxDP(epsilon=1, delta="1e-9"))
 
     # Raising
 
-    def test_a_raise_is_a_larger_total_of_the_same_kind_and_delta(self, home: FileHome) -> None:
+    def test_a_raise_is_a_larger_total_of_the_same_kind_and_delta(self, home: Home) -> None:
         ledger = home.create(ApproxDP(epsilon=1, delta="1e-9", pure="0.25"))
         ledger.raise_budget(ApproxDP(epsilon=2, delta="1e-9", pure="0.25"))
         assert home.open().budget == ApproxDP(epsilon=2, delta="1e-9", pure="0.25")
@@ -197,7 +202,7 @@ class LedgerContract:
         for budget, code in refused.items():
             assert code_of(lambda budget=budget: ledger.raise_budget(budget)) == code
 
-    def test_a_raise_makes_room(self, home: FileHome) -> None:
+    def test_a_raise_makes_room(self, home: Home) -> None:
         ledger = home.create(ZCDP("0.1"))
         spend(ledger, rho("0.1"))
         ledger.raise_budget(ZCDP("0.3"))
@@ -205,7 +210,7 @@ class LedgerContract:
 
     # Reserve, charge, store, settle
 
-    def test_an_open_reservation_counts_until_it_is_settled(self, home: FileHome) -> None:
+    def test_an_open_reservation_counts_until_it_is_settled(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         reservation = reserve(ledger, rho("0.7"))
         ledger.charge(reservation, rho("0.2"))
@@ -217,7 +222,7 @@ class LedgerContract:
         assert (ledger.spent(), ledger.held(), ledger.remaining()) == (rho("0.2"), Cost.ZERO, rho("0.8"))
         assert ledger.open_reservations() == () and ledger.reservations()[0].state == "settled"
 
-    def test_settling_twice_frees_once(self, home: FileHome) -> None:
+    def test_settling_twice_frees_once(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         reservation = reserve(ledger, rho("0.7"))
         ledger.settle(reservation)
@@ -225,7 +230,7 @@ class LedgerContract:
         ledger.settle(reservation)
         assert ledger.remaining() == rho("1") and ledger.head == head
 
-    def test_charges_never_exceed_their_reservation(self, home: FileHome) -> None:
+    def test_charges_never_exceed_their_reservation(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         reservation = reserve(ledger, rho("0.3"))
         ledger.charge(reservation, rho("0.2"))
@@ -235,7 +240,7 @@ class LedgerContract:
         ledger.settle(reservation)
         assert code_of(lambda: ledger.charge(reservation, Cost.ZERO)) == "ledger.settled"
 
-    def test_two_processes_cannot_both_make_the_next_charge(self, home: FileHome) -> None:
+    def test_two_processes_cannot_both_make_the_next_charge(self, home: Home) -> None:
         first = home.create(ZCDP(1))
         second = home.open()
         reservation = reserve(first, rho("0.3"), "r")
@@ -244,7 +249,7 @@ class LedgerContract:
         assert code_of(lambda: second.charge(again, rho("0.1"), ordinal=0)) == "ledger.charge-raced"
         assert second.charge(again, rho("0.1"), ordinal=1).ordinal == 1
 
-    def test_a_charge_has_one_payload(self, home: FileHome) -> None:
+    def test_a_charge_has_one_payload(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         reservation = reserve(ledger, rho("0.3"), "r")
         charge = ledger.charge(reservation, rho("0.1"))
@@ -253,7 +258,7 @@ class LedgerContract:
         assert ledger.payload(charge.number) == b"first"
         assert code_of(lambda: ledger.payload(reservation.number)) == "ledger.no-payload"
 
-    def test_a_charge_of_a_process_that_is_gone_is_lost_and_stays_spent(self, home: FileHome) -> None:
+    def test_a_charge_of_a_process_that_is_gone_is_lost_and_stays_spent(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         charge = ledger.charge(reserve(ledger, rho("0.3"), "r"), rho("0.1"))
         later = home.open()
@@ -263,7 +268,7 @@ class LedgerContract:
         later.settle(found.reservation)
         assert later.spent() == rho("0.1") and later.remaining() == rho("0.9")
 
-    def test_a_payload_that_was_overtaken_is_refused(self, home: FileHome) -> None:
+    def test_a_payload_that_was_overtaken_is_refused(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         reservation = reserve(ledger, rho("0.3"))
         first = ledger.charge(reservation, rho("0.1"))
@@ -274,7 +279,7 @@ class LedgerContract:
         assert ledger.spent() == rho("0.2") and ledger.verify().ok
         assert [entry.type for entry in ledger.history()].count("store") == 0
 
-    def test_a_payload_that_version_0_1_stored_late_still_verifies(self, home: FileHome) -> None:
+    def test_a_payload_that_version_0_1_stored_late_still_verifies(self, home: Home) -> None:
         """Two processes of version 0.1 could overtake each other; such a ledger stays readable."""
         ledger = home.create(ZCDP(1))
         reservation = reserve(ledger, rho("0.3"), "r")
@@ -287,7 +292,7 @@ class LedgerContract:
 
     # Turns
 
-    def test_a_request_in_progress_belongs_to_one_caller(self, home: FileHome) -> None:
+    def test_a_request_in_progress_belongs_to_one_caller(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         with ledger.turn("r") as turn:
             assert turn.held
@@ -298,19 +303,51 @@ class LedgerContract:
         assert not turn.held
         with home.open().turn("r"):
             pass
-        assert list(Path(ledger.path + ".payloads").iterdir()) == []
 
-    def test_a_reservation_of_another_ledger_is_unknown(self, home: FileHome, tmp_path: Path) -> None:
+    def test_a_caller_may_wait_for_the_turn_of_another(self, home: Home) -> None:
+        ledger, order = home.create(ZCDP(1)), list[str]()
+
+        def second() -> None:
+            with home.open().turn("r", wait=True):
+                order.append("second")
+
+        waiting = threading.Thread(target=second)
+        with ledger.turn("r"):
+            waiting.start()
+            waiting.join(0.2)
+            order.append("first")
+        waiting.join()
+        assert order == ["first", "second"]
+
+    def test_writers_at_once_spend_what_there_is_and_no_more(self, home: Home) -> None:
+        home.create(ZCDP(1))
+        ledgers = [home.open() for _ in range(4)]
+
+        def work(ledger: Ledger) -> None:
+            with suppress(BudgetExhausted):
+                while True:
+                    spend(ledger, rho("0.05"))
+
+        threads = [threading.Thread(target=work, args=(ledger,)) for ledger in ledgers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        kinds = [entry.type for entry in ledgers[0].history()]
+        assert kinds.count("charge") == kinds.count("store") == kinds.count("settle") == 20
+        assert ledgers[0].remaining() == Cost.ZERO and ledgers[0].verify().ok
+
+    def test_a_reservation_of_another_ledger_is_unknown(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         reserve(ledger, rho("0.3"))
-        other = Ledger.create(tmp_path / "other.ledger", ZCDP(1), ONE, name="people")
+        other = Ledger.create(home.other, ZCDP(1), ONE, name="people")
         stranger = reserve(other, rho("0.3"))
         assert code_of(lambda: ledger.charge(stranger, rho("0.1"))) == "ledger.unknown-reservation"
         assert code_of(lambda: ledger.settle(stranger)) == "ledger.unknown-reservation"
 
     # Requests
 
-    def test_a_retry_finds_its_bytes_in_order(self, home: FileHome) -> None:
+    def test_a_retry_finds_its_bytes_in_order(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         reservation = reserve(ledger, rho("0.3"), "r", detail={"strategy": "aim", "rounds": 3})
         for part in (b"one", b"", bytes(range(256))):
@@ -320,14 +357,14 @@ class LedgerContract:
         assert found.reservation == reservation and found.state == "open"
         assert home.open().find("s") is None
 
-    def test_the_same_request_reserves_once(self, home: FileHome) -> None:
+    def test_the_same_request_reserves_once(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         first = reserve(ledger, rho("0.3"), "r", detail={"a": 1})
         second = reserve(home.open(), rho("0.3"), "r", detail={"a": 1})
         assert (first.fresh, second.fresh) == (True, False) and first == second
         assert ledger.remaining() == rho("0.7")
 
-    def test_a_request_id_is_not_reused_for_something_else(self, home: FileHome) -> None:
+    def test_a_request_id_is_not_reused_for_something_else(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         ledger.grant("ann", ZCDP(1))
         reserve(ledger, rho("0.3"), "r", detail={"a": 1})
@@ -340,7 +377,7 @@ class LedgerContract:
         assert code_of(lambda: ledger.find("r", kind="check")) == "ledger.request-differs"
         assert ledger.remaining() == rho("0.7")
 
-    def test_without_a_request_id_every_reservation_is_new(self, home: FileHome) -> None:
+    def test_without_a_request_id_every_reservation_is_new(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         assert reserve(ledger, rho("0.3")).number != reserve(ledger, rho("0.3")).number
         assert ledger.remaining() == rho("0.4")
@@ -348,7 +385,7 @@ class LedgerContract:
     @pytest.mark.parametrize(
         "bad", ["", " a", "a ", "a\nb", "a\0b", "x" * 201, "e\u0301", "\ud800", 7], ids=ascii
     )
-    def test_names_and_request_ids_are_short_printable_text(self, home: FileHome, bad: str) -> None:
+    def test_names_and_request_ids_are_short_printable_text(self, home: Home, bad: str) -> None:
         ledger = home.create(ZCDP(1))
         assert code_of(lambda: reserve(ledger, rho("0.1"), bad)) == "ledger.bad-request"
         assert code_of(lambda: ledger.find(bad)) == "ledger.bad-request"
@@ -360,11 +397,11 @@ class LedgerContract:
         [{"a": float("nan")}, {"a": object()}, {"a": b"x"}, {"a": "\ud800"}, [1], None, {"a": {1, 2}}],
         ids=["nan", "object", "bytes", "surrogate", "list", "none", "set"],
     )
-    def test_a_detail_is_plain_json(self, home: FileHome, bad: object) -> None:
+    def test_a_detail_is_plain_json(self, home: Home, bad: object) -> None:
         ledger = home.create(ZCDP(1))
         assert code_of(lambda: reserve(ledger, rho("0.1"), detail=bad)) == "ledger.bad-detail"
 
-    def test_a_detail_is_short(self, home: FileHome) -> None:
+    def test_a_detail_is_short(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         reserve(ledger, rho("0.1"), detail={"a": "x" * 65_000})
         assert (
@@ -374,7 +411,7 @@ class LedgerContract:
 
     # History
 
-    def test_history_has_one_time_per_reservation_and_none_elsewhere(self, home: FileHome) -> None:
+    def test_history_has_one_time_per_reservation_and_none_elsewhere(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         ledger.grant("ann", ZCDP(1))
         ledger.schema_version("{}")
@@ -387,7 +424,7 @@ class LedgerContract:
         keys = {key for e in ledger.export() for key in e["entry"]}
         assert not keys & {"rows_read", "duration", "seconds", "size", "ended"}
 
-    def test_a_good_ledger_verifies_against_every_head_it_ever_had(self, home: FileHome) -> None:
+    def test_a_good_ledger_verifies_against_every_head_it_ever_had(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         heads = [ledger.head]
         for _ in range(3):
@@ -397,13 +434,13 @@ class LedgerContract:
             assert ledger.verify(head).ok and home.open(head).head == heads[-1]
         assert ledger.verify().entries == len(ledger.history()) == len(ledger.export())
 
-    def test_a_head_from_elsewhere_is_refused(self, home: FileHome) -> None:
+    def test_a_head_from_elsewhere_is_refused(self, home: Home) -> None:
         ledger = home.create(ZCDP(1))
         assert not ledger.verify("ab" * 32).ok
         assert code_of(lambda: home.open("ab" * 32)) == "ledger.older-than-head"
         assert code_of(lambda: home.open("abc")) == "ledger.bad-head"
 
-    def test_open_ledgers_see_each_other(self, home: FileHome) -> None:
+    def test_open_ledgers_see_each_other(self, home: Home) -> None:
         first = home.create(ZCDP(1))
         second = home.open()
         spend(first, rho("0.6"))
@@ -413,18 +450,45 @@ class LedgerContract:
         spend(second, rho("0.4"))
         assert first.remaining() == Cost.ZERO and first.verify().ok
 
+    # Places
+
+    def test_creating_replaces_nothing(self, home: Home) -> None:
+        before = home.create(ZCDP(1)).head
+        assert code_of(lambda: home.create(ZCDP(2))) == "ledger.exists"
+        assert home.open().head == before
+
+    def test_a_missing_ledger_is_not_created_by_opening(self, home: Home) -> None:
+        for look in (home.open, lambda: verify_ledger(home.address)):
+            with pytest.raises(LedgerError, match="hush ledger create") as caught:
+                look()
+            assert caught.value.code == "ledger.missing"
+        home.create(ZCDP(1))
+
+    def test_a_ledger_is_created_where_there_is_none_and_a_budget(self, home: Home) -> None:
+        assert code_of(lambda: Ledger.at(home.address, None, ONE)) == "ledger.missing"
+        first = Ledger.at(home.address, ZCDP(1), ONE)
+        assert Ledger.at(home.address, ZCDP(2), ONE).head == first.head
+
 
 class TestSQLiteLedger(LedgerContract):
     @pytest.fixture
-    def home(self, tmp_path: Path) -> FileHome:
-        return FileHome(tmp_path / "people.ledger")
+    def home(self, tmp_path: Path) -> Home:
+        return Home(str(tmp_path / "people.ledger"), str(tmp_path / "other.ledger"))
 
-    def test_creating_refuses_whatever_is_there(self, home: FileHome) -> None:
-        home.path.write_bytes(b"precious")
+    def test_creating_refuses_whatever_is_there(self, home: Home) -> None:
+        Path(home.address).write_bytes(b"precious")
         assert code_of(lambda: home.create(ZCDP(1))) == "ledger.exists"
-        assert home.path.read_bytes() == b"precious"
+        assert Path(home.address).read_bytes() == b"precious"
 
-    def test_a_missing_ledger_is_not_created_by_opening(self, home: FileHome) -> None:
-        with pytest.raises(LedgerError, match="hush ledger create"):
-            home.open()
-        assert not home.path.exists()
+    def test_a_turn_leaves_no_file(self, home: Home) -> None:
+        ledger = home.create(ZCDP(1))
+        with ledger.turn("r"):
+            assert len(list(Path(ledger.path + ".payloads").iterdir())) == 1
+        assert list(Path(ledger.path + ".payloads").iterdir()) == []
+
+
+class TestMemoryLedger(LedgerContract):
+    @pytest.fixture
+    def home(self) -> Iterator[Home]:
+        with known_store():
+            yield Home("memory:people", "memory:other")

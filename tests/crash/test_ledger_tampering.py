@@ -15,7 +15,7 @@ import pytest
 from ledger_campaign import grains, new_ledger, quick_folder
 
 from hushtable.errors import LedgerError
-from hushtable.ledger import Ledger, entries, verify_file
+from hushtable.ledger import Ledger, entries, verify_ledger
 from hushtable.privacy.budget import ZCDP
 
 Printed = tuple[tuple[object, ...], ...] | None
@@ -77,7 +77,7 @@ def printed(path: Path) -> Printed:
 
 def found(path: Path, head: str) -> bool:
     try:
-        return not verify_file(path, head=head).ok
+        return not verify_ledger(path, head=head).ok
     except LedgerError:
         return True
 
@@ -257,7 +257,7 @@ def campaign(scene: Scene, count: int, seed: int) -> tuple[int, list[str]]:
 def test_an_untouched_copy_raises_no_alarm() -> None:
     with quick_folder() as folder:
         scene = build(folder)
-        assert verify_file(scene.fresh_copy(), head=scene.head).ok
+        assert verify_ledger(scene.fresh_copy(), head=scene.head).ok
         assert Ledger.open(scene.fresh_copy(), head=scene.head).head == scene.head
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hushtable.errors import HushtableError
-from hushtable.ledger import Ledger, Unit, verify_file
+from hushtable.ledger import Ledger, Unit, verify_ledger
 from hushtable.privacy.budget import ZCDP, Cost
 
 
@@ -98,7 +98,7 @@ def life(path: Path) -> None:
     assert again.payload(found.charges[0].number) == b"noisy"
     again.export()
     spend(again, request="s")
-    report = verify_file(path)
+    report = verify_ledger(path)
     if not report.ok:
         raise HushtableError("found", report.findings[0])
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hushtable.errors import HushtableError, LedgerError
-from hushtable.ledger import Ledger, Unit, failpoints, verify_file
+from hushtable.ledger import Ledger, Unit, failpoints, verify_ledger
 from hushtable.privacy.budget import ZCDP, Cost, decimal
 from threads import in_threads
 
@@ -86,7 +86,7 @@ def test_a_foreign_file_is_refused_and_not_touched(path: Path, make: Callable[[P
     make(path)
     before, names = path.read_bytes(), sorted(p.name for p in path.parent.iterdir())
     assert code_of(lambda: Ledger.open(path)) == "ledger.foreign"
-    assert code_of(lambda: verify_file(path)) == "ledger.foreign"
+    assert code_of(lambda: verify_ledger(path)) == "ledger.foreign"
     assert path.read_bytes() == before and sorted(p.name for p in path.parent.iterdir()) == names
 
 
@@ -256,9 +256,9 @@ def test_a_rehashed_forgery_that_breaks_a_rule_is_found_even_without_a_head(
 ) -> None:
     spend(ledger)
     rechained(path, lambda bodies: None)
-    assert verify_file(path).ok
+    assert verify_ledger(path).ok
     rechained(path, forgery)
-    report = verify_file(path)
+    report = verify_ledger(path)
     assert not report.ok and report.findings
     assert code_of(lambda: Ledger.open(path)) == "ledger.damaged"
 
@@ -268,8 +268,8 @@ def test_a_rehashed_history_that_keeps_the_rules_needs_the_published_head(path: 
     head = ledger.head
     rechained(path, lambda bodies: bodies.__delitem__(slice(2, None)))
     shutil.rmtree(path.with_name("people.ledger.payloads"))
-    assert verify_file(path).ok and Ledger.open(path).remaining() == ZCDP(1).limit
-    assert not verify_file(path, head=head).ok
+    assert verify_ledger(path).ok and Ledger.open(path).remaining() == ZCDP(1).limit
+    assert not verify_ledger(path, head=head).ok
     assert code_of(lambda: Ledger.open(path, head=head)) == "ledger.older-than-head"
 
 
@@ -289,7 +289,7 @@ def test_foreign_objects_and_edited_rows_are_damage(path: Path, ledger: Ledger, 
     edit(path, statement)
     assert code_of(lambda: Ledger.open(path)) == "ledger.damaged"
     assert code_of(lambda: spend(ledger)) in {"ledger.damaged", "ledger.replaced"}
-    assert not verify_file(path).ok
+    assert not verify_ledger(path).ok
 
 
 def test_another_format_is_refused(path: Path, ledger: Ledger) -> None:
@@ -327,7 +327,7 @@ def test_damage_that_even_the_error_message_cannot_spell_is_still_an_error_of_ou
     with pytest.raises(UnicodeDecodeError), contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("SELECT * FROM entry")
     assert code_of(lambda: Ledger.open(path)) == "ledger.damaged"
-    assert not verify_file(path).ok
+    assert not verify_ledger(path).ok
 
 
 # Payloads
@@ -379,7 +379,7 @@ def test_a_payload_without_its_charge_shows_that_the_ledger_is_older(
     spend(ledger)
     (path.with_name("people.ledger.payloads") / name).write_bytes(b"paid for")
     assert code_of(lambda: Ledger.open(path)) == "ledger.older-than-payloads"
-    report = verify_file(path)
+    report = verify_ledger(path)
     assert not report.ok and "older than its payloads" in report.findings[0]
 
 
@@ -434,7 +434,7 @@ def test_a_payload_folder_that_others_may_write_is_refused_before_a_charge(
     folder.chmod(mode)
     assert code_of(lambda: Ledger.open(path)) == "ledger.payload-folder-shared"
     assert code_of(lambda: spend(ledger)) == "ledger.payload-folder-shared"
-    assert not verify_file(path).ok
+    assert not verify_ledger(path).ok
     folder.chmod(0o755)
     assert ledger.spent() == TENTH and Ledger.open(path).verify().ok
 
@@ -443,7 +443,7 @@ def test_a_ledger_with_a_second_name_is_refused(path: Path, ledger: Ledger, tmp_
     os.link(path, tmp_path / "second.ledger")
     for name in ("people.ledger", "second.ledger"):
         assert code_of(lambda name=name: Ledger.open(tmp_path / name)) == "ledger.hard-link"
-        assert code_of(lambda name=name: verify_file(tmp_path / name)) == "ledger.hard-link"
+        assert code_of(lambda name=name: verify_ledger(tmp_path / name)) == "ledger.hard-link"
     (tmp_path / "second.ledger").unlink()
     assert Ledger.open(path).verify().ok
 
@@ -471,7 +471,7 @@ def test_a_journal_that_is_not_a_file_is_refused_at_once(
     else:
         journal.mkdir()
     assert code_of(lambda: Ledger.open(path)) == "ledger.journal"
-    assert code_of(lambda: verify_file(path)) == "ledger.journal"
+    assert code_of(lambda: verify_ledger(path)) == "ledger.journal"
     assert code_of(lambda: spend(ledger)) == "ledger.journal"
 
 

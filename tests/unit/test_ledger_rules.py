@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from hushtable.errors import LedgerError
-from hushtable.ledger import Ledger, Unit, verify_file
+from hushtable.ledger import Ledger, Unit, verify_ledger
 from hushtable.ledger.book import Book
 from hushtable.ledger.rules import take_in
 from hushtable.privacy.budget import ApproxDP, Budget, Cost, PureDP
@@ -207,7 +207,7 @@ def test_a_changed_field_is_refused_unless_the_rules_leave_it_free(tmp_path: Pat
     path = tmp_path / "town.ledger"
     lines = build(path, kind)
     write(path, lines)
-    assert verify_file(path).ok and readable(lines)
+    assert verify_ledger(path).ok and readable(lines)
     assert {line["entry"]["type"] for line in lines} == {
         *("create", "bind", "grant", "raise", "schema", "reserve", "charge", "store", "settle")
     }
@@ -222,7 +222,7 @@ def test_a_changed_field_is_refused_unless_the_rules_leave_it_free(tmp_path: Pat
             write(path, forged)
             assert opens(path) == allowed, what
             of_payload = (entry["type"], *at) == ("store", "sha256")
-            assert verify_file(path).ok == (allowed and not of_payload), what
+            assert verify_ledger(path).ok == (allowed and not of_payload), what
     assert tried > 700 and free > 20
 
 
@@ -247,10 +247,10 @@ def test_the_limit_of_an_entry_is_that_of_its_budget(
     ledger.raise_budget(Budget.parse("rho=2"))
     lines = [{k: v for k, v in line.items() if k != "hash"} for line in ledger.export()]
     write(path, lines)
-    assert verify_file(path).ok
+    assert verify_ledger(path).ok
     lines[number - 1]["entry"].update(change)
     write(path, lines)
-    assert not verify_file(path).ok
+    assert not verify_ledger(path).ok
     with pytest.raises(LedgerError) as caught:
         Ledger.open(path)
     assert caught.value.code == "ledger.damaged"

@@ -198,7 +198,7 @@ def _rule(written: str) -> tuple[float, float]:
     return pair
 
 
-def _report(choice: ht.release.ChoiceView, ledger: Path, *, as_json: bool) -> None:
+def _report(choice: ht.release.ChoiceView, ledger: str, *, as_json: bool) -> None:
     told = choice.to_dict()
     if as_json:
         emit(told)
@@ -233,7 +233,7 @@ def _report(choice: ht.release.ChoiceView, ledger: Path, *, as_json: bool) -> No
     say("", *_next(choice, ledger))
 
 
-def _next(choice: ht.release.ChoiceView, ledger: Path) -> list[str]:
+def _next(choice: ht.release.ChoiceView, ledger: str) -> list[str]:
     """What the reader can do now."""
     if choice.state == "finished":
         return [f"Option {choice.taken} was taken."]

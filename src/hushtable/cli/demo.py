@@ -123,7 +123,7 @@ class _Story:
             "out": str(self._out),
             "card": ht.Release.load(self._out / "tables").card.to_dict(),
             "remaining": ht.Ledger.open(ledger).remaining().to_dict(),
-            "ledger_ok": ht.ledger.verify_file(ledger).ok,
+            "ledger_ok": ht.ledger.verify_ledger(ledger).ok,
             "next": [f"hush {words}" for words in self.next_commands()],
         }
 

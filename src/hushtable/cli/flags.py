@@ -10,7 +10,7 @@ from hushtable.cli.parameters import Argument, Option
 Data = Annotated[str, Argument("CSV, CSV.GZ, TSV or Parquet file, or a quoted glob of them.", "DATA")]
 SchemaFile = Annotated[Path, Option("Schema in YAML; `hush init DATA` drafts one.", "FILE", short="-s")]
 LedgerFile = Annotated[
-    Path, Option("Ledger of this dataset; `hush ledger create` makes one.", "FILE", short="-l")
+    str, Option("Ledger of this dataset; `hush ledger create` makes one.", "FILE", short="-l")
 ]
 BudgetText = Annotated[str, Option('"rho=0.1", "epsilon=1" or "epsilon=1,delta=1e-9".', "BUDGET", short="-b")]
 OutFolder = Annotated[Path | None, Option("Folder to write; must not exist.", "DIR", short="-o")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated
 
 import click
@@ -17,7 +16,7 @@ from hushtable.errors import LedgerError
 
 app = Group(no_args_is_help=True, help="The account of privacy of one dataset.")
 
-File = Annotated[Path, Argument("The ledger's file.", "LEDGER")]
+File = Annotated[str, Argument("The ledger's file.", "LEDGER")]
 
 
 @app.verb(epilog='Example: hush ledger create people.ledger --budget "rho=0.5"')
@@ -79,7 +78,7 @@ def end(
 @app.verb(epilog="Example: hush ledger verify people.ledger --head 3f0c...")
 def verify(ledger: File, head: flags.Head = None, json: flags.Json = False) -> None:
     """Recompute the chain, the balances and the payloads' hashes; with --head, also find older copies."""
-    report = ht.ledger.verify_file(ledger, head=head)
+    report = ht.ledger.verify_ledger(ledger, head=head)
     if json:
         emit(report.to_dict())
     elif report.ok:

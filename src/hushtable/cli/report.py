@@ -23,7 +23,7 @@ def report(
         Path | None, Option("Write here; by default report.html in DIR.", "FILE", short="-o")
     ] = None,
     ledger: Annotated[
-        Path | None, Option("Show the budget, checks and choices of this ledger.", "FILE", short="-l")
+        str | None, Option("Show the budget, checks and choices of this ledger.", "FILE", short="-l")
     ] = None,
     table: Annotated[
         list[str] | None, Option("Chart this table, as age,sex; repeat for more.", "NAMES", short="-t")

@@ -15,8 +15,7 @@ import uuid
 from collections.abc import Generator
 
 from hushtable.errors import LedgerError
-from hushtable.ledger import Charge, Holding, Ledger, Reservation, Spend, Stored
-from hushtable.ledger.locks import Turn
+from hushtable.ledger import Charge, Holding, Ledger, Reservation, Spend, Stored, Turn
 from hushtable.privacy import Cost
 
 

@@ -1,13 +1,14 @@
-"""One durable account of privacy for a dataset, on SQLite."""
+"""One durable account of privacy for a dataset, on SQLite or wherever a store keeps it."""
 
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.ledger import failpoints
-    from hushtable.ledger.audit import verify_file
+    from hushtable.ledger.audit import verify_ledger
     from hushtable.ledger.entries import Entry
     from hushtable.ledger.ledger import Ledger
     from hushtable.ledger.statement import Remaining, Statement
+    from hushtable.ledger.stores import Address, Turn, place_of
     from hushtable.ledger.values import (
         Charge,
         Holding,
@@ -22,6 +23,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
+    "Address",
     "Charge",
     "Entry",
     "Holding",
@@ -33,7 +35,9 @@ __all__ = [
     "Statement",
     "Stored",
     "StoredCharge",
+    "Turn",
     "Unit",
     "failpoints",
-    "verify_file",
+    "place_of",
+    "verify_ledger",
 ]

@@ -1,52 +1,51 @@
-"""Verification of a ledger file: the chain, the rules, the balances, the payloads and a published head.
+"""Verification of a ledger: the chain, the rules, the balances, the payloads and a published head.
 
-An audit reports what it finds and raises only for a path that names no ledger.  It needs no open ledger, so a damaged
-one can be audited; it changes nothing.
+An audit reports what it finds and raises only where there is no ledger.  It needs no open ledger, so a damaged one can
+be audited; it changes nothing.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from hushtable.errors import LedgerError
 from hushtable.ledger.book import Book
 from hushtable.ledger.entries import Draw, Entry, Reserve, Row, Settle, damaged, intact, seal
 from hushtable.ledger.names import check_head
-from hushtable.ledger.payloads import Payloads
-from hushtable.ledger.places import existing_file
-from hushtable.ledger.rules import account_of, take_in
-from hushtable.ledger.store import SQLiteStore, identify
+from hushtable.ledger.rules import account_of, check_charged, take_in
+from hushtable.ledger.stores import Address, LedgerStore, store_at
 from hushtable.ledger.values import Report
 from hushtable.privacy import Cost
 
-WAIT = 60.0
-_CODES_OF_PLACE = ("ledger.foreign", "ledger.locked", "ledger.unreadable", "ledger.format", "ledger.journal")
 
-
-def verify_file(path: str | os.PathLike[str], *, head: str | None = None) -> Report:
-    """Recompute everything that a ledger file states.
+def verify_ledger(ledger: Address | LedgerStore, *, head: str | None = None) -> Report:
+    """Recompute everything that a ledger at a path or URL states.
 
     With ``head``, a hash published earlier, a ledger cut short or restored from an older copy is found too.
     """
     wanted = None if head is None else check_head(head)
-    place = existing_file(path)
-    book = Book()
-    present, of_folder = _list_payloads(place)
+    store = ledger if isinstance(ledger, LedgerStore) else store_at(ledger)
+    store.check()
+    book, found, present = Book(), list[str](), list[int]()
     try:
-        identify(place)
-        with SQLiteStore(place, wait=WAIT).reading() as transaction:
+        present = (
+            store.present()
+        )  # a charge is in the chain before its payload is there: so these are read first
+    except LedgerError as error:
+        found.append(error.message)
+    try:
+        with store.reading() as transaction:
             rows, findings = transaction.rows(start=-(2**63)), transaction.faults()
     except LedgerError as error:
-        if error.code in _CODES_OF_PLACE:
+        if error.code != "ledger.damaged":
             raise
         return Report(False, (error.message,), book.head, 0)
     entries, chain = _read_all(book, rows)
     findings += chain
     if not chain:
         findings += _check_balance(book, entries)
-    findings += of_folder + _check_payloads(book, place, present)
+    findings += found + _check_payloads(book, store, present)
     if wanted is not None and wanted not in book.hashes:
         findings.append(
             "The published head is not in the chain: the ledger was cut short, replaced or rewritten."
@@ -100,27 +99,13 @@ def _check_balance(book: Book, entries: Sequence[Entry]) -> list[str]:
     return findings
 
 
-def _list_payloads(place: Path) -> tuple[list[int], list[str]]:
-    """The charges whose payloads lie beside the ledger, and what is wrong with their folder.
-
-    Listed before the chain is read: a charge is in the chain before its payload is in the folder.
-    """
-    try:
-        return Payloads.beside(place).present(), []
-    except LedgerError as error:
-        return [], [error.message]
-
-
-def _check_payloads(book: Book, place: Path, present: Sequence[int]) -> list[str]:
-    payloads = Payloads.beside(place)
+def _check_payloads(book: Book, store: LedgerStore, present: Sequence[int]) -> list[str]:
+    checks: list[Callable[[], object]] = [partial(check_charged, book, present)]
+    checks += [partial(store.payload, charge, sha256) for charge, sha256 in book.payloads.items()]
     findings: list[str] = []
-    try:
-        payloads.require_known(present, book.draws)
-    except LedgerError as error:
-        findings.append(error.message)
-    for charge, sha256 in book.payloads.items():
+    for check in checks:
         try:
-            payloads.read(charge, sha256)
+            check()
         except LedgerError as error:
             findings.append(error.message)
     return findings

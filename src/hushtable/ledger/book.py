@@ -9,19 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from hushtable.ledger.entries import (
-    GENESIS,
-    Bind,
-    Create,
-    Draw,
-    Entry,
-    Grant,
-    Raise,
-    Reserve,
-    SchemaVersion,
-    Settle,
-    Store,
-)
+from hushtable.ledger import entries
+from hushtable.ledger.entries import Entry
 from hushtable.ledger.values import Holding, Reservation, StoredCharge, Unit
 from hushtable.privacy import Budget, Cost
 
@@ -30,10 +19,15 @@ from hushtable.privacy import Budget, Cost
 class Account:
     """What one holder may spend, has drawn for ever, and has set aside in open reservations."""
 
-    budget: Budget
-    limit: Cost
+    budget: Budget = field(init=False)
+    limit: Cost = field(init=False)
     spent: Cost = Cost.ZERO
     held: Cost = Cost.ZERO
+
+    def allow(self, body: entries.Create | entries.Grant | entries.Raise) -> Account:
+        """Set what may be spent in total."""
+        self.budget, self.limit = Budget.from_dict(body.budget), body.limit.cost
+        return self
 
     @property
     def remaining(self) -> Cost:
@@ -45,7 +39,7 @@ class Folder:
     """One reservation: its entry, what was drawn from it, and its charges by entry number."""
 
     entry: Entry
-    body: Reserve
+    body: entries.Reserve
     drawn: Cost = Cost.ZERO
     charges: list[int] = field(default_factory=list[int])
     settled: bool = False
@@ -55,17 +49,10 @@ class Folder:
         return Cost.ZERO if self.settled else self.body.cost.cost - self.drawn
 
     def reservation(self, *, fresh: bool = False) -> Reservation:
-        body = self.body
+        entry, body = self.entry, self.body
+        named = (body.kind, body.request, body.spender)
         return Reservation(
-            number=self.entry.number,
-            hash=self.entry.hash,
-            kind=body.kind,
-            request=body.request,
-            spender=body.spender,
-            cost=body.cost.cost,
-            detail=dict(body.detail),
-            time=body.time,
-            fresh=fresh,
+            entry.number, entry.hash, *named, body.cost.cost, dict(body.detail), body.time, fresh
         )
 
 
@@ -73,7 +60,7 @@ class Folder:
 class Book:
     """Everything that the entries recorded so far imply."""
 
-    create: Create | None = None
+    create: entries.Create | None = None
     dataset: Account | None = None
     unit: Unit | None = None
     hashes: list[str] = field(default_factory=list[str])
@@ -82,7 +69,7 @@ class Book:
     folders: dict[int, Folder] = field(default_factory=dict[int, Folder])
     opened: dict[int, Folder] = field(default_factory=dict[int, Folder])
     requests: dict[str, int] = field(default_factory=dict[str, int])
-    draws: dict[int, Draw] = field(default_factory=dict[int, Draw])
+    draws: dict[int, entries.Draw] = field(default_factory=dict[int, entries.Draw])
     payloads: dict[int, str] = field(default_factory=dict[int, str])
 
     @property
@@ -91,7 +78,7 @@ class Book:
 
     @property
     def head(self) -> str:
-        return self.hashes[-1] if self.hashes else GENESIS
+        return self.hashes[-1] if self.hashes else entries.GENESIS
 
     def accounts(self, spender: str | None) -> list[Account]:
         """The accounts that a spend touches: the dataset's, and the spender's if one is named."""
@@ -113,44 +100,38 @@ class Book:
     def record(self, entry: Entry) -> None:
         """Take in an entry that the rules have allowed."""
         match entry.body:
-            case Create() as body:
+            case entries.Create() as body:
                 self.create = body
-                self.dataset = Account(Budget.from_dict(body.budget), body.limit.cost)
-            case Bind() as body:
+                self.dataset = Account().allow(body)
+            case entries.Bind() as body:
                 self.unit = Unit(body.rows, body.person)
-            case Grant() as body:
-                self._grant(body)
-            case Raise() as body:
+            case entries.Grant() as body:
+                self.grants.setdefault(body.spender, Account()).allow(body)
+            case entries.Raise() as body:
                 for account in self.accounts(None):
-                    account.budget, account.limit = Budget.from_dict(body.budget), body.limit.cost
-            case SchemaVersion() as body:
+                    account.allow(body)
+            case entries.SchemaVersion() as body:
                 self.schemas[body.sha256] = body.version
-            case Reserve() as body:
+            case entries.Reserve() as body:
                 self._reserve(entry, body)
-            case Draw() as body:
+            case entries.Draw() as body:
                 self._draw(entry.number, body)
-            case Store() as body:
+            case entries.Store() as body:
                 self.payloads[body.charge] = body.sha256
-            case Settle() as body:
+            case entries.Settle() as body:
                 self._settle(body)
             case _:
                 assert_never(entry.body)
         self.hashes.append(entry.hash)
 
-    def _grant(self, body: Grant) -> None:
-        account = self.grants.setdefault(
-            body.spender, Account(Budget.from_dict(body.budget), body.limit.cost)
-        )
-        account.budget, account.limit = Budget.from_dict(body.budget), body.limit.cost
-
-    def _reserve(self, entry: Entry, body: Reserve) -> None:
+    def _reserve(self, entry: Entry, body: entries.Reserve) -> None:
         self.folders[entry.number] = self.opened[entry.number] = Folder(entry, body)
         if body.request is not None:
             self.requests[body.request] = entry.number
         for account in self.accounts(body.spender):
             account.held += body.cost.cost
 
-    def _draw(self, number: int, body: Draw) -> None:
+    def _draw(self, number: int, body: entries.Draw) -> None:
         folder = self.folders[body.reservation]
         folder.drawn += body.cost.cost
         folder.charges.append(number)
@@ -159,7 +140,7 @@ class Book:
             account.held -= body.cost.cost
             account.spent += body.cost.cost
 
-    def _settle(self, body: Settle) -> None:
+    def _settle(self, body: entries.Settle) -> None:
         folder = self.folders[body.reservation]
         for account in self.accounts(folder.body.spender):
             account.held -= folder.held

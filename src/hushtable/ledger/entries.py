@@ -228,8 +228,13 @@ def read(row: Row, *, number: int, previous: str) -> Entry:
 
 def damaged(number: int, what: str) -> LedgerError:
     """The error for an entry that is not as it was written."""
+    return spoilt(f"Entry {number} of the ledger {what}.")
+
+
+def spoilt(message: str) -> LedgerError:
+    """The error for a ledger that is not as it was written."""
     return LedgerError(
         "ledger.damaged",
-        f"Entry {number} of the ledger {what}.",
+        message,
         "Restore the latest copy of the ledger and check it with `hush ledger verify L --head H`.",
     )

@@ -8,56 +8,33 @@ never drawn.  The ledger knows amounts and hashes, never the data, and decides n
 from __future__ import annotations
 
 import contextlib
-import os
+import hashlib
 import secrets
 import threading
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from hushtable.errors import LedgerError
-from hushtable.ledger import audit, names, places, rules, store
+from hushtable.ledger import audit, entries, names, rules
 from hushtable.ledger.book import Book, Folder
-from hushtable.ledger.entries import (
-    FORMAT,
-    Amount,
-    Bind,
-    Body,
-    Create,
-    Draw,
-    Entry,
-    Grant,
-    Raise,
-    Reserve,
-    SchemaVersion,
-    Settle,
-    Store,
-    canonical,
-    digest,
-    intact,
-    seal,
-)
+from hushtable.ledger.entries import Amount, Body, Entry
 from hushtable.ledger.failpoints import reach
-from hushtable.ledger.locks import Turn, turn_of
-from hushtable.ledger.payloads import Payloads
+from hushtable.ledger.stores import WAIT, Address, LedgerStore, Payload, Transaction, Turn, store_at
 from hushtable.ledger.values import Charge, Holding, Report, Reservation, Stored, Unit
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy import Budget, Cost
 from hushtable.privacy.budget import Kind
 
-WAIT = 60.0
-
 
 class Ledger:
-    """An open ledger; safe to share between threads, and any number of processes may open the same file.
+    """An open ledger; safe to share between threads, and any number of processes may open the same one.
 
-    Use ``Ledger.create`` or ``Ledger.open``.  Nothing stays locked or open between calls.
+    Use ``Ledger.create`` or ``Ledger.open``.  Nothing stays locked between calls.
     """
 
-    def __init__(self, file: store.SQLiteStore) -> None:
-        self._file = file
-        self._payloads = Payloads.beside(file.path)
+    def __init__(self, store: LedgerStore) -> None:
+        self._store = store
         self._book = Book()
         self._mine: set[int] = set()
         self._lock = threading.RLock()
@@ -65,23 +42,23 @@ class Ledger:
     @classmethod
     def create(
         cls,
-        path: str | os.PathLike[str],
+        path: Address,
         budget: Budget,
         unit: Unit | None = None,
         *,
         name: str | None = None,
         wait: float = WAIT,
     ) -> Ledger:
-        """Write a new ledger, and refuse to replace anything.
+        """Write a new ledger at a path or URL, and refuse to replace anything.
 
         ``name`` is the dataset's label, by default the file's name without its ending.  Without a unit the ledger
         cannot be spent from until ``bind_unit``.
         """
-        place = places.new_file(path)
-        label = names.check_dataset(place.stem if name is None else name)
+        store = store_at(path, wait=wait)
+        label = names.check_dataset(store.label if name is None else name)
         bodies: list[Body] = [
-            Create(
-                format=FORMAT,
+            entries.Create(
+                format=entries.FORMAT,
                 ledger=secrets.token_hex(16),
                 name=label,
                 budget=budget.to_dict(),
@@ -89,50 +66,44 @@ class Ledger:
             )
         ]
         if unit is not None:
-            bodies.append(Bind(rows=unit.rows, person=unit.person))
-        book, entries = Book(), list[Entry]()
+            bodies.append(entries.Bind(rows=unit.rows, person=unit.person))
+        book, chain = Book(), list[Entry]()
         for body in bodies:
-            rules.check(book, body)
-            entries.append(seal(body, number=book.count + 1, previous=book.head))
-            book.record(entries[-1])
-        payloads = Payloads.beside(place)
-        payloads.require_known(payloads.present(), charges=())
-        store.create(place, entries)
-        return cls.open(place, wait=wait)
+            chain.append(rules.sealed(book, body))
+            book.record(chain[-1])
+        store.create(chain)
+        return cls.open(path, wait=wait)
 
     @classmethod
-    def of(cls, ledger: str | os.PathLike[str] | Ledger) -> Ledger:
-        """A ledger that is open, or that of a path."""
+    def of(cls, ledger: Address | Ledger) -> Ledger:
+        """A ledger that is open, or that of a path or URL."""
         return ledger if isinstance(ledger, Ledger) else cls.open(ledger)
 
     @classmethod
-    def at(
-        cls, path: str | os.PathLike[str], budget: Budget | None, unit: Unit, *, head: str | None = None
-    ) -> Ledger:
-        """The ledger of this path; with a budget it is created if it does not exist."""
-        if budget is not None and not Path(path).exists():
+    def at(cls, path: Address, budget: Budget | None, unit: Unit, *, head: str | None = None) -> Ledger:
+        """The ledger of this path or URL; with a budget it is created if it does not exist."""
+        if budget is not None and not store_at(path).exists():
             return cls.create(path, budget, unit)
         return cls.open(path, head=head)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, head: str | None = None, wait: float = WAIT) -> Ledger:
+    def open(cls, path: Address, *, head: str | None = None, wait: float = WAIT) -> Ledger:
         """Open a ledger, after checking its chain, its rules and its balances from the first entry on.
 
         With ``head``, a hash published earlier, an older copy is refused.  ``wait`` is how many seconds a call may
         wait for other processes.
         """
         wanted = None if head is None else names.check_head(head)
-        place = places.existing_file(path)
-        store.identify(place)
-        ledger = cls(store.SQLiteStore(place, wait=wait))
-        present = ledger._payloads.present()
+        store = store_at(path, wait=wait)
+        store.check()
+        ledger, present = cls(store), store.present()
         with ledger._reading() as book:
             rules.dataset(book)
-            ledger._payloads.require_known(present, book.draws)
+            rules.check_charged(book, present)
             if wanted is not None and wanted not in book.hashes:
                 raise LedgerError(
                     "ledger.older-than-head",
-                    f"{place} does not contain the published head: it is an older copy, or another ledger.",
+                    f"{store.place} does not contain the published head: it is an older copy, or another ledger.",
                     "Restore the copy that the head was published from, or a later one.",
                 )
         return ledger
@@ -171,7 +142,8 @@ class Ledger:
 
     @property
     def path(self) -> str:
-        return str(self._file.path)
+        """Where it is: the path of its file, or its URL without credentials."""
+        return self._store.place
 
     @property
     def name(self) -> str:
@@ -240,18 +212,19 @@ class Ledger:
     def bind_unit(self, unit: Unit) -> None:
         """Bind the ledger to a unit of privacy, once; the same unit again changes nothing."""
         self._append(
-            "bind", lambda book: None if book.unit == unit else Bind(rows=unit.rows, person=unit.person)
+            "bind",
+            lambda book: None if book.unit == unit else entries.Bind(rows=unit.rows, person=unit.person),
         )
 
     def grant(self, name: str, budget: Budget) -> None:
         """Let a spender spend up to ``budget`` in total; granting again replaces the total."""
         spender = names.check_spender(name)
-        body = Grant(spender=spender, budget=budget.to_dict(), limit=Amount.of(budget.limit))
+        body = entries.Grant(spender=spender, budget=budget.to_dict(), limit=Amount.of(budget.limit))
         self._append("grant", lambda book: body)
 
     def raise_budget(self, budget: Budget) -> None:
         """Raise the dataset's budget to a new total of the same kind."""
-        body = Raise(budget=budget.to_dict(), limit=Amount.of(budget.limit))
+        body = entries.Raise(budget=budget.to_dict(), limit=Amount.of(budget.limit))
         self._append("raise", lambda book: body)
 
     def schema_version(self, schema_json: str) -> int:
@@ -261,26 +234,22 @@ class Ledger:
         """
         schema = names.schema_object(schema_json)
         self.bind_unit(Unit(schema.get("max_rows_per_person", 1), schema.get("person")))
-        sha256 = digest(canonical(schema))
+        sha256 = entries.digest(entries.canonical(schema))
 
         def decide(book: Book) -> Body | None:
             known = sha256 in book.schemas
-            return None if known else SchemaVersion(version=len(book.schemas) + 1, sha256=sha256)
+            return None if known else entries.SchemaVersion(version=len(book.schemas) + 1, sha256=sha256)
 
         self._append("schema", decide)
         with self._reading() as book:
             return book.schemas[sha256]
 
-    @contextlib.contextmanager
-    def turn(self, request: str, *, wait: bool = False) -> Generator[Turn]:
+    def turn(self, request: str, *, wait: bool = False) -> contextlib.AbstractContextManager[Turn]:
         """Work on a request alone: others are refused meanwhile, or wait for the end if they say so.
 
-        The lock dies with this process.  The folder of the payloads exists from here on.
+        The lock dies with this process.
         """
-        name = names.check_request(request)
-        self._payloads.prepare()
-        with turn_of(self._payloads.folder, name, wait=wait) as turn:
-            yield turn
+        return self._store.turn(names.check_request(request), wait=wait)
 
     def reserve(
         self,
@@ -296,7 +265,7 @@ class Ledger:
         ``detail`` is public and must tell apart any two requests that differ.  A request id that has reserved before
         returns that reservation with ``fresh=False``, whatever its cost; see ``find`` for its payloads.
         """
-        body = Reserve(
+        body = entries.Reserve(
             kind=names.check_kind(kind),
             request=None if request is None else names.check_request(request),
             spender=None if spender is None else names.check_spender(spender),
@@ -320,16 +289,15 @@ class Ledger:
         """
 
         def decide(book: Book) -> Body:
-            folder = rules.same_reservation(book, reservation)
+            folder = rules.find_folder(book, reservation.number, reservation.hash)
             place = len(folder.charges) if ordinal is None else ordinal
-            return Draw(reservation=reservation.number, ordinal=place, cost=Amount.of(cost))
+            return entries.Draw(reservation=reservation.number, ordinal=place, cost=Amount.of(cost))
 
-        self._payloads.prepare()
+        self._store.prepare()
         entry = self._append("charge", decide)
-        if entry is None or not isinstance(entry.body, Draw):
-            raise rules.unknown_reservation()
-        with self._lock:
-            self._mine.add(entry.number)
+        if entry is None or not isinstance(entry.body, entries.Draw):
+            raise entries.spoilt("The charge was not written.")
+        self._mine.add(entry.number)
         return Charge(entry.number, reservation.number, entry.body.ordinal, cost)
 
     def store(self, charge: Charge, payload: bytes) -> str:
@@ -337,30 +305,29 @@ class Ledger:
 
         Only the ledger object that made the charge may store for it: after a crash the draw is lost, never repeated.
         """
-        self._refuse_second_draw(charge)
-        pending = self._payloads.write(charge.number, payload)
-        body = Store(charge=charge.number, sha256=pending.sha256)
+        body = entries.Store(charge=charge.number, sha256=hashlib.sha256(payload).hexdigest())
 
         def decide(book: Book) -> Body:
             rules.check(book, body)
+            if charge.number not in self._mine:
+                raise LedgerError(
+                    "ledger.charge-lost",
+                    f"Charge {charge.number} was made by another process, and its draw is lost.",
+                    "Charge again before drawing again; what was charged stays spent.",
+                )
             rules.check_in_time(book, body)
-            pending.keep()
             return body
 
-        try:
-            self._append("store", decide)
-        finally:
-            pending.discard()
-        with self._lock:
-            self._mine.discard(charge.number)
-        return pending.sha256
+        self._append("store", decide, Payload(charge.number, payload))
+        self._mine.discard(charge.number)
+        return body.sha256
 
     def settle(self, reservation: Reservation) -> None:
         """End a reservation and free what was never drawn; settling again changes nothing."""
 
         def decide(book: Book) -> Body | None:
-            folder = rules.same_reservation(book, reservation)
-            return None if folder.settled else Settle(reservation=reservation.number)
+            folder = rules.find_folder(book, reservation.number, reservation.hash)
+            return None if folder.settled else entries.Settle(reservation=reservation.number)
 
         self._append("settle", decide)
 
@@ -386,13 +353,10 @@ class Ledger:
             folder = book.folders[number]
             given = {} if detail is None else {"detail": names.public_detail(detail)}
             given |= {} if kind is None else {"kind": names.check_kind(kind)}
-            if rules.request_digest(folder.body.model_copy(update=given)) != rules.request_digest(
-                folder.body
-            ):
-                raise rules.differs(wanted)
+            rules.earlier(book, folder.body.model_copy(update=given))
             holding = book.holding(folder)
         payloads = tuple(
-            None if c.sha256 is None else self._payloads.read(c.number, c.sha256) for c in holding.charges
+            None if c.sha256 is None else self._store.payload(c.number, c.sha256) for c in holding.charges
         )
         return Stored(holding.reservation, holding.state, holding.charges, payloads)
 
@@ -406,7 +370,7 @@ class Ledger:
                 f"The ledger has no payload for charge {charge_id}.",
                 "If the charge exists its draw was lost and stays spent; ask again under a new request id.",
             )
-        return self._payloads.read(charge_id, sha256)
+        return self._store.payload(charge_id, sha256)
 
     def reservations(self) -> tuple[Holding, ...]:
         """Every reservation with its state and charges, oldest first."""
@@ -419,9 +383,9 @@ class Ledger:
             return tuple(book.holding(folder) for folder in book.open_folders())
 
     def history(self) -> list[Entry]:
-        """Every entry, oldest first, read from the file and checked."""
+        """Every entry, oldest first, read from the store and checked."""
         book = Book()
-        with self._file.reading() as transaction:
+        with self._store.reading() as transaction:
             return [rules.take_in(book, row) for row in transaction.rows(start=0)]
 
     def export(self) -> list[dict[str, Any]]:
@@ -429,55 +393,44 @@ class Ledger:
         return [entry.to_dict() for entry in self.history()]
 
     def verify(self, head: str | None = None) -> Report:
-        """Recompute the file's chain, rules, balances and payloads, and look for a published head."""
-        return audit.verify_file(self._file.path, head=head)
+        """Recompute the chain, rules, balances and payloads, and look for a published head."""
+        return audit.verify_ledger(self._store, head=head)
 
     @contextlib.contextmanager
     def _reading(self) -> Generator[Book]:
         with self._lock:
-            with self._file.reading() as transaction:
+            with self._store.reading() as transaction:
                 self._catch_up(transaction)
             yield self._book
 
-    def _append(self, step: str, decide: Callable[[Book], Body | None]) -> Entry | None:
+    def _append(
+        self, step: str, decide: Callable[[Book], Body | None], payload: Payload | None = None
+    ) -> Entry | None:
         """One transaction: read what others wrote, decide, check, write.  None when there is nothing to write."""
         with self._lock:
-            with self._file.writing() as transaction:
+            with self._store.writing(payload) as transaction:
                 reach(f"{step}.locked")
                 self._catch_up(transaction)
                 body = decide(self._book)
                 if body is None:
                     return None
-                rules.check(self._book, body)
-                entry = seal(body, number=self._book.count + 1, previous=self._book.head)
+                entry = rules.sealed(self._book, body)
                 transaction.append(entry)
                 reach(f"{step}.inserted")
             reach(f"{step}.committed")
             self._book.record(entry)
             return entry
 
-    def _catch_up(self, transaction: store.Transaction) -> None:
+    def _catch_up(self, transaction: Transaction) -> None:
         """Record the entries that other processes have written since the last call."""
         rows = transaction.rows(start=self._book.count)
         if self._book.count:
             last = rows.pop(0) if rows else (None, None, None)
-            if last[0] != self._book.count or last[2] != self._book.head or not intact(last):
+            if last[0] != self._book.count or last[2] != self._book.head or not entries.intact(last):
                 raise LedgerError(
                     "ledger.replaced",
-                    f"{self._file.path} was replaced or cut short while it was open.",
+                    f"{self._store.place} was replaced or cut short while it was open.",
                     "Restore the latest copy of the ledger and open it with the last head you know.",
                 )
         for row in rows:
             rules.take_in(self._book, row)
-
-    def _refuse_second_draw(self, charge: Charge) -> None:
-        with self._lock:
-            if charge.number in self._mine:
-                return
-        with self._reading() as book:
-            rules.check(book, Store(charge=charge.number, sha256="0" * 64))
-        raise LedgerError(
-            "ledger.charge-lost",
-            f"Charge {charge.number} was made by another process, and its draw is lost.",
-            "Charge again before drawing again; what was charged stays spent.",
-        )

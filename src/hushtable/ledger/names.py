@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from contextlib import suppress
 from typing import Any, cast
 
 from pydantic import JsonValue, TypeAdapter
@@ -88,10 +89,8 @@ def schema_object(schema_json: object) -> dict[str, Any]:
     """A schema's JSON text as a dict."""
     value: object = None
     if isinstance(schema_json, str) and len(schema_json) <= SCHEMA_BYTES:
-        try:
+        with suppress(ValueError, RecursionError):
             value = json.loads(schema_json)
-        except (ValueError, RecursionError):
-            value = None
     if not isinstance(value, dict):
         raise LedgerError(
             "ledger.bad-schema", "The schema is not a JSON object.", "Pass the schema's own JSON text."

@@ -5,32 +5,15 @@ Each rule refuses with the error that the caller sees.  Nothing here reads or wr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import assert_never
 
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
-from hushtable.ledger import names
+from hushtable.ledger import entries, names
 from hushtable.ledger.book import Account, Book, Folder
-from hushtable.ledger.entries import (
-    Amount,
-    Bind,
-    Body,
-    Create,
-    Draw,
-    Entry,
-    Grant,
-    Raise,
-    Reserve,
-    Row,
-    SchemaVersion,
-    Settle,
-    Store,
-    canonical,
-    damaged,
-    digest,
-    read,
-)
-from hushtable.ledger.values import Reservation
+from hushtable.ledger.entries import Amount, Body, Entry
+from hushtable.ledger.stores import older_than_payloads
 from hushtable.privacy import ApproxDP, Budget, Cost
 from hushtable.privacy.budget import Kind
 
@@ -43,71 +26,76 @@ _COUNTS: dict[Kind, str] = {
 
 def check(book: Book, body: Body) -> None:
     """Refuse an entry that may not follow those in the book."""
-    if (book.dataset is None) != isinstance(body, Create):
-        raise LedgerError(
-            "ledger.damaged", "A ledger has one create entry, its first.", "Restore a copy of it."
-        )
+    if (book.dataset is None) != isinstance(body, entries.Create):
+        raise entries.spoilt("A ledger has one create entry, its first.")
     match body:
-        case Create():
+        case entries.Create():
             names.check_dataset(body.name)
             _check_limit(body)
-        case Bind():
+        case entries.Bind():
             _check_bind(book)
-        case Grant():
+        case entries.Grant():
             _check_grant(book, body)
-        case Raise():
+        case entries.Raise():
             _check_raise(dataset(book), body)
-        case SchemaVersion():
+        case entries.SchemaVersion():
             _check_schema(book, body)
-        case Reserve():
+        case entries.Reserve():
             _check_reserve(book, body)
-        case Draw():
+        case entries.Draw():
             _check_draw(book, body)
-        case Store():
+        case entries.Store():
             _check_store(book, body)
-        case Settle():
+        case entries.Settle():
             if find_folder(book, body.reservation).settled:
                 raise settled(body.reservation)
         case _:
             assert_never(body)
 
 
-def take_in(book: Book, row: Row) -> Entry:
+def sealed(book: Book, body: Body) -> Entry:
+    """The next entry, if it may follow; it is not recorded yet."""
+    check(book, body)
+    return entries.seal(body, number=book.count + 1, previous=book.head)
+
+
+def take_in(book: Book, row: entries.Row) -> Entry:
     """Read the next stored entry, check it against the chain and the rules, and record it."""
     number = book.count + 1
     if row[0] != number:
-        raise damaged(number, "is missing")
-    entry = read(row, number=number, previous=book.head)
+        raise entries.damaged(number, "is missing")
+    entry = entries.read(row, number=number, previous=book.head)
     try:
         check(book, entry.body)
         book.record(entry)
     except HushtableError as error:
-        raise damaged(number, f"breaks a rule ({error.code})") from None
+        raise entries.damaged(number, f"breaks a rule ({error.code})") from None
     return entry
 
 
 def dataset(book: Book) -> Account:
     """The dataset's account; every book but an empty one has it."""
     if book.dataset is None:
-        raise LedgerError(
-            "ledger.damaged", "The ledger has no entries.", "Restore the latest copy of the ledger."
-        )
+        raise entries.spoilt("The ledger has no entries.")
     return book.dataset
 
 
-def find_folder(book: Book, number: int) -> Folder:
-    """The reservation with that entry number."""
+def check_charged(book: Book, present: Iterable[int]) -> None:
+    """Refuse payloads whose charge the ledger does not have: they were paid for in a later state of it."""
+    for charge in present:
+        if charge not in book.draws:
+            raise older_than_payloads(charge)
+
+
+def find_folder(book: Book, number: int, hash: str | None = None) -> Folder:
+    """The reservation with that entry number; with the hash of one handed out earlier, by no other ledger."""
     folder = book.folders.get(number)
-    if folder is None:
-        raise unknown_reservation()
-    return folder
-
-
-def same_reservation(book: Book, reservation: Reservation) -> Folder:
-    """The folder of a reservation handed out earlier, by this ledger and not by another."""
-    folder = book.folders.get(reservation.number)
-    if folder is None or folder.entry.hash != reservation.hash:
-        raise unknown_reservation()
+    if folder is None or hash not in (None, folder.entry.hash):
+        raise LedgerError(
+            "ledger.unknown-reservation",
+            "The reservation is not one of this ledger.",
+            "Use the reservation that this ledger's reserve() or find() returned.",
+        )
     return folder
 
 
@@ -124,19 +112,19 @@ def account_of(book: Book, spender: str | None) -> Account:
     return book.grants[spender]
 
 
-def earlier(book: Book, body: Reserve) -> list[Folder]:
+def earlier(book: Book, body: entries.Reserve) -> list[Folder]:
     """The reservation that this request id made before, if any; refused if it was another request."""
     if body.request is None or body.request not in book.requests:
         return []
     folder = book.folders[book.requests[body.request]]
-    if request_digest(folder.body) != request_digest(body):
+    if _identity(folder.body) != _identity(body):
         raise differs(body.request)
     return [folder]
 
 
-def request_digest(body: Reserve) -> str:
+def _identity(body: entries.Reserve) -> str:
     """What makes two reservations the same request: kind, spender and detail, not the amount or the time."""
-    return digest(canonical({"kind": body.kind, "spender": body.spender, "detail": body.detail}))
+    return entries.canonical([body.kind, body.spender, body.detail])
 
 
 def differs(request: str) -> LedgerError:
@@ -150,14 +138,6 @@ def differs(request: str) -> LedgerError:
 def settled(number: int) -> LedgerError:
     return LedgerError(
         "ledger.settled", f"Reservation {number} is settled.", "Reserve again under a new request id."
-    )
-
-
-def unknown_reservation() -> LedgerError:
-    return LedgerError(
-        "ledger.unknown-reservation",
-        "The reservation is not one of this ledger.",
-        "Use the reservation that this ledger's reserve() or find() returned.",
     )
 
 
@@ -180,7 +160,7 @@ def _check_currency(book: Book, limit: Amount) -> None:
         )
 
 
-def _check_limit(body: Create | Grant | Raise) -> None:
+def _check_limit(body: entries.Create | entries.Grant | entries.Raise) -> None:
     """The limit of an entry follows from its budget; spends are held against the limit, people read the budget."""
     budget = Budget.from_dict(body.budget)
     if budget.to_dict() != body.budget or not budget.has_limit(body.limit.cost):
@@ -191,7 +171,7 @@ def _check_limit(body: Create | Grant | Raise) -> None:
         )
 
 
-def _check_grant(book: Book, body: Grant) -> None:
+def _check_grant(book: Book, body: entries.Grant) -> None:
     names.check_spender(body.spender)
     _check_limit(body)
     _check_currency(book, body.limit)
@@ -205,7 +185,7 @@ def _check_grant(book: Book, body: Grant) -> None:
         )
 
 
-def _check_raise(account: Account, body: Raise) -> None:
+def _check_raise(account: Account, body: entries.Raise) -> None:
     _check_limit(body)
     budget = Budget.from_dict(body.budget)
     if budget.kind != account.budget.kind:
@@ -229,14 +209,12 @@ def _check_raise(account: Account, body: Raise) -> None:
         )
 
 
-def _check_schema(book: Book, body: SchemaVersion) -> None:
+def _check_schema(book: Book, body: entries.SchemaVersion) -> None:
     if body.sha256 in book.schemas or body.version != len(book.schemas) + 1:
-        raise LedgerError(
-            "ledger.damaged", "A schema's version is out of order.", "Restore a copy of the ledger."
-        )
+        raise entries.spoilt("A schema's version is out of order.")
 
 
-def _check_reserve(book: Book, body: Reserve) -> None:
+def _check_reserve(book: Book, body: entries.Reserve) -> None:
     if book.unit is None:
         raise LedgerError(
             "ledger.no-unit",
@@ -250,12 +228,12 @@ def _check_reserve(book: Book, body: Reserve) -> None:
     check_room(book, body.spender, body.cost.cost)
 
 
-def _check_words(body: Reserve) -> None:
+def _check_words(body: entries.Reserve) -> None:
     names.check_kind(body.kind)
     if body.request is not None:
         names.check_request(body.request)
     try:
-        canonical(body.detail)  # an infinite number in it has no spelling
+        entries.canonical(body.detail)  # an infinite number in it has no spelling
         datetime.fromisoformat(body.time)
     except ValueError:
         raise LedgerError(
@@ -294,7 +272,7 @@ def _check_account(book: Book, spender: str | None, cost: Cost) -> None:
     )
 
 
-def _check_draw(book: Book, body: Draw) -> None:
+def _check_draw(book: Book, body: entries.Draw) -> None:
     folder = find_folder(book, body.reservation)
     if folder.settled:
         raise settled(body.reservation)
@@ -312,7 +290,7 @@ def _check_draw(book: Book, body: Draw) -> None:
         )
 
 
-def check_in_time(book: Book, body: Store) -> None:
+def check_in_time(book: Book, body: entries.Store) -> None:
     """Refuse to store what came too late: its reservation has ended, or was charged again meanwhile.
 
     Asked of every new entry, not of old ones: version 0.1 let a second process overtake the first.
@@ -326,7 +304,7 @@ def check_in_time(book: Book, body: Store) -> None:
         )
 
 
-def _check_store(book: Book, body: Store) -> None:
+def _check_store(book: Book, body: entries.Store) -> None:
     if body.charge not in book.draws:
         raise LedgerError(
             "ledger.unknown-charge",

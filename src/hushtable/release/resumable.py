@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 
 from hushtable.errors import BundleError, HushtableError, RefusedError, UsageError
-from hushtable.ledger import Holding, Ledger, failpoints
+from hushtable.ledger import Address, Holding, Ledger, failpoints, place_of
 from hushtable.outputs import can_make, whole_file
 from hushtable.release.bundle import check_free
 from hushtable.release.choices import KIND as CHOOSE
@@ -106,11 +106,11 @@ class Resumable:
     """
 
     def __init__(
-        self, out: str | PathLike[str], data: str, ledger: str | PathLike[str], *, must_exist: bool = False
+        self, out: str | PathLike[str], data: str, ledger: Address, *, must_exist: bool = False
     ) -> None:
-        out, ledger = Path(out), Path(ledger)
+        out = Path(out)
         self._file = out.absolute().with_name(f".{out.absolute().name}.request")
-        self._out, self._data, self._ledger = out, data, str(ledger.absolute())
+        self._out, self._data, self._ledger = out, data, place_of(ledger)
         self._begun: str | None = None
         self.again = False
         self.request = self._read()

@@ -5,11 +5,11 @@ A new kind is a file with an ``Opener`` and a line here, or a call of ``register
 
 from __future__ import annotations
 
-import re
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
+from hushtable.addresses import scheme_of
 from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.sources import files
@@ -25,8 +25,6 @@ from hushtable.kernel.sources.text_opener import TextOpener
 from hushtable.schema import Schema
 
 OPENERS: dict[str, Opener] = {}
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
 def register(opener: Opener) -> None:
@@ -70,7 +68,7 @@ def look_at(data: Any, header: bool | None = None) -> Look:
 
 def place_of(data: Any) -> str | None:
     """Where a ledger may say that the data are: the path of files; a URL may hold a password, and is not kept."""
-    if isinstance(data, str) and _scheme(data) is not None:
+    if _scheme(data) is not None:
         return None
     return (
         str(Path(cast("str | PathLike[str]", data)).absolute()) if isinstance(data, str | PathLike) else None
@@ -79,7 +77,7 @@ def place_of(data: Any) -> str | None:
 
 def _recognised(data: Any) -> tuple[Opener, Any]:
     """The kind of the data, and what its opener is given."""
-    if isinstance(data, str) and (scheme := _scheme(data)) is not None:
+    if (scheme := _scheme(data)) is not None:
         for opener in OPENERS.values():
             if scheme in opener.schemes:
                 return opener, data
@@ -93,21 +91,15 @@ def _recognised(data: Any) -> tuple[Opener, Any]:
     raise SourceError("source.unknown-kind", f"Data of type {type(data).__name__} cannot be read.", _known())
 
 
-def _scheme(text: str) -> str | None:
-    """The scheme of a URL; a name with a colon is a path unless a kind of data has that scheme."""
-    found = _SCHEME.match(text)
-    if found is None:
-        return None
-    scheme = found[1].lower()
-    known = any(scheme in opener.schemes for opener in OPENERS.values())
-    return scheme if known or found[2] else None
+def _scheme(data: Any) -> str | None:
+    return scheme_of(data, {scheme for opener in OPENERS.values() for scheme in opener.schemes})
 
 
 def _is_path_list(data: Any) -> bool:
     items: Any = data
     if not isinstance(data, list | tuple) or not all(isinstance(item, str | PathLike) for item in items):
         return False
-    if any(isinstance(item, str) and _scheme(item) for item in items):
+    if any(map(_scheme, items)):
         raise SourceError("source.url-in-list", "A list of files cannot hold a URL.", _known())
     return True
 

@@ -11,38 +11,22 @@ import stat
 from pathlib import Path
 
 from hushtable.errors import LedgerError
+from hushtable.ledger.stores.store import missing
 
 _JOURNALS = ("-journal", "-wal", "-shm")
 """Endings of the files that SQLite opens beside a database."""
 
 
-def new_file(path: str | os.PathLike[str]) -> Path:
-    """The path of a ledger to be created; refuses whatever exists there already."""
-    place = _place(path)
-    if lstat(place) is not None:
-        raise LedgerError(
-            "ledger.exists",
-            f"{place} exists already.",
-            "Open it without a budget, or choose another file name for the new ledger.",
-        )
-    return place
-
-
-def existing_file(path: str | os.PathLike[str]) -> Path:
-    """The path of a ledger to be opened."""
-    place = _place(path)
+def check_file(place: Path) -> None:
+    """Refuse what cannot be opened as a ledger."""
     found = lstat(place)
     if found is None:
-        raise LedgerError(
-            "ledger.missing",
-            f"There is no ledger at {place}.",
-            f"Create it with `hush ledger create {place} --budget rho=0.5`, or correct the path.",
-        )
+        raise missing(str(place))
     if stat.S_ISLNK(found.st_mode):
         raise LedgerError(
             "ledger.symlink",
             f"{place} is a symbolic link, so its payload folder and journal would lie elsewhere.",
-            f"Give the file itself: {_target(place)}",
+            f"Give the file itself: {os.path.realpath(place)}",
         )
     if stat.S_ISDIR(found.st_mode):
         raise LedgerError(
@@ -57,15 +41,12 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
             "Copy it with its payload folder to a new place, and use that; delete the other names.",
         )
     check_journals(place)
-    return place
 
 
 def check_journals(place: Path) -> None:
     """Refuse a pipe, a socket, a link or a folder where SQLite would open a file beside the ledger."""
     for ending in _JOURNALS:
-        journal = (
-            f"{place}{ending}"  # as text: every transaction looks, and making paths takes longer than looking
-        )
+        journal = f"{place}{ending}"  # as text: every transaction looks, and making a path takes longer
         found = lstat(journal)
         if found is not None and not stat.S_ISREG(found.st_mode):
             raise LedgerError(
@@ -77,8 +58,6 @@ def check_journals(place: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make a new or renamed name in a folder durable."""
-    if os.name != "posix":
-        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -93,7 +72,7 @@ def lstat(place: Path | str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     except OSError:
-        raise _unreachable(place) from None
+        raise unreachable(place) from None
 
 
 def foreign(place: Path) -> LedgerError:
@@ -105,7 +84,8 @@ def foreign(place: Path) -> LedgerError:
     )
 
 
-def _place(path: str | os.PathLike[str]) -> Path:
+def file_at(path: str | os.PathLike[str]) -> Path:
+    """The file that a path names, there or not, in a folder that is there."""
     text = os.fspath(path)
     try:
         os.fsencode(text)
@@ -120,7 +100,7 @@ def _place(path: str | os.PathLike[str]) -> Path:
     try:
         is_folder, resolved = folder.is_dir(), folder.resolve()
     except (OSError, RuntimeError):
-        raise _unreachable(folder) from None
+        raise unreachable(folder) from None
     if not is_folder:
         raise LedgerError(
             "ledger.no-folder",
@@ -147,19 +127,22 @@ def _has_other_names(place: Path, ledger: os.stat_result) -> bool:
                 except OSError:
                     left += 1
     except OSError:
-        raise _unreachable(place.parent) from None
+        raise unreachable(place.parent) from None
     now = lstat(place)
     return now is not None and now.st_nlink - left > 1
 
 
-def _target(link: Path) -> Path | str:
-    try:
-        return link.resolve()
-    except (OSError, RuntimeError):
-        return "the link leads nowhere."
-
-
-def _unreachable(place: Path | str) -> LedgerError:
+def unreachable(place: Path | str) -> LedgerError:
+    """The error for a folder or file that cannot be looked at."""
     return LedgerError(
-        "ledger.unreadable", f"{place} cannot be reached.", "Check the permissions of its folder."
+        "ledger.unreadable", f"{place} cannot be opened.", "Check that it exists and may be read."
+    )
+
+
+def unwritable(place: Path) -> LedgerError:
+    """The error for a folder or file that cannot be written."""
+    return LedgerError(
+        "ledger.unwritable",
+        f"{place} cannot be written.",
+        "Check its permissions and the free space on its disk, then try again.",
     )

@@ -1,0 +1,121 @@
+"""A store of ledgers that the package does not know: dictionaries of this process, at ``memory:NAME``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from hushtable.errors import LedgerError
+from hushtable.ledger import Entry
+from hushtable.ledger.stores import (
+    STORES,
+    Address,
+    LedgerStore,
+    Payload,
+    Transaction,
+    Turn,
+    in_progress,
+    missing,
+    register,
+)
+
+
+@contextmanager
+def known_store() -> Iterator[None]:
+    """It is known for a while, and empty at first."""
+    LEDGERS.clear()
+    register(MemoryStore)
+    yield
+    del STORES["memory"]
+
+
+@dataclass
+class Kept:
+    """One ledger: number, text and hash of its entries, its payloads, and the locks of its requests."""
+
+    rows: list[tuple[int, str, str]] = field(default_factory=list)
+    payloads: dict[int, bytes] = field(default_factory=dict)
+    requests: dict[str, threading.Lock] = field(default_factory=dict)
+    writer: threading.Lock = field(default_factory=threading.Lock)
+
+
+LEDGERS: dict[str, Kept] = {}
+
+
+class MemoryStore(LedgerStore):
+    schemes = ("memory",)
+    what = "memory:NAME"
+
+    def __init__(self, address: Address, *, wait: float) -> None:
+        self.place, self.label = str(address), str(address).partition(":")[2]
+        self._wait = wait
+
+    @property
+    def _kept(self) -> Kept:
+        if not self.exists():
+            raise missing(self.place)
+        return LEDGERS[self.place]
+
+    def exists(self) -> bool:
+        return self.place in LEDGERS
+
+    def create(self, entries: Sequence[Entry]) -> None:
+        kept = LEDGERS.setdefault(self.place, Kept([(e.number, e.text, e.hash) for e in entries]))
+        if kept.rows[0][2] != entries[0].hash:
+            raise LedgerError("ledger.exists", f"{self.place} exists already.", "Choose another name.")
+
+    def check(self) -> None:
+        _ = self._kept
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        yield MemoryTransaction(list(self._kept.rows))
+
+    @contextmanager
+    def writing(self, payload: Payload | None = None) -> Iterator[Transaction]:
+        kept = self._kept
+        if not kept.writer.acquire(timeout=self._wait):
+            raise LedgerError("ledger.locked", f"{self.place} is in use.", "Wait.")
+        try:
+            transaction = MemoryTransaction(list(kept.rows))
+            yield transaction
+            kept.payloads |= dict([payload] if payload and transaction.written != kept.rows else [])
+            kept.rows = transaction.written
+        finally:
+            kept.writer.release()
+
+    @contextmanager
+    def turn(self, request: str, *, wait: bool) -> Iterator[Turn]:
+        lock = self._kept.requests.setdefault(request, threading.Lock())
+        if not lock.acquire(blocking=wait):
+            raise in_progress()
+        held = [True]
+        try:
+            yield Turn(lambda: held[0])
+        finally:
+            held[0] = False
+            lock.release()
+
+    def prepare(self) -> None:
+        self.check()
+
+    def present(self) -> list[int]:
+        return list(self._kept.payloads)
+
+    def content(self, charge: int) -> bytes | None:
+        return self._kept.payloads.get(charge)
+
+
+@dataclass
+class MemoryTransaction(Transaction):
+    """On a copy, which takes the place of the original at the end."""
+
+    written: list[tuple[int, str, str]]
+
+    def rows(self, *, start: int) -> list[tuple[object, object, object]]:
+        return [row for row in self.written if row[0] >= start]
+
+    def append(self, entry: Entry) -> None:
+        self.written.append((entry.number, entry.text, entry.hash))
