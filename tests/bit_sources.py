@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hushtable.privacy import BitSource
+from hushtable.privacy.sampler import Segments
 
 
 class FixedBits:
@@ -32,3 +36,14 @@ class SeededBits:
 
     def words(self, n: int) -> NDArray[np.uint64]:
         return self._stream.integers(0, 2**64, size=n, dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class SeededSegments:
+    """Noise that is ready to be drawn, and is drawn from given bits whatever the kernel draws from."""
+
+    segments: Segments
+    bits: BitSource
+
+    def draw(self, bits: BitSource | None = None) -> NDArray[np.int64]:
+        return self.segments.draw(self.bits)

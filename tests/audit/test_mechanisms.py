@@ -26,11 +26,11 @@ from lower_bounds import (
 )
 from scipy import stats
 
-from bit_sources import SeededBits
+from bit_sources import SeededBits, SeededSegments
 from hushtable.kernel import draw, open_counter
 from hushtable.kernel.draw import Confidential
 from hushtable.measurement import MarginalPart, Measure, ResidualPart, TablePart
-from hushtable.privacy import ResidualNoise, Selection, TruncatedNoise, exponential_mechanism, sampler
+from hushtable.privacy import ResidualNoise, Selection, TruncatedNoise, exponential_mechanism
 from hushtable.schema import Schema
 from thresholds import AUDIT_BATCHES, AUDIT_ERROR
 
@@ -78,13 +78,13 @@ def answers(plan: TablePart, people: int, runs: int) -> np.ndarray:
 def too_little_noise(monkeypatch: pytest.MonkeyPatch, seed: int) -> Iterator[None]:
     """The kernel draws from seeded bits with 10% less spread than its plan says."""
     bits = SeededBits(seed)
-    gaussian, laplace = sampler.discrete_gaussian_segments, sampler.discrete_laplace_segments
+    gaussian, laplace = draw.LAWS["gaussian"], draw.LAWS["laplace"]
 
-    def less_gaussian(variances, lengths, **_):
-        return gaussian([v * LESS**2 for v in variances], lengths, bits=bits)
+    def less_gaussian(variances, lengths):
+        return SeededSegments(gaussian([v * LESS**2 for v in variances], lengths), bits)
 
-    def less_laplace(scales, lengths, **_):
-        return laplace([s * LESS for s in scales], lengths, bits=bits)
+    def less_laplace(scales, lengths):
+        return SeededSegments(laplace([s * LESS for s in scales], lengths), bits)
 
     with monkeypatch.context() as patch:
         patch.setitem(draw.LAWS, "gaussian", less_gaussian)
@@ -240,7 +240,7 @@ def test_the_discrete_curve_is_the_normal_one_for_wide_noise_and_its_own_for_nar
 def test_noise_that_is_cut_off_one_step_too_early_is_found(
     epsilon: Fraction, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bits, laplace = SeededBits(31), sampler.discrete_laplace_segments
-    monkeypatch.setitem(draw.LAWS, "laplace", lambda s, n, **_: laplace(s, n, bits=bits))
+    bits, laplace = SeededBits(31), draw.LAWS["laplace"]
+    monkeypatch.setitem(draw.LAWS, "laplace", lambda s, n: SeededSegments(laplace(s, n), bits))
     assert not always_exceeds(cut_off_batch(epsilon, bound, 20_000))
     assert always_exceeds(cut_off_batch(epsilon, bound, 20_000, drawn=bound - 1))

@@ -28,15 +28,16 @@ from hushtable.privacy import (
     BitSource,
     bernoulli,
     bernoulli_exp,
-    discrete_gaussian_segments,
     discrete_laplace_segments,
     exponential_mechanism,
+    gaussian_segments,
+    laplace_segments,
 )
 
 Drawing = Callable[[], Ints]
 """Draws noise and gives the reply; to be called once, after the charge."""
 
-LAWS = {"gaussian": discrete_gaussian_segments, "laplace": discrete_laplace_segments}
+LAWS = {"gaussian": gaussian_segments, "laplace": laplace_segments}
 
 PASS_CELLS = 150_000_000
 """Cells tabulated in one pass when counts are kept narrow: 1.2 GB.  With fewer, rows are read more often."""
@@ -44,13 +45,23 @@ PASS_CELLS = 150_000_000
 
 def noisy(exact: Ints, noise: DiscreteNoise, bits: BitSource | None = None) -> Ints:
     """Exact integers plus exact discrete noise: every noisy count there is was made here."""
+    return _adding(exact, noise, bits)()
+
+
+def _adding(exact: Ints, noise: DiscreteNoise, bits: BitSource | None) -> Drawing:
+    """Noise that only has to be drawn and added: what the sampler computes or refuses without bits comes now."""
     if not len(exact):
-        return exact
-    drawn = LAWS[noise.law](noise.parameters, noise.lengths, bits=bits)
-    if noise.bound is not None:
-        np.clip(drawn, -noise.bound, noise.bound, out=drawn)
-    drawn += exact
-    return drawn
+        return lambda: exact
+    segments = LAWS[noise.law](noise.parameters, noise.lengths)
+
+    def draw() -> Ints:
+        drawn = segments.draw(bits)
+        if noise.bound is not None:
+            np.clip(drawn, -noise.bound, noise.bound, out=drawn)
+        drawn += exact
+        return drawn
+
+    return draw
 
 
 def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bool:
@@ -119,7 +130,7 @@ class Confidential:
         part = request.part
         if part is None:
             return lambda: np.empty(0, np.int64)
-        return self._noisy(part.exact(self._tables(part.layout)), part.noise)
+        return _adding(part.exact(self._tables(part.layout)), part.noise, self._bits)
 
     def select(self, request: Select) -> Drawing:
         """One marginal, by private selection."""
@@ -144,7 +155,7 @@ class Confidential:
             counts = self._tables(part)
             in_ranges(distances, part.lengths, part.offsets, counts, tables, GRID, norms)
             exact[first:last] = norms
-        return self._noisy(exact, DiscreteNoise("gaussian", [request.variance], [len(exact)]))
+        return _adding(exact, DiscreteNoise("gaussian", [request.variance], [len(exact)]), self._bits)
 
     def decide(self, request: Decide) -> Drawing:
         """The questions of a check, each decided by its own decider from its exact tally."""
@@ -152,9 +163,6 @@ class Confidential:
         tallies = self._counter.tally(questions)
         pairs = [(question.decider, exact) for question, exact in zip(questions, tallies, strict=True)]
         return lambda: np.array([verdict(decider, exact, self._bits) for decider, exact in pairs], np.int64)
-
-    def _noisy(self, exact: Ints, noise: DiscreteNoise) -> Drawing:
-        return lambda: noisy(exact, noise, self._bits)
 
     def _tables(self, layout: Layout) -> Ints:
         """Exact counts of the given sets, flat; those that are not kept are counted again."""

@@ -23,7 +23,7 @@ from hushtable.privacy import (
     discrete_gaussian_segments,
     discrete_laplace_segments,
     exponential_mechanism,
-    key_streams,
+    get_ready,
 )
 
 Drawn = Literal["gaussian", "laplace", "selection", "coin"]
@@ -51,10 +51,15 @@ class _Made:
 
 def warm(drawn: Iterable[Drawn]) -> None:
     """Make ready to draw these, and to write their lines."""
-    key_streams()
+    _ready()
     _write_once()
     for name in drawn:
         _draw_once(name)
+
+
+@cache
+def _ready() -> None:
+    get_ready(_Made())
 
 
 @cache

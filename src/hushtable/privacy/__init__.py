@@ -42,7 +42,9 @@ if TYPE_CHECKING:
         discrete_laplace_segments,
         discrete_laplace_variance,
         exponential_mechanism,
-        key_streams,
+        gaussian_segments,
+        get_ready,
+        laplace_segments,
         uniform_below,
     )
     from hushtable.privacy.truncation import TruncatedNoise, shared_bound
@@ -79,7 +81,9 @@ __all__ = [
     "discrete_laplace_variance",
     "epsilon_from",
     "exponential_mechanism",
-    "key_streams",
+    "gaussian_segments",
+    "get_ready",
+    "laplace_segments",
     "price_in",
     "rho_from",
     "shared_bound",

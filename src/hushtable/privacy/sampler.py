@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, overload
 
@@ -43,6 +44,8 @@ __all__ = [
     "discrete_laplace_segments",
     "discrete_laplace_variance",
     "exponential_mechanism",
+    "gaussian_segments",
+    "laplace_segments",
     "uniform_below",
 ]
 
@@ -91,6 +94,18 @@ def discrete_gaussian_segments(
     variances: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
 ) -> Ints:
     """One flat array: lengths[i] discrete Gaussians of variances[i], one after another."""
+    return gaussian_segments(variances, lengths).draw(bits)
+
+
+def discrete_laplace_segments(
+    scales: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
+) -> Ints:
+    """One flat array: lengths[i] discrete Laplace integers of scales[i], one after another."""
+    return laplace_segments(scales, lengths).draw(bits)
+
+
+def gaussian_segments(variances: Sequence[Fraction], lengths: Sequence[int]) -> Segments:
+    """What :func:`discrete_gaussian_segments` draws, ready to be drawn."""
     spreads = np.sqrt(_spreads(variances, 2.0**-120, LARGEST_VARIANCE, "variance"))
     moduli = np.maximum(np.floor(2.0 * spreads), 1.0).astype(np.uint64)
     rates = np.minimum(np.sqrt(0.5) / spreads, _STEEPEST)
@@ -101,13 +116,13 @@ def discrete_gaussian_segments(
         cap = Fraction(float(caps[segment]))
         return exact.attempt(stream, int(moduli[segment]), cap, lambda x: x * x / twice)
 
-    return _draw(sampler_loops.fill_gaussian, attempt, lengths, (moduli, rates, caps), bits)
+    return Segments(
+        sampler_loops.fill_gaussian, attempt, (moduli, rates, caps), _ends(lengths, len(variances))
+    )
 
 
-def discrete_laplace_segments(
-    scales: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
-) -> Ints:
-    """One flat array: lengths[i] discrete Laplace integers of scales[i], one after another."""
+def laplace_segments(scales: Sequence[Fraction], lengths: Sequence[int]) -> Segments:
+    """What :func:`discrete_laplace_segments` draws, ready to be drawn."""
     spreads = _spreads(scales, 2.0**-60, LARGEST_SCALE, "scale")
     moduli = np.maximum(np.floor(spreads), 1.0).astype(np.uint64)
     rates = np.minimum(1.0 / spreads, _STEEPEST)
@@ -118,7 +133,50 @@ def discrete_laplace_segments(
         cap = Fraction(float(caps[segment]))
         return exact.attempt(stream, int(moduli[segment]), cap, lambda x: abs(x) / scale)
 
-    return _draw(sampler_loops.fill_laplace, attempt, lengths, (moduli, rates, caps), bits)
+    return Segments(sampler_loops.fill_laplace, attempt, (moduli, rates, caps), _ends(lengths, len(scales)))
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Noise of many parameters that only has to be drawn: whatever can be computed or refused without bits, was."""
+
+    fill: _Fill
+    attempt: _Attempt
+    tables: tuple[NDArray[Any], ...]
+    ends: Ints
+
+    def draw(self, bits: BitSource | None = None) -> Ints:
+        """Run the compiled loop over all segments, with fresh words and exact attempts where it stops for them."""
+        out = np.empty(int(self.ends[-1]) if self.ends.size else 0, dtype=np.int64)
+        if bits is not None or out.size < _SHARED:
+            self._draw_from(0, out, _source(bits))
+            return out
+        half = out.size // 2
+        other = _HELPER.submit(self._draw_from, half, out, _source(None))
+        try:
+            self._draw_from(0, out[:half], _source(None))
+        finally:
+            wait([other])
+        other.result()
+        return out
+
+    def _draw_from(self, first: int, out: Ints, bits: BitSource) -> None:
+        """Draw the cells of ``out`` from number ``first`` on."""
+        stream, cursor = exact.Stream(bits, _request(out.size - first)), np.zeros(3, dtype=np.int64)
+        cursor[0] = first
+        while True:
+            cursor[2] = stream.position
+            status = self.fill(out, self.ends, *self.tables, stream.words, cursor)
+            stream.position = int(cursor[2])
+            if status == sampler_loops.DONE:
+                return
+            if status == sampler_loops.EMPTY:
+                stream.fetch(_request(out.size - int(cursor[0])))
+                continue
+            drawn = self.attempt(stream, int(cursor[1]))
+            if drawn is not None:
+                out[cursor[0]] = drawn
+                cursor[0] += 1
 
 
 def uniform_below(bound: int, size: Shape, *, bits: BitSource | None = None) -> Ints:
@@ -236,37 +294,23 @@ def _compare(
     return bool(result[0]) if size is None else result.reshape(shape)
 
 
-def _draw(
-    fill: _Fill,
-    attempt: _Attempt,
-    lengths: Sequence[int],
-    tables: tuple[NDArray[Any], ...],
-    bits: BitSource | None,
-) -> Ints:
-    """Run a compiled loop over all segments, with fresh words and exact attempts where it stops for them."""
-    ends = np.cumsum(np.asarray(lengths, dtype=np.int64), dtype=np.int64)
-    if len(lengths) != tables[0].size or (len(lengths) and min(lengths) < 0):
+def _ends(lengths: Sequence[int], parameters: int) -> Ints:
+    """Where each segment ends."""
+    if len(lengths) != parameters or (len(lengths) and min(lengths) < 0):
         raise BudgetError(
             "noise.lengths", "Every segment needs a length of 0 or more.", "Give one length per scale."
         )
-    out = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.int64)
-    if bits is not None or out.size < _SHARED:
-        _draw_from(fill, attempt, 0, out, ends, tables, _source(bits))
-        return out
-    half = out.size // 2
-    other = _HELPER.submit(_draw_from, fill, attempt, half, out, ends, tables, _source(None))
-    try:
-        _draw_from(fill, attempt, 0, out[:half], ends, tables, _source(None))
-    finally:
-        wait([other])
-    other.result()
-    return out
+    return np.cumsum(np.asarray(lengths, dtype=np.int64), dtype=np.int64)
 
 
-def key_streams() -> None:
-    """Key the random streams of both threads of a long draw, so that the first draw need not; takes no bits."""
-    system_bits().words(0)
-    _HELPER.submit(system_bits().words, 0).result()
+def get_ready(rehearsal: BitSource) -> None:
+    """Key the random streams of both threads of a long draw, which takes no bits of theirs, and let each draw once.
+
+    The integers of a ``rehearsal`` go nowhere; afterwards threads, loops and memory are at hand.
+    """
+    for on in (lambda call: call(), lambda call: _HELPER.submit(call).result()):
+        on(lambda: system_bits().words(0))
+        on(lambda: gaussian_segments([Fraction(3)], [_SHARED]).draw(rehearsal))
 
 
 class _Helper:
@@ -286,33 +330,6 @@ class _Helper:
 
 _HELPER = _Helper()
 os.register_at_fork(after_in_child=_HELPER.forget)
-
-
-def _draw_from(
-    fill: _Fill,
-    attempt: _Attempt,
-    first: int,
-    out: Ints,
-    ends: Ints,
-    tables: tuple[NDArray[Any], ...],
-    bits: BitSource,
-) -> None:
-    """Draw the cells of ``out`` from number ``first`` on."""
-    stream, cursor = exact.Stream(bits, _request(out.size - first)), np.zeros(3, dtype=np.int64)
-    cursor[0] = first
-    while True:
-        cursor[2] = stream.position
-        status = fill(out, ends, *tables, stream.words, cursor)
-        stream.position = int(cursor[2])
-        if status == sampler_loops.DONE:
-            return
-        if status == sampler_loops.EMPTY:
-            stream.fetch(_request(out.size - int(cursor[0])))
-            continue
-        drawn = attempt(stream, int(cursor[1]))
-        if drawn is not None:
-            out[cursor[0]] = drawn
-            cursor[0] += 1
 
 
 def _request(cells: int) -> int:
