@@ -32,7 +32,6 @@ from bench.shared.history import keep
 from bench.shared.places import ROOT
 from hushtable.kernel import run as loop
 from hushtable.kernel.draw import Confidential
-from hushtable.kernel.spending import Account
 from hushtable.ledger import Ledger, Unit
 from hushtable.privacy import Cost
 
@@ -63,7 +62,7 @@ class Watch:
     def install(self) -> None:
         """Stand beside the steps of the ledger and of the kernel; nothing is changed but for reading a clock."""
         charge, store = Ledger.charge, Ledger.store
-        draw, prepare, written = Account.draw, Confidential.prepare, loop.lines_to_bytes
+        prepare, written = Confidential.prepare, loop.lines_to_bytes
 
         def charged(ledger: Ledger, *args: Any, **kwargs: Any) -> Any:
             made = charge(ledger, *args, **kwargs)
@@ -77,9 +76,6 @@ class Watch:
             self.windows.append(time.process_time() - self._charged)
             return kept
 
-        def drawn(account: Account, cost: Cost, drawing: Callable[[], bytes], **more: Any) -> bytes:
-            return draw(account, cost, self._kept(drawing), **more)
-
         def prepared(handle: Confidential, request: Any) -> Any:
             return self._kept(prepare(handle, request))
 
@@ -88,7 +84,7 @@ class Watch:
             return written(lines, columns)
 
         Ledger.charge, Ledger.store = charged, stored  # type: ignore[method-assign]
-        Account.draw, Confidential.prepare = drawn, prepared  # type: ignore[method-assign]
+        Confidential.prepare = prepared  # type: ignore[method-assign]
         loop.lines_to_bytes = kept_lines
 
     def _kept(self, drawing: Callable[[], Any]) -> Callable[[], Any]:
@@ -106,9 +102,9 @@ class Watch:
             cost = Cost(0, 1)
             charge = scratch.charge(scratch.reserve(cost=cost, kind="release", detail={}), cost)
             start = time.process_time()
-            made = [draw() for draw in draws]
-            payload = _LINES(*lines) if lines else b"".join(made)
-            _STORE(scratch, charge, payload)
+            for draw in draws:
+                draw()
+            _STORE(scratch, charge, _LINES(*lines))
             times.append(time.process_time() - start)
         return statistics.median(times)
 

@@ -26,6 +26,7 @@ from hushtable.marginals.threads import in_ranges
 from hushtable.measurement import GRID, Compare, DiscreteNoise, Measure, Request, Select, Step
 from hushtable.privacy import (
     BitSource,
+    Segments,
     bernoulli,
     bernoulli_exp,
     discrete_laplace_segments,
@@ -43,25 +44,20 @@ PASS_CELLS = 150_000_000
 """Cells tabulated in one pass when counts are kept narrow: 1.2 GB.  With fewer, rows are read more often."""
 
 
-def noisy(exact: Ints, noise: DiscreteNoise, bits: BitSource | None = None) -> Ints:
+def noisy(
+    exact: Ints, noise: DiscreteNoise, bits: BitSource | None = None, ready: Segments | None = None
+) -> Ints:
     """Exact integers plus exact discrete noise: every noisy count there is was made here."""
-    return _adding(exact, noise, bits)()
+    drawn = (ready or segments_of(noise)).draw(bits)
+    if noise.bound is not None:
+        np.clip(drawn, -noise.bound, noise.bound, out=drawn)
+    drawn += exact
+    return drawn
 
 
-def _adding(exact: Ints, noise: DiscreteNoise, bits: BitSource | None) -> Drawing:
-    """Noise that only has to be drawn and added: what the sampler computes or refuses without bits comes now."""
-    if not len(exact):
-        return lambda: exact
-    segments = LAWS[noise.law](noise.parameters, noise.lengths)
-
-    def draw() -> Ints:
-        drawn = segments.draw(bits)
-        if noise.bound is not None:
-            np.clip(drawn, -noise.bound, noise.bound, out=drawn)
-        drawn += exact
-        return drawn
-
-    return draw
+def segments_of(noise: DiscreteNoise) -> Segments:
+    """Noise that only has to be drawn: what the sampler computes or refuses without bits comes now."""
+    return LAWS[noise.law](noise.parameters, noise.lengths)
 
 
 def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bool:
@@ -130,7 +126,7 @@ class Confidential:
         part = request.part
         if part is None:
             return lambda: np.empty(0, np.int64)
-        return _adding(part.exact(self._tables(part.layout)), part.noise, self._bits)
+        return self._noisy(part.exact(self._tables(part.layout)), part.noise)
 
     def select(self, request: Select) -> Drawing:
         """One marginal, by private selection."""
@@ -155,7 +151,7 @@ class Confidential:
             counts = self._tables(part)
             in_ranges(distances, part.lengths, part.offsets, counts, tables, GRID, norms)
             exact[first:last] = norms
-        return _adding(exact, DiscreteNoise("gaussian", [request.variance], [len(exact)]), self._bits)
+        return self._noisy(exact, DiscreteNoise("gaussian", [request.variance], [len(exact)]))
 
     def decide(self, request: Decide) -> Drawing:
         """The questions of a check, each decided by its own decider from its exact tally."""
@@ -163,6 +159,10 @@ class Confidential:
         tallies = self._counter.tally(questions)
         pairs = [(question.decider, exact) for question, exact in zip(questions, tallies, strict=True)]
         return lambda: np.array([verdict(decider, exact, self._bits) for decider, exact in pairs], np.int64)
+
+    def _noisy(self, exact: Ints, noise: DiscreteNoise) -> Drawing:
+        ready = segments_of(noise)
+        return lambda: noisy(exact, noise, self._bits, ready)
 
     def _tables(self, layout: Layout) -> Ints:
         """Exact counts of the given sets, flat; those that are not kept are counted again."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         total_price,
     )
     from hushtable.privacy.sampler import (
+        Segments,
         bernoulli,
         bernoulli_exp,
         discrete_gaussian,
@@ -65,6 +66,7 @@ __all__ = [
     "Price",
     "PureDP",
     "ResidualNoise",
+    "Segments",
     "Selection",
     "TruncatedNoise",
     "bernoulli",

@@ -33,6 +33,7 @@ from hushtable.privacy.moments import (
 __all__ = [
     "LARGEST_SCALE",
     "LARGEST_VARIANCE",
+    "Segments",
     "bernoulli",
     "bernoulli_exp",
     "discrete_gaussian",
@@ -45,6 +46,7 @@ __all__ = [
     "discrete_laplace_variance",
     "exponential_mechanism",
     "gaussian_segments",
+    "get_ready",
     "laplace_segments",
     "uniform_below",
 ]
@@ -308,9 +310,10 @@ def get_ready(rehearsal: BitSource) -> None:
 
     The integers of a ``rehearsal`` go nowhere; afterwards threads, loops and memory are at hand.
     """
-    for on in (lambda call: call(), lambda call: _HELPER.submit(call).result()):
-        on(lambda: system_bits().words(0))
-        on(lambda: gaussian_segments([Fraction(3)], [_SHARED]).draw(rehearsal))
+    rehearsed = gaussian_segments([Fraction(3)], [_SHARED])
+    for pool in (None, _HELPER):
+        for call in (lambda: system_bits().words(0), lambda: rehearsed.draw(rehearsal)):
+            call() if pool is None else pool.submit(call).result()
 
 
 class _Helper:
