@@ -72,8 +72,8 @@ _ALWAYS = (
     Kind("parquet", partial(ParquetLayout, without=_NOT_IN_PARQUET)),
     Kind("parquet, several files", partial(ParquetLayout, parts=3, without=_NOT_IN_PARQUET)),
     Kind("arrow", TypedLayout),
-    Kind("polars", partial(PolarsLayout, valid=True, without=_NOT_IN_POLARS)),
-    Kind("polars, lazy", partial(LazyLayout, valid=True, without=_NOT_IN_POLARS)),
+    Kind("polars", partial(PolarsLayout, without=_NOT_IN_POLARS)),
+    Kind("polars, lazy", partial(LazyLayout, without=_NOT_IN_POLARS)),
 )
 _WITH_PANDAS = (
     Kind("pandas, typed columns", partial(TypedFrameLayout, without=_NOT_IN_PANDAS)),

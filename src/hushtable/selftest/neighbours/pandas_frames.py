@@ -6,10 +6,11 @@ pandas is an extra, and slow to load: it is loaded with the first frame.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from hushtable.schema import text_of
-from hushtable.selftest.neighbours.hostile import BYTES, FLOATS, TEXTS, WHOLE
+from hushtable.selftest.neighbours.hostile import FLOATS, TEXTS, WHOLE
 from hushtable.selftest.neighbours.layouts import Layout, Row
 from hushtable.selftest.neighbours.typed_tables import Flags, Reals, TypedLayout, Whole, pa
 from hushtable.selftest.neighbours.worlds import OUTSIDE, Column, World
@@ -52,12 +53,11 @@ class TypedFrameLayout(TypedLayout):
 
     def _series(self, name: str, array: Any) -> Any:
         store = self.stores[name]
-        if self._own[name] and isinstance(store, Whole):
-            return pd.Series(
-                pd.array(array.to_pylist(), dtype=str(store.type).replace("ui", "UI").replace("i", "I", 1))
+        if self._own[name] and isinstance(store, Whole | Flags):
+            nullable = (
+                str(store.type).replace("uint", "UInt").replace("int", "Int").replace("bool", "boolean")
             )
-        if self._own[name] and isinstance(store, Flags):
-            return pd.Series(pd.array(array.to_pylist(), dtype="boolean"))
+            return pd.Series(pd.array(array.to_pylist(), dtype=nullable))
         if self._own[name] and (isinstance(store, Reals) or str(store.type).startswith("timestamp")):
             return array.to_pandas()
         return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
@@ -69,7 +69,7 @@ class ObjectFrameLayout(Layout):
     def __init__(self, world: World, chance: Random) -> None:
         super().__init__(world, chance)
         self._coded = {column.name: chance.random() < 0.15 for column in world.columns}
-        self._keys = chance.sample(_KEYS, 4)  # so few that a table has several people of each kind
+        self._kinds = chance.sample(range(len(_keys(0))), 4)  # so few that a table has several people of each
 
     def holds(self, column: Column, value: Any) -> bool:
         return True
@@ -77,25 +77,23 @@ class ObjectFrameLayout(Layout):
     def cell(self, column: Column, value: Any) -> Any:
         if value is None:
             return self.chance.choice((None, float("nan")))
+        forms: tuple[Any, ...] = (text_of(value) if isinstance(value, bool | int) else str(value), value)
         if value is OUTSIDE:
-            return self._as_held(column, self.chance.choice(("zzz", 99, 0.5)))
-        if isinstance(value, date):
-            instant = datetime(value.year, value.month, value.day, 23, 59)
-            forms: tuple[Any, ...] = (value.isoformat(), value, instant)
-        else:
-            forms = (text_of(value) if isinstance(value, bool | int) else str(value), value)
+            forms = (self.chance.choice(("zzz", "99", "0.5")), 99, 0.5)
+        elif isinstance(value, date):
+            forms = (*forms, datetime(value.year, value.month, value.day, 23, 59))
         return forms[0] if self._coded[column.name] else self.chance.choice(forms)
 
     def key(self, number: int) -> Any:
         person = self.world.schema.person or ""
-        return f"k{number}" if self._coded[person] else self._keys[number % 4](number // 4)
+        return f"k{number}" if self._coded[person] else _keys(number // 4)[self._kinds[number % 4]]
 
     def odd_keys(self, number: int) -> Sequence[Any]:
         if self._coded[self.world.schema.person or ""]:
             return [f"odd\ud800{number}"]
         if self.chance.random() < 0.2:
-            return self.chance.choice(_SAME_KEYS)(number)
-        return [self.chance.choice(_ODD_KEYS)(number)]
+            return self.chance.choice(_same_keys(number))
+        return [self.chance.choice(_odd_keys(number))]
 
     def odd_cell(self, column: Column) -> Any:
         return self.chance.choice(TEXTS) if self._coded[column.name] else _odd_object(self.chance)
@@ -106,13 +104,9 @@ class ObjectFrameLayout(Layout):
             cells = np.empty(len(rows), object)
             for place, row in enumerate(rows):
                 cells[place] = row.cells[k]
-            columns[column.name] = (
-                _coded(cells) if self._coded[column.name] else pd.Series(cells, dtype=object)
-            )
+            coded = self._coded[column.name]
+            columns[column.name] = _coded(cells) if coded else pd.Series(cells, dtype=object)
         return pd.DataFrame(columns).set_axis([7] * len(rows))  # labels of rows mean nothing
-
-    def _as_held(self, column: Column, cell: Any) -> Any:
-        return str(cell) if self._coded[column.name] else cell
 
 
 def _coded(cells: Any) -> Any:
@@ -179,76 +173,40 @@ class _Unsure:
     __hash__ = object.__hash__
 
 
-_KEYS: tuple[Callable[[int], Any], ...] = (
-    lambda n: f"k{n}",
-    lambda n: f"k{n} ",
-    lambda n: 2**62 + n,
-    lambda n: -(2**63) + n,
-    lambda n: 1_000_000 + n,
-    lambda n: uuid.UUID(int=2**100 + n),
-    lambda n: b"k%d" % n,
-    lambda n: b"\0k%d" % n,
-    lambda n: np.int64(3_000_000 + n),
-    lambda n: 10**5000 + n,
-    lambda n: "\ud800" + f"k{n}",
-    lambda n: Decimal(f"0.{n + 1}1"),
-    lambda n: date.fromordinal(600_000 + n),
-    lambda n: datetime(1900, 1, 1, microsecond=n),
-    lambda n: datetime(1900, 1, 1, microsecond=n, tzinfo=UTC),
-    lambda n: pd.Timestamp(1900, 1, 2, nanosecond=n),
-    lambda n: np.datetime64(-(10**15) + n, "ps"),
-)
-"""Keys of ordinary people: text, numbers of any size, bytes, UUIDs, days and instants."""
+def _keys(n: int) -> list[Any]:
+    """Keys of ordinary people, one of each kind: text, numbers of any size, bytes, UUIDs, days and instants."""
+    texts = [f"k{n}", f"k{n} ", f"\ud800k{n}", b"k%d" % n, b"\0k%d" % n]
+    machine = [2**62 + n, n - 2**63, 1_000_000 + n, np.int64(3_000_000 + n)]
+    large = [10**5000 + n, Decimal(f"0.{n + 1}1")]
+    early = datetime(1900, 1, 1, microsecond=n)
+    instants = [early, early.replace(tzinfo=UTC), pd.Timestamp(1900, 1, 2, nanosecond=n)]
+    others = [uuid.UUID(int=2**100 + n), date.fromordinal(600_000 + n), np.datetime64(n - 10**15, "ps")]
+    return [*texts, *machine, *large, *instants, *others]
 
-_SAME_KEYS: tuple[Callable[[int], list[Any]], ...] = (
-    lambda n: [
-        5_000_000 + n,
-        np.int64(5_000_000 + n),
-        Decimal(5_000_000 + n),
-        Decimal(f"{5_000_000 + n}.00"),
-    ],
-    lambda n: [f"same{n}", np.str_(f"same{n}")],
-    lambda n: [b"same%d" % n, np.bytes_(b"same%d" % n)],
-    lambda n: [datetime(1950, 1, 1) + timedelta(n), pd.Timestamp("1950-01-01") + pd.Timedelta(days=n)],
-    lambda n: [np.datetime64(-30_000 - n, "D"), np.datetime64(24 * (-30_000 - n), "h")],
-    lambda n: [uuid.UUID(int=2**90 + n), uuid.UUID(str(uuid.UUID(int=2**90 + n)))],
-)
-"""Several objects that are equal, so that they are one person."""
 
-_ODD_KEYS: tuple[Callable[[int], Any], ...] = (
-    *(
-        lambda n: None,
-        lambda n: float("nan"),
-        lambda n: _Mute(),
-        lambda n: _Unsure(),
-        lambda n: pd.NA,
-        lambda n: pd.NaT,
-    ),
-    *(
-        lambda n: "",
-        lambda n: b"",
-        lambda n: Decimal("sNaN"),
-        lambda n: np.datetime64("NaT"),
-        lambda n: [n, "list"],
-    ),
-    *(lambda n: _SlyNumber(7_000_000 + n), lambda n: _SlyText(f"sly{n}"), lambda n: _SlyFloat(n + 0.5)),
-    *(
-        lambda n: (n, "pair"),
-        lambda n: frozenset({f"odd{n}"}),
-        lambda n: {"odd": n},
-        lambda n: np.array([n, n]),
-    ),
-    *(lambda n: f"odd\0{n}", lambda n: f"\udfff{n}", lambda n: f"{n}" + "x" * 9000, lambda n: b"\xff%d" % n),
-    *(
-        lambda n: -(10**5000) - n,
-        lambda n: np.uint64(2**63 + n),
-        lambda n: np.str_(f"np{n}"),
-        lambda n: np.bytes_(b"n%d" % n),
-    ),
-    *(lambda n: Decimal(9_000_000 + n), lambda n: Fraction(n, 10**9 + 7), lambda n: complex(n, 1)),
-    *(lambda n: date.fromordinal(700_000 + n), lambda n: datetime(2000, 1, 1) + timedelta(days=n)),
-    *(lambda n: uuid.UUID(int=n), lambda n: memoryview(b"view%d" % n), lambda n: bytearray(b"array%d" % n)),
-)
+def _same_keys(n: int) -> list[list[Any]]:
+    """Several objects that are equal, so that they are one person."""
+    whole, day, known = 5_000_000 + n, -30_000 - n, uuid.UUID(int=2**90 + n)
+    return [
+        [whole, np.int64(whole), Decimal(whole), Decimal(f"{whole}.00")],
+        [f"same{n}", np.str_(f"same{n}")],
+        [b"same%d" % n, np.bytes_(b"same%d" % n)],
+        [datetime(1950, 1, 1) + timedelta(n), pd.Timestamp("1950-01-01") + pd.Timedelta(days=n)],
+        [np.datetime64(day, "D"), np.datetime64(24 * day, "h")],
+        [known, uuid.UUID(str(known))],
+    ]
+
+
+def _odd_keys(n: int) -> list[Any]:
+    """Hostile keys, each of its own person or of nobody."""
+    missing = [None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("sNaN"), "", b""]
+    liars = [_Mute(), _Unsure(), _SlyNumber(7_000_000 + n), _SlyText(f"sly{n}"), _SlyFloat(n + 0.5)]
+    several = [[n, "list"], (n, "pair"), frozenset({f"odd{n}"}), {"odd": n}, np.array([n, n])]
+    texts = [f"odd\0{n}", f"\udfff{n}", f"{n}" + "x" * 9000, np.str_(f"np{n}")]
+    octets = [b"\xff%d" % n, np.bytes_(b"n%d" % n), memoryview(b"view%d" % n), bytearray(b"array%d" % n)]
+    numbers = [-(10**5000) - n, np.uint64(2**63 + n), Decimal(9_000_000 + n), Fraction(n, 10**9 + 7), n + 1j]
+    others = [date.fromordinal(700_000 + n), datetime(2000, 1, 1) + timedelta(n), uuid.UUID(int=n)]
+    return [*missing, *liars, *several, *texts, *octets, *numbers, *others]
 
 
 def _odd_object(chance: Random) -> Any:
@@ -257,108 +215,27 @@ def _odd_object(chance: Random) -> Any:
         return chance.choice(TEXTS)
     if luck < 0.45:
         return chance.choice(FLOATS)
-    return chance.choice(WHOLE) if luck < 0.5 else chance.choice(_OBJECTS)()
+    return chance.choice(WHOLE if luck < 0.5 else _objects())
 
 
-def _nested() -> list[Any]:
-    """A list that contains itself."""
-    found: list[Any] = []
-    found.append(found)
-    return found
-
-
-_OBJECTS: tuple[Callable[[], Any], ...] = (
-    *(
-        lambda: None,
-        lambda: pd.NA,
-        lambda: pd.NaT,
-        lambda: float("nan"),
-        lambda: np.float32("nan"),
-        lambda: Ellipsis,
-    ),
-    *(
-        lambda: np.datetime64("NaT"),
-        lambda: np.datetime64("2000-01-01"),
-        lambda: np.timedelta64(1),
-        lambda: NotImplemented,
-    ),
-    *(lambda: np.array([1, 2]), lambda: np.array(5), lambda: np.array([]), lambda: np.zeros((2, 2)), _nested),
-    *(
-        lambda: [1, [2, [3]]],
-        lambda: {"a": {"b": 1}},
-        lambda: {1, 2},
-        lambda: (1, "x"),
-        lambda: frozenset({1}),
-        list,
-        dict,
-    ),
-    *(
-        lambda: 10**5000,
-        lambda: -(10**5000),
-        lambda: 10**4299,
-        lambda: Decimal("1e5000"),
-        lambda: Decimal(10) ** 4000,
-    ),
-    *(
-        lambda: Decimal("NaN"),
-        lambda: Decimal("sNaN"),
-        lambda: Decimal("Infinity"),
-        lambda: Decimal("-0"),
-        lambda: Fraction(1, 3),
-    ),
-    *(
-        lambda: "\ud800",
-        lambda: "F\udfff",
-        lambda: b"F",
-        lambda: b"\xff",
-        lambda: bytearray(b"1"),
-        lambda: memoryview(b"1"),
-    ),
-    *(
-        lambda: BYTES[0],
-        lambda: 1 + 2j,
-        lambda: True,
-        lambda: np.True_,
-        lambda: np.int8(-1),
-        lambda: np.uint64(2**64 - 1),
-    ),
-    *(
-        lambda: np.float16(1.5),
-        lambda: np.longdouble("1e400"),
-        lambda: np.str_("F"),
-        lambda: np.bytes_(b"F"),
-        object,
-    ),
-    *(
-        lambda: _Mute(),
-        lambda: _Unsure(),
-        lambda: _SlyText("F"),
-        lambda: _SlyNumber(5),
-        lambda: _SlyFloat(5.5),
-    ),
-    *(
-        lambda: _SlyDay(1995, 1, 1),
-        lambda: date.min,
-        lambda: date.max,
-        lambda: datetime.max,
-        lambda: timedelta(1),
-    ),
-    *(
-        lambda: datetime(1995, 1, 1, tzinfo=timezone(timedelta(hours=14))),
-        lambda: uuid.UUID(int=1),
-        lambda: int,
-        lambda: len,
-    ),
-    *(
-        lambda: pd.Timestamp("1995-05-05"),
-        lambda: pd.Timestamp.max,
-        lambda: pd.Period("2000-01"),
-        lambda: pd.Interval(0, 1),
-    ),
-    *(
-        lambda: pd.Series([1, 2]),
-        lambda: pd.DataFrame({"a": [1]}),
-        lambda: pd.Series([]),
-        lambda: (x for x in "ab"),
-    ),
-)
+@cache
+def _objects() -> list[Any]:
+    """What else a cell may hold."""
+    loop: list[Any] = []
+    loop.append(loop)
+    missing = [None, pd.NA, pd.NaT, float("nan"), np.float32("nan"), np.datetime64("NaT"), Decimal("NaN")]
+    nested = [loop, [1, [2, [3]]], {"a": {"b": 1}}, (x for x in "ab")]
+    several: list[Any] = [[], {}, {1, 2}, (1, "x"), frozenset({1})]
+    arrays = [np.array([1, 2]), np.array(5), np.array([]), np.zeros((2, 2)), pd.Series([1, 2]), pd.Series([])]
+    tables = [pd.DataFrame({"a": [1]}), pd.Interval(0, 1)]
+    whole = [10**5000, -(10**5000), 10**4299, True, np.True_, np.int8(-1), np.uint64(2**64 - 1)]
+    decimals = [Decimal(text) for text in ("1e5000", "sNaN", "Infinity", "-0")]
+    numbers = [Fraction(1, 3), 1 + 2j, np.float16(1.5), np.longdouble("1e400"), Decimal(10) ** 4000]
+    texts = ["\ud800", "F\udfff", np.str_("F")]
+    octets = [b"F", b"\xff", bytearray(b"1"), memoryview(b"1"), np.bytes_(b"F")]
+    liars = [_Mute(), _Unsure(), _SlyText("F"), _SlyNumber(5), _SlyFloat(5.5), _SlyDay(1995, 1, 1)]
+    days = [date.min, date.max, np.datetime64("2000-01-01"), pd.Timestamp("1995-05-05"), pd.Period("2000-01")]
+    instants = [datetime.max, pd.Timestamp.max, datetime(1995, 1, 1, tzinfo=timezone(timedelta(hours=14)))]
+    others = [timedelta(1), np.timedelta64(1), uuid.UUID(int=1), object(), Ellipsis, NotImplemented, int, len]
+    values = [*whole, *decimals, *numbers, *texts, *octets, *liars, *days, *instants, *others]
+    return [*missing, *nested, *several, *arrays, *tables, *values]

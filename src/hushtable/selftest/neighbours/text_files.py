@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Categorical, text_of
-from hushtable.selftest.neighbours.hostile import odd_bytes
+from hushtable.selftest.neighbours.hostile import near_key, odd_bytes
 from hushtable.selftest.neighbours.layouts import Layout, Row
 from hushtable.selftest.neighbours.worlds import OUTSIDE, Column, World
 
@@ -18,19 +18,6 @@ PARTS = 3
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _HUGE_LINE = 1_100_000
 _NO_BREAKS = ("\x85", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r", "\0", "\\n")
-_NEAR = (
-    "k{}",
-    "K{}",
-    "k{} ",
-    " k{}",
-    "k\ufeff{}",
-    "ké{}",
-    "ke\u0301{}",
-    "0{}00007",
-    "{}00007",
-    "-{}00007",
-    "k" * 90 + "{}",
-)
 
 
 class TextLayout(Layout):
@@ -55,8 +42,7 @@ class TextLayout(Layout):
         return b"" if field is None else field
 
     def key(self, number: int) -> bytes:
-        text = _NEAR[number % len(_NEAR)].format(1000 + number // len(_NEAR))
-        return self._field(text) or b"k%06d" % number
+        return self._field(near_key(number, nul=False)) or b"k%06d" % number
 
     def odd_keys(self, number: int) -> Sequence[bytes]:
         raw = odd_bytes(self.chance, valid=False) + b"!%d!" % number

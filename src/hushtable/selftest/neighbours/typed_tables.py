@@ -7,9 +7,10 @@ instants (which reach beyond any calendar), and what Arrow takes for everything 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from decimal import Context, Decimal
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -19,7 +20,7 @@ import pyarrow
 import pyarrow.parquet
 
 from hushtable.schema import Binned, Categorical
-from hushtable.selftest.neighbours.hostile import FLOATS, odd_bytes, odd_whole
+from hushtable.selftest.neighbours.hostile import FLOATS, near_key, odd_bytes, odd_whole
 from hushtable.selftest.neighbours.layouts import Layout, Row
 from hushtable.selftest.neighbours.worlds import OUTSIDE, Column, World
 
@@ -33,19 +34,6 @@ NULL_ENTRY = pa.dictionary(pa.int16(), pa.large_string())
 _EXACT = Context(prec=100)
 _ZERO_DAY = date(1970, 1, 1).toordinal()
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-_NEAR = (
-    "k{}",
-    "K{}",
-    "k{} ",
-    "k\0{}",
-    "k{}\0",
-    "ké{}",
-    "ke\u0301{}",
-    "0{}7",
-    "{}7",
-    "{}7.0",
-    "k" * 90 + "{}",
-)
 
 
 class Store(ABC):
@@ -54,9 +42,9 @@ class Store(ABC):
     def __init__(self, type_: Any) -> None:
         self.type = type_
 
-    @abstractmethod
     def cell(self, value: Any) -> Any:
         """A cell that means the value; None where this type has none."""
+        return None
 
     @abstractmethod
     def odd(self, chance: Random) -> Any:
@@ -97,7 +85,7 @@ class Texts(KeyStore):
         return odd_bytes(chance, valid=self._valid)
 
     def key(self, number: int) -> bytes:
-        return _NEAR[number % len(_NEAR)].format(1000 + number // len(_NEAR)).encode()
+        return near_key(number, nul=True).encode()
 
     def odd_key(self, number: int, chance: Random) -> bytes:
         return self.odd(chance) + b"!%d!" % number
@@ -116,9 +104,6 @@ class Texts(KeyStore):
 
 class Bytes(KeyStore):
     """Keys of bytes, all of one length or not."""
-
-    def cell(self, value: Any) -> None:
-        return None
 
     def odd(self, chance: Random) -> bytes:
         return chance.randbytes(16)
@@ -143,9 +128,6 @@ class Uuids(Bytes):
 class Nested(Store):
     """Lists, which no attribute reads."""
 
-    def cell(self, value: Any) -> None:
-        return None
-
     def odd(self, chance: Random) -> list[Any]:
         return [None, *chance.choices(FLOATS, k=chance.randint(0, 3))]
 
@@ -155,9 +137,8 @@ class Whole(KeyStore):
 
     def __init__(self, type_: Any) -> None:
         super().__init__(type_)
-        self._bits, self._signed = type_.bit_width, pa.types.is_signed_integer(type_)
-        self._low = -(1 << self._bits - 1) if self._signed else 0
-        self._high = self._low + (1 << self._bits) - 1
+        self._low = -(1 << type_.bit_width - 1) if pa.types.is_signed_integer(type_) else 0
+        self._high = self._low + (1 << type_.bit_width) - 1
 
     def cell(self, value: Any) -> int | None:
         whole = isinstance(value, bool | int) or (isinstance(value, float) and value.is_integer())
@@ -165,20 +146,14 @@ class Whole(KeyStore):
         return number if self._low <= number <= self._high else None
 
     def odd(self, chance: Random) -> int:
-        return odd_whole(chance, self._bits, signed=self._signed)
+        return odd_whole(chance, self._low, self._high)
 
     def key(self, number: int) -> int:
         """Keys at both ends of the type, beyond 62 and 53 bits, and small ones."""
-        step = number // 6
-        near = (
-            self._high - step,
-            self._low + step,
-            (1 << 62) + step,
-            (1 << 53) + step,
-            1000 + step,
-            (1 << 63) + step,
-        )
-        return near[number % 6] if self._low <= near[number % 6] <= self._high else 10_000 + number
+        starts = (self._low, 1000, 1 << 53, 1 << 62, 1 << 63)
+        step, place = divmod(number, len(starts) + 1)
+        near = starts[place] + step if place < len(starts) else self._high - step
+        return near if self._low <= near <= self._high else 10_000 + number
 
 
 class Reals(Store):
@@ -237,7 +212,8 @@ class Days(KeyStore):
         return (day.toordinal() - _ZERO_DAY) * self._per_day if isinstance(day, date) else None
 
     def odd(self, chance: Random) -> int:
-        return odd_whole(chance, self.type.bit_width, signed=True)
+        beyond = 1 << self.type.bit_width - 1
+        return odd_whole(chance, -beyond, beyond - 1)
 
     def key(self, number: int) -> int:
         """Days one after another; instants as near to each other as their unit allows, today and far from it."""
@@ -261,22 +237,20 @@ def _unchecked(cells: Sequence[Any], type_: Any) -> Any:
 
 
 class TypedLayout(Layout):
-    """One store per column; ``without`` names types that a kind of table cannot hold."""
+    """One store per column; ``without`` names types that a kind of table cannot hold, ``valid`` keeps text UTF-8."""
+
+    valid = False
 
     def __init__(
-        self,
-        world: World,
-        chance: Random,
-        *,
-        parts: int = 1,
-        valid: bool = False,
-        without: frozenset[str] = frozenset(),
+        self, world: World, chance: Random, *, parts: int = 1, without: frozenset[str] = frozenset()
     ) -> None:
         super().__init__(world, chance, parts=parts)
-        self.stores = {
-            column.name: chance.choice([s for s in self._stores(column, valid) if str(s.type) not in without])
-            for column in world.columns
-        }
+        self.stores: dict[str, Store] = {}
+        for column in world.columns:
+            every = key_stores if column.name == world.schema.person else partial(stores, column)
+            self.stores[column.name] = chance.choice(
+                [s for s in every(valid=self.valid) if str(s.type) not in without]
+            )
 
     def holds(self, column: Column, value: Any) -> bool:
         return value is None or self.stores[column.name].cell(value) is not None
@@ -288,9 +262,7 @@ class TypedLayout(Layout):
         return self._keys.key(number)
 
     def odd_keys(self, number: int) -> Sequence[Any]:
-        if self.chance.random() < 0.1:
-            return [None]
-        return [self._keys.odd_key(number, self.chance)]
+        return [None if self.chance.random() < 0.1 else self._keys.odd_key(number, self.chance)]
 
     def odd_cell(self, column: Column) -> Any:
         return None if self.chance.random() < 0.1 else self.stores[column.name].odd(self.chance)
@@ -306,19 +278,12 @@ class TypedLayout(Layout):
 
     def _table(self, rows: Sequence[Sequence[Any]]) -> Any:
         columns = list(zip(*rows, strict=True)) or [()] * len(self.world.columns)
-        return pa.table(
-            {
-                column.name: self.stores[column.name].array(cells)
-                for column, cells in zip(self.world.columns, columns, strict=True)
-            }
-        )
+        pairs = zip(self.world.columns, columns, strict=True)
+        return pa.table({column.name: self.stores[column.name].array(cells) for column, cells in pairs})
 
     @property
     def _keys(self) -> KeyStore:
         return cast("KeyStore", self.stores[self.world.schema.person or ""])
-
-    def _stores(self, column: Column, valid: bool) -> Sequence[Store]:
-        return key_stores(valid) if column.name == self.world.schema.person else stores(column, valid)
 
 
 class ParquetLayout(TypedLayout):
@@ -333,6 +298,8 @@ class ParquetLayout(TypedLayout):
 class PolarsLayout(TypedLayout):
     """A polars frame."""
 
+    valid = True
+
     def data(self, rows: Sequence[Row], folder: Path) -> Any:
         return pl.from_arrow(self.tables(rows)[0])
 
@@ -344,48 +311,32 @@ class LazyLayout(PolarsLayout):
         return super().data(rows, folder).lazy().filter(pl.lit(True))
 
 
-def key_stores(valid: bool) -> list[KeyStore]:
+def key_stores(*, valid: bool) -> list[KeyStore]:
     """Every type that may identify more than two people."""
     binary = [pa.binary(), pa.large_binary(), pa.binary(16)]
     decimals = [pa.decimal128(38, 0), pa.decimal128(20, 2), pa.decimal256(76, 0)]
-    days = [pa.date32(), pa.date64(), pa.timestamp("us", tz="UTC"), *map(pa.timestamp, _PER_DAY)]
     whole = [pa.int32(), pa.uint32(), pa.int64(), pa.uint64()]
-    numbers = [*map(Whole, whole), *map(Decimals, decimals), *map(Days, days)]
-    return [*_texts(valid), *map(Bytes, binary), Uuids(pa.uuid()), *numbers]
+    numbers = [*map(Whole, whole), *map(Decimals, decimals)]
+    return [*_texts(valid), *map(Bytes, binary), Uuids(pa.uuid()), *numbers, *_days()]
 
 
-def stores(column: Column, valid: bool) -> list[Store]:
+def stores(column: Column, *, valid: bool) -> list[Store]:
     """Every type that a column of a world may have, by the attribute that reads it."""
-    whole: list[Store] = [
-        Whole(getattr(pa, f"{sign}int{bits}")()) for sign in ("", "u") for bits in (8, 16, 32, 64)
-    ]
-    real: list[Store] = [Reals(pa.float32()), Reals(pa.float64())]
+    whole = [Whole(getattr(pa, f"{sign}int{bits}")()) for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    numbers: list[Store] = [*whole, Reals(pa.float32()), Reals(pa.float64())]
     texts, attribute = _texts(valid), column.attributes[0] if column.attributes else None
     if attribute is None:
         nested = [Nested(pa.list_(pa.float64())), Nested(pa.large_list(pa.float64()))]
-        return [
-            *texts,
-            *whole,
-            *real,
-            *nested,
-            Flags(pa.bool_()),
-            Days(pa.date32()),
-            Days(pa.timestamp("us")),
-        ]
+        days = [Days(pa.date32()), Days(pa.timestamp("us"))]
+        return [*texts, *numbers, *nested, *days, Flags(pa.bool_())]
     if isinstance(attribute, Categorical):
-        return [*texts, *_category_stores(attribute, whole, real)]
+        return [*texts, *_category_stores(attribute, numbers)]
     if not isinstance(attribute, Binned):
-        return [*texts, *whole, *real, Flags(pa.bool_())]
+        return [*texts, *numbers, Flags(pa.bool_())]
     if attribute.kind == "date":
-        types = [pa.date32(), pa.date64(), pa.timestamp("us", tz="UTC"), *map(pa.timestamp, _PER_DAY)]
-        return [*texts, *map(Days, types)]
-    decimals = [
-        Decimals(pa.decimal128(38, 4)),
-        Decimals(pa.decimal128(20, 2)),
-        Decimals(pa.decimal256(76, 2)),
-    ]
-    fits = [s for s in [*whole, *real] if all(s.cell(bound) is not None for bound in attribute.bounds)]
-    return [*texts, *fits, *decimals]
+        return [*texts, *_days()]
+    decimals = map(Decimals, (pa.decimal128(38, 4), pa.decimal128(20, 2), pa.decimal256(76, 2)))
+    return [*texts, *_holding(attribute.bounds, numbers), *decimals]
 
 
 def _texts(valid: bool) -> list[Texts]:
@@ -394,9 +345,19 @@ def _texts(valid: bool) -> list[Texts]:
     return [Texts(type_, valid=valid) for type_ in (*plain, *encoded)]
 
 
-def _category_stores(attribute: Categorical, whole: list[Store], real: list[Store]) -> list[Store]:
+def _days() -> list[Days]:
+    types = [pa.date32(), pa.date64(), pa.timestamp("us", tz="UTC"), *map(pa.timestamp, _PER_DAY)]
+    return [Days(type_) for type_ in types]
+
+
+def _holding(values: Iterable[Any], types: list[Store]) -> list[Store]:
+    """Those that have a cell for each of the values."""
+    return [store for store in types if all(store.cell(value) is not None for value in values)]
+
+
+def _category_stores(attribute: Categorical, numbers: list[Store]) -> list[Store]:
     if all(isinstance(value, int) for value in attribute.values):
-        return [s for s in [*whole, *real] if all(s.cell(value) is not None for value in attribute.values)]
+        return _holding(attribute.values, numbers)
     if set(attribute.texts) == {"true", "false"}:
         return [Flags(pa.bool_())]
     return [Days(pa.date32())] if attribute.texts[0].startswith("2001") else []
