@@ -11,59 +11,48 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from hushtable.errors import UsageError
 from hushtable.reconstruct import Evaluation
 from hushtable.release import Card
 from hushtable.report.page import Page, check_place
-from hushtable.report.parts import Figure, Grid, Section
-from hushtable.report.theme import BLUE, chart, finished
+from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.theme import finished, histogram
 
 STAMP = "confidential: not differentially private"
 
-_HEADINGS = {
+_COLUMNS: Columns = {
     "marginal": "Table",
     "cells": "Cells",
-    "l1_share": "L1 error / records",
-    "mean_error": "Mean error of a cell",
-    "largest_error": "Largest error",
-    "coverage": "Intervals that hold",
-    "sample_share": "As good as a plain sample of",
+    "l1_share": ("L1 error / records", "{:.4f}"),
+    "mean_error": ("Mean error of a cell", "{:,.2f}"),
+    "largest_error": ("Largest error", "{:,.1f}"),
+    "coverage": ("Intervals that hold", "{:.1%}"),
+    "sample_share": ("As good as a plain sample of", "{:.2%}"),
     "attribute": "Attribute",
     "value": "Value",
     "records": "Records",
-    "error_share": "L1 error / records of the group",
-    "mean_l1": "L1 error in a table",
+    "error_share": ("L1 error / records of the group", "{:.4f}"),
+    "mean_l1": ("L1 error in a table", "{:,.1f}"),
     "true_count": "True count",
-    "bias": "Mean signed error",
+    "bias": ("Mean signed error", "{:,.2f}"),
     "cell": "Cell",
     "true": "True count",
-    "estimate": "Estimate",
-    "lower": "Lower",
-    "upper": "Upper",
-    "error": "Error",
+    "estimate": ("Estimate", "{:,.1f}"),
+    "lower": ("Lower", "{:,.1f}"),
+    "upper": ("Upper", "{:,.1f}"),
+    "error": ("Error", "{:,.1f}"),
 }
-_FORMATS = {
-    "l1_share": "{:.4f}",
-    "mean_error": "{:,.2f}",
-    "largest_error": "{:,.1f}",
-    "coverage": "{:.1%}",
-    "sample_share": "{:.2%}",
-    "error_share": "{:.4f}",
-    "mean_l1": "{:,.1f}",
-    "bias": "{:,.2f}",
-    "estimate": "{:,.1f}",
-    "lower": "{:,.1f}",
-    "upper": "{:,.1f}",
-    "error": "{:,.1f}",
-}
+_PLACES = {"marginals": "by-table", "groups": "by-group", "sizes": "by-size", "worst": "worst"}
+_ON_GROUPS = "How wrong the tables are for the people of each group, per person in it: small groups pay more."
 
 
 def confidential_page(found: Evaluation, card: Card, folder: str) -> Page:
     """The page of a curator's evaluation."""
     overall = found.overall.to_dicts()[0]
+    tables = found.marginals.sort("l1_share", descending=True)
+    groups = found.groups.sort("error_share", descending=True, nulls_last=True)
     return Page(
         title=f"{card.ledger.name}: true errors of a release",
         lead=(
@@ -72,10 +61,10 @@ def confidential_page(found: Evaluation, card: Card, folder: str) -> Page:
         ),
         sections=(
             _overview(overall, found),
-            _tables(found),
-            _groups(found),
-            _sizes(found),
-            _worst(found),
+            _listed("marginals", "By table", "True errors", tables, "The worst first."),
+            _listed("groups", "By group", "Errors by group", groups, _ON_GROUPS),
+            _listed("sizes", "By size of the cell", "Errors by true count of the cell", found.sizes),
+            _listed("worst", "The worst cells", "Largest errors", found.worst),
         ),
         footer=STAMP,
         folder=folder,
@@ -116,7 +105,7 @@ def _overview(overall: Mapping[str, Any], found: Evaluation) -> Section:
         "true-error",
         "Tables by true error",
         f"Distribution of the L1 error per record over {data.height:,} tables; the mean is {overall['l1_share']:.4f}.",
-        _histogram(data),
+        finished(histogram(data, "l1_share", "L1 error / records"), height=220),
         data,
     )
     return Section(
@@ -137,46 +126,7 @@ def _overview(overall: Mapping[str, Any], found: Evaluation) -> Section:
     )
 
 
-def _tables(found: Evaluation) -> Section:
-    data = found.marginals.sort("l1_share", descending=True)
-    return Section(
-        "by-table",
-        "By table",
-        ("The worst first.",),
-        grids=(_grid("true-marginals", "True errors", data, True),),
-    )
-
-
-def _groups(found: Evaluation) -> Section:
-    data = found.groups.sort("error_share", descending=True, nulls_last=True)
-    text = "How wrong the tables are for the people of each group, per person in it: small groups pay more."
-    return Section(
-        "by-group", "By group", (text,), grids=(_grid("true-groups", "Errors by group", data, True),)
-    )
-
-
-def _sizes(found: Evaluation) -> Section:
-    grid = _grid("true-sizes", "Errors by true count of the cell", found.sizes, False)
-    return Section("by-size", "By size of the cell", grids=(grid,))
-
-
-def _worst(found: Evaluation) -> Section:
-    return Section(
-        "worst", "The worst cells", grids=(_grid("true-worst", "Largest errors", found.worst, True),)
-    )
-
-
-def _grid(key: str, caption: str, data: pl.DataFrame, searchable: bool) -> Grid:
-    return Grid(key, caption, data, _HEADINGS, _FORMATS, searchable=searchable)
-
-
-def _histogram(data: pl.DataFrame) -> alt.TopLevelMixin:
-    bars = (
-        chart(data)
-        .mark_bar(color=BLUE)
-        .encode(
-            x=alt.X("l1_share:Q", bin=alt.Bin(maxbins=30), title="L1 error / records"),
-            y=alt.Y("count()", title="tables"),
-        )
-    )
-    return finished(bars, height=220)
+def _listed(key: str, title: str, caption: str, data: pl.DataFrame, text: str = "") -> Section:
+    """A section of one table, which can be searched where it is longer than a few rows."""
+    grid = Grid(f"true-{key}", caption, data, _COLUMNS, searchable=key != "sizes")
+    return Section(_PLACES[key], title, (text,) if text else (), grids=(grid,))

@@ -49,13 +49,7 @@ class Page:
             finalize=_visible_text,
         )
         return environment.get_template("page.html.j2").render(
-            title=self.title,
-            lead=self.lead,
-            sections=self.sections,
-            footer=self.footer,
-            folder=self.folder,
-            version=self.version,
-            stamp=self.stamp,
+            page=self,
             most_rows=SHOWN_ROWS,
             style=Markup((_HOME / "page.css").read_text(encoding="utf-8")),
             payload=Markup(_script_json(self._payload())),

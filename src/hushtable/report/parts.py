@@ -6,13 +6,15 @@ They hold released values only, already computed; ``page`` turns them into HTML 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import polars as pl
 
 SHOWN_ROWS = 25
+Columns = Mapping[str, str | tuple[str, str]]
+"""What stands over each column of a table; with it, where numbers need one, their format."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A table.  ``formats`` gives a format for each column of numbers; a null is shown as a dash.
+    """A table; a null is shown as a dash.
 
     With ``searchable`` it gets a search box and shows its first rows until somebody searches.
     """
@@ -44,23 +46,26 @@ class Grid:
     key: str
     caption: str
     data: pl.DataFrame
-    headings: Mapping[str, str] = field(default_factory=dict[str, str])
-    formats: Mapping[str, str] = field(default_factory=dict[str, str])
+    shown_as: Columns
     searchable: bool = False
 
     @property
     def columns(self) -> list[dict[str, Any]]:
         """Heading and alignment of every column."""
         return [
-            {"heading": self.headings.get(name, name), "number": self.data[name].dtype.is_numeric()}
+            {"heading": self._shown(name)[0], "number": self.data[name].dtype.is_numeric()}
             for name in self.data.columns
         ]
 
     @property
     def rows(self) -> list[list[str]]:
         """The cells as they are read."""
-        formats = [self.formats.get(name, "{:,}") for name in self.data.columns]
+        formats = [self._shown(name)[1] for name in self.data.columns]
         return [[shown(v, f) for v, f in zip(row, formats, strict=True)] for row in self.data.iter_rows()]
+
+    def _shown(self, name: str) -> tuple[str, str]:
+        found = self.shown_as.get(name, name)
+        return (found, "{:,}") if isinstance(found, str) else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +89,5 @@ def shown(value: Any, pattern: str = "{:,}") -> str:
     """
     if value is None:
         return "–"
-    return (
-        pattern.format(value)
-        if isinstance(value, int | float) and not isinstance(value, bool)
-        else str(value)
-    )
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return pattern.format(value) if number else str(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 import altair as alt
@@ -51,17 +50,30 @@ def chart(data: pl.DataFrame) -> alt.Chart:
 
 def finished(drawing: alt.TopLevelMixin, **size: Any) -> Any:
     """The drawing with the report's look; as wide as its place in the page unless told otherwise."""
-    return (
-        cast("Any", drawing)
-        .properties(**{"width": "container", "autosize": _fit(), **size})
-        .configure(**_CONFIG)
-    )
+    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
+    placed = cast("Any", drawing).properties(**{"width": "container", "autosize": fit, **size})
+    return placed.configure(**_CONFIG)
 
 
-def labelled(field: str, title: str, **options: Any) -> Mapping[str, Any]:
-    """Arguments of a channel: the field and its title."""
-    return {"shorthand": field, "title": title, **options}
+def bars(data: pl.DataFrame, **channels: Any) -> alt.Chart:
+    """Bars, in blue where no channel gives them colours."""
+    colour: dict[str, Any] = {} if "color" in channels else {"color": BLUE}
+    return chart(data).mark_bar(**colour).encode(**channels)
 
 
-def _fit() -> alt.AutoSizeParams:
-    return alt.AutoSizeParams(type="fit-x", contains="padding")
+def histogram(data: pl.DataFrame, field: str, title: str) -> alt.Chart:
+    """How many tables have which value of a field."""
+    binned = alt.X(f"{field}:Q", bin=alt.Bin(maxbins=30), title=title)
+    return bars(data, x=binned, y=alt.Y("count()", title="tables"))
+
+
+def tips(*fields: str | tuple[str, ...]) -> list[alt.Tooltip]:
+    """What is shown under the pointer: fields, each alone or with a format of its number and another name."""
+    found: list[alt.Tooltip] = []
+    for field in fields:
+        name, *more = (field,) if isinstance(field, str) else field
+        named: dict[str, Any] = {
+            word: given for word, given in zip(("format", "title"), more, strict=False) if given
+        }
+        found.append(alt.Tooltip(name, **named))
+    return found

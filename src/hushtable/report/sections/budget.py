@@ -8,7 +8,7 @@ import polars as pl
 from hushtable.ledger import Statement
 from hushtable.privacy import UNIT, Cost
 from hushtable.report.parts import Figure, Section
-from hushtable.report.theme import BLUE, GREEN, GREY, KINDS, chart, finished
+from hushtable.report.theme import BLUE, GREEN, GREY, KINDS, bars, finished, tips
 from hushtable.report.view import View
 
 SELECTION, MEASUREMENT, LEFT, HELD = "selection", "measurement", "left", "held"
@@ -96,20 +96,13 @@ def _selection(view: View, own: Cost) -> Cost:
 def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
     steps = data["step"].unique(maintain_order=True).to_list()
     colours = [_COLOURS.get(step, GREEN if step == "checks" else KINDS[4]) for step in steps]
-    base = chart(data).encode(
+    whole = alt.Scale(domain=[0, 1])
+    waterfall = bars(
+        data,
         y=alt.Y("step:N", sort=steps, title=None),
-        tooltip=[
-            alt.Tooltip("step:N"),
-            alt.Tooltip("currency:N"),
-            alt.Tooltip("amount:Q", format=".6g"),
-            alt.Tooltip("share:Q", format=".1%"),
-        ],
-    )
-    bars = base.mark_bar().encode(
-        x=alt.X(
-            "begin:Q", title="share of the budget", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])
-        ),
+        x=alt.X("begin:Q", title="share of the budget", axis=alt.Axis(format="%"), scale=whole),
         x2=alt.X2("end:Q"),
         color=alt.Color("step:N", scale=alt.Scale(domain=steps, range=colours), legend=None),
+        tooltip=tips("step:N", "currency:N", ("amount:Q", ".6g"), ("share:Q", ".1%")),
     )
-    return finished(bars, height=28 * len(steps))
+    return finished(waterfall, height=28 * len(steps))

@@ -14,8 +14,7 @@ def card_section(view: View) -> Section:
         "guarantees",
         "What the price means: an (epsilon, delta) guarantee for each delta",
         guarantee_data(view),
-        {"delta": "delta", "epsilon": "epsilon at most"},
-        {"epsilon": "{:.4g}"},
+        {"epsilon": ("epsilon at most", "{:.4g}")},
     )
     return Section(
         "card",

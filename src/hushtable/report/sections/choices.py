@@ -8,18 +8,17 @@ import altair as alt
 import polars as pl
 
 from hushtable.report.books import MadeChoice
-from hushtable.report.parts import Figure, Grid, Section
-from hushtable.report.theme import BLUE, GREY, chart, finished
+from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.theme import BLUE, GREY, bars, finished, tips
 
-_HEADINGS = {
+_COLUMNS: Columns = {
     "entry": "Entry",
     "options": "Options",
     "taken": "Taken",
-    "rho": "Charged (rho)",
-    "usual_rho": "The usual way (rho)",
-    "saved": "Saved",
+    "rho": ("Charged (rho)", "{:.6g}"),
+    "usual_rho": ("The usual way (rho)", "{:.6g}"),
+    "saved": ("Saved", "{:.1%}"),
 }
-_FORMATS = {"rho": "{:.6g}", "usual_rho": "{:.6g}", "saved": "{:.1%}"}
 CHARGED, USUAL = "charged", "the usual way"
 
 
@@ -38,7 +37,7 @@ def choices_section(choices: Sequence[MadeChoice]) -> Section | None:
             "again: the price lies below that of looking first and then starting anew.",
         ),
         figures=figures,
-        grids=(Grid("choices", "Choices", data, _HEADINGS, _FORMATS),),
+        grids=(Grid("choices", "Choices", data, _COLUMNS),),
     )
 
 
@@ -58,12 +57,8 @@ def choices_data(choices: Sequence[MadeChoice]) -> pl.DataFrame:
 
 
 def _figure(data: pl.DataFrame) -> Figure:
-    long = pl.concat(
-        [
-            data.select(pl.col("entry"), pl.lit(CHARGED).alias("way"), pl.col("rho").alias("rho")),
-            data.select(pl.col("entry"), pl.lit(USUAL).alias("way"), pl.col("usual_rho").alias("rho")),
-        ]
-    )
+    ways = data.select("entry", pl.col("rho").alias(CHARGED), pl.col("usual_rho").alias(USUAL))
+    long = ways.unpivot(index="entry", variable_name="way", value_name="rho")
     saved = ", ".join(f"{row['saved']:.1%} in entry {row['entry']}" for row in data.iter_rows(named=True))
     sentence = f"What each choice was charged beside what the usual way would have cost: saved {saved}."
     return Figure(
@@ -72,17 +67,13 @@ def _figure(data: pl.DataFrame) -> Figure:
 
 
 def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
-    bars = (
-        chart(data)
-        .mark_bar()
-        .encode(
-            y=alt.Y("entry:O", title="entry of the ledger"),
-            yOffset=alt.YOffset("way:N", sort=[CHARGED, USUAL]),
-            x=alt.X("rho:Q", title="rho per person"),
-            color=alt.Color(
-                "way:N", title=None, scale=alt.Scale(domain=[CHARGED, USUAL], range=[BLUE, GREY])
-            ),
-            tooltip=[alt.Tooltip("way:N"), alt.Tooltip("rho:Q", format=".6g")],
-        )
+    colours = alt.Scale(domain=[CHARGED, USUAL], range=[BLUE, GREY])
+    costs = bars(
+        data,
+        y=alt.Y("entry:O", title="entry of the ledger"),
+        yOffset=alt.YOffset("way:N", sort=[CHARGED, USUAL]),
+        x=alt.X("rho:Q", title="rho per person"),
+        color=alt.Color("way:N", title=None, scale=colours),
+        tooltip=tips("way:N", ("rho:Q", ".6g")),
     )
-    return finished(bars, height=44 * data["entry"].n_unique())
+    return finished(costs, height=44 * data["entry"].n_unique())

@@ -9,7 +9,7 @@ import polars as pl
 
 from hushtable.reconstruct import FULLY
 from hushtable.report.parts import Figure, Section
-from hushtable.report.theme import GREY, INK, chart, finished
+from hushtable.report.theme import GREY, INK, chart, finished, tips
 from hushtable.report.view import View
 
 NOT_RELEASED = "not released"
@@ -62,24 +62,16 @@ def error_map_data(view: View) -> pl.DataFrame:
 def _draw(data: pl.DataFrame, view: View) -> alt.TopLevelMixin:
     names = list(view.schema.names)
     step = max(SMALLEST_STEP, min(LARGEST_STEP, 640 // len(names)))
-    tips = [
-        alt.Tooltip("first:N", title="attribute"),
-        alt.Tooltip("second:N", title="with"),
-        alt.Tooltip("measured:N"),
-        alt.Tooltip("std:Q", title="standard error", format=",.1f"),
-        alt.Tooltip("half_width:Q", title="half-width at 95%", format=",.1f"),
-    ]
+    errors = (("std:Q", ",.1f", "standard error"), ("half_width:Q", ",.1f", "half-width at 95%"))
     place: dict[str, Any] = {
         "x": alt.X("first:N", sort=names, title=None, axis=alt.Axis(labelAngle=-60, labelOverlap=True)),
         "y": alt.Y("second:N", sort=names, title=None, axis=alt.Axis(labelOverlap=True)),
-        "tooltip": tips,
+        "tooltip": tips(("first:N", "", "attribute"), ("second:N", "", "with"), "measured:N", *errors),
     }
     unmeasured = chart(data.filter(pl.col("half_width").is_null())).encode(**place)
     unknown = unmeasured.mark_rect(fill=GREY) + unmeasured.mark_text(text="×", color=INK)
     scale = alt.Scale(scheme="blues", type="sqrt")
-    known = (
-        chart(data.filter((pl.col("measured") == FULLY) & pl.col("half_width").is_not_null()))
-        .mark_rect()
-        .encode(color=alt.Color("half_width:Q", title="half-width at 95%", scale=scale), **place)
-    )
+    measured = chart(data.filter((pl.col("measured") == FULLY) & pl.col("half_width").is_not_null()))
+    shade = alt.Color("half_width:Q", title="half-width at 95%", scale=scale)
+    known = measured.mark_rect().encode(color=shade, **place)
     return finished(alt.layer(unknown, known), height=step * len(names))

@@ -6,25 +6,18 @@ import polars as pl
 
 from hushtable.release import MODELLED
 from hushtable.release.promise import WHOLE_TABLE
-from hushtable.report.parts import Grid, Section
+from hushtable.report.parts import Columns, Grid, Section
 from hushtable.report.view import ALPHA, View
 
-_HEADINGS = {
+_COLUMNS: Columns = {
     "marginal": "Table",
     "cells": "Cells",
     "measured": "Measured",
-    "std": "Standard error",
-    "half_width": "Half-width at 95%",
-    "half_range": "Median half-width of the bounds",
-    "below": "Cells below 2 standard errors",
-    "l1_bound": "Errors of all cells add up to at most",
-}
-_FORMATS = {
-    "std": "{:,.1f}",
-    "half_width": "{:,.1f}",
-    "half_range": "{:,.1f}",
-    "below": "{:.0%}",
-    "l1_bound": "{:,.0f}",
+    "std": ("Standard error", "{:,.1f}"),
+    "half_width": ("Half-width at 95%", "{:,.1f}"),
+    "half_range": ("Median half-width of the bounds", "{:,.1f}"),
+    "below": ("Cells below 2 standard errors", "{:.0%}"),
+    "l1_bound": ("Errors of all cells add up to at most", "{:,.0f}"),
 }
 
 
@@ -42,11 +35,11 @@ def marginals_section(view: View) -> Section:
             f"{view.release.promise(ALPHA)} {MODELLED}",
             *([WHOLE_TABLE] if "l1_bound" in data.columns else []),
         ),
-        grids=(Grid("marginals", "Released tables", data, _HEADINGS, _FORMATS, searchable=True),),
+        grids=(Grid("marginals", "Released tables", data, _COLUMNS, searchable=True),),
     )
 
 
 def marginals_data(view: View) -> pl.DataFrame:
     """One row per marginal, in the order of the workload; columns that are known for none are left out."""
     known = [series.name for series in view.marginals if series.count()]
-    return view.marginals.select(name for name in _HEADINGS if name in known)
+    return view.marginals.select(name for name in _COLUMNS if name in known)

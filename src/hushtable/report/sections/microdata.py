@@ -11,8 +11,8 @@ from hushtable.errors import HushtableError
 from hushtable.microdata import METHODS, Explanation
 from hushtable.release import make_microdata
 from hushtable.release.microdata import MOST_WORK
-from hushtable.report.parts import Figure, Grid, Section
-from hushtable.report.theme import BLUE, RED, chart, finished
+from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.theme import RED, bars, chart, finished, histogram, tips
 from hushtable.report.view import View
 
 GENERATED = "generated"
@@ -20,31 +20,23 @@ FAR = 1.5
 MOST_COMPARED = 100_000
 """Cells of a domain on which all fits are tried for the comparison."""
 
-_TABLE_HEADINGS = {
+_TABLE_COLUMNS: Columns = {
     "marginal": "Table",
     "cells": "Cells",
-    "std": "Standard error",
-    "rms_deviation": "Deviation (standard errors)",
-    "largest_deviation": "Largest",
-    "beyond_two": "Cells beyond 2",
-    "l1_share": "L1 / records",
+    "std": ("Standard error", "{:,.1f}"),
+    "rms_deviation": ("Deviation (standard errors)", "{:.2f}"),
+    "largest_deviation": ("Largest", "{:.1f}"),
+    "beyond_two": ("Cells beyond 2", "{:.1%}"),
+    "l1_share": ("L1 / records", "{:.3f}"),
     "read_from": "Read it from",
 }
-_TABLE_FORMATS = {
-    "std": "{:,.1f}",
-    "rms_deviation": "{:.2f}",
-    "largest_deviation": "{:.1f}",
-    "beyond_two": "{:.1%}",
-    "l1_share": "{:.3f}",
-}
-_FIT_HEADINGS = {
+_FIT_COLUMNS: Columns = {
     "fit": "Fit",
-    "mean": "Mean deviation of a table",
-    "worst": "Largest deviation of a cell",
-    "sum_gap": "Records above the released total",
-    "small_bias": "Bias of cells below 1 standard error",
+    "mean": ("Mean deviation of a table", "{:.2f}"),
+    "worst": ("Largest deviation of a cell", "{:.1f}"),
+    "sum_gap": ("Records above the released total", "{:+,.1f}"),
+    "small_bias": ("Bias of cells below 1 standard error", "{:+.2f}"),
 }
-_FIT_FORMATS = {"mean": "{:.2f}", "worst": "{:.1f}", "sum_gap": "{:+,.1f}", "small_bias": "{:+.2f}"}
 
 
 def microdata_section(view: View) -> Section | None:
@@ -57,10 +49,8 @@ def microdata_section(view: View) -> Section | None:
     fits = fits_data(view, found)
     figures = [_deviations(tables)] if tables["rms_deviation"].count() else []
     figures += [] if bands.is_empty() else [_bias(bands)]
-    grids = [] if fits is None else [Grid("fits", "Fits compared", fits, _FIT_HEADINGS, _FIT_FORMATS)]
-    grids.append(
-        Grid("distortion", "Records against tables", tables, _TABLE_HEADINGS, _TABLE_FORMATS, searchable=True)
-    )
+    grids = [] if fits is None else [Grid("fits", "Fits compared", fits, _FIT_COLUMNS)]
+    grids.append(Grid("distortion", "Records against tables", tables, _TABLE_COLUMNS, searchable=True))
     return Section(
         "microdata",
         "What the records cost against the tables",
@@ -82,7 +72,7 @@ def tables_data(found: Explanation) -> pl.DataFrame:
         schema_overrides=dict.fromkeys(optional, pl.Float64),
         infer_schema_length=None,
     )
-    return frame.sort("rms_deviation", descending=True, nulls_last=True).select(list(_TABLE_HEADINGS))
+    return frame.sort("rms_deviation", descending=True, nulls_last=True).select(list(_TABLE_COLUMNS))
 
 
 def fits_data(view: View, found: Explanation) -> pl.DataFrame | None:
@@ -139,37 +129,24 @@ def _deviations(tables: pl.DataFrame) -> Figure:
         f"Distribution of the deviation between records and {data.height:,} tables in standard errors; "
         f"{far:,} tables deviate by more than {FAR}."
     )
-    bars = (
-        chart(data)
-        .mark_bar(color=BLUE)
-        .encode(
-            x=alt.X("rms_deviation:Q", bin=alt.Bin(maxbins=30), title="deviation, in standard errors"),
-            y=alt.Y("count()", title="tables"),
-        )
-    )
-    limit = (
-        alt.Chart(alt.Data(values=[{"far": FAR}])).mark_rule(color=RED, strokeDash=[4, 3]).encode(x="far:Q")
-    )
-    drawing = finished(bars + limit, height=220)
+    limit = chart(pl.DataFrame({"far": [FAR]})).mark_rule(color=RED, strokeDash=[4, 3]).encode(x="far:Q")
+    drawing = finished(histogram(data, "rms_deviation", "deviation, in standard errors") + limit, height=220)
     return Figure("deviations", "How far the records lie from the tables", sentence, drawing, data)
 
 
 def _bias(bands: pl.DataFrame) -> Figure:
     listed = ", ".join(f"{row['released']}: {row['bias']:+,.2f}" for row in bands.iter_rows(named=True))
-    bars = (
-        chart(bands)
-        .mark_bar(color=BLUE)
-        .encode(
-            y=alt.Y("released:N", sort=bands["released"].to_list(), title="released cell"),
-            x=alt.X("bias:Q", title="records above the released number, on average"),
-            tooltip=[
-                alt.Tooltip("released:N"),
-                alt.Tooltip("cells:Q", format=","),
-                alt.Tooltip("bias:Q", format="+,.2f"),
-                alt.Tooltip("bias_of_their_sum:Q", title="bias of their sum", format="+,.0f"),
-            ],
-        )
+    drawing = bars(
+        bands,
+        y=alt.Y("released:N", sort=bands["released"].to_list(), title="released cell"),
+        x=alt.X("bias:Q", title="records above the released number, on average"),
+        tooltip=tips(
+            "released:N",
+            ("cells:Q", ","),
+            ("bias:Q", "+,.2f"),
+            ("bias_of_their_sum:Q", "+,.0f", "bias of their sum"),
+        ),
     )
     sentence = f"Mean difference between records and tables by size of the released cell: {listed}."
-    drawing = finished(bars, height=30 * bands.height)
+    drawing = finished(drawing, height=30 * bands.height)
     return Figure("small-cells", "Bias of small cells", sentence, drawing, bands)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from hushtable.report.parts import Figure, Grid, Section
-from hushtable.report.theme import KINDS, chart, finished
+from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.theme import KINDS, bars, finished, tips
 from hushtable.report.view import View
 
-_HEADINGS = {
+_COLUMNS: Columns = {
     "round": "Round",
     "action": "What was done",
     "marginal": "Table chosen",
     "residuals": "Measurements",
-    "sigma": "Noise (standard deviation)",
-    "epsilon": "Epsilon of the choice",
-    "share": "Share of the budget",
+    "sigma": ("Noise (standard deviation)", "{:,.1f}"),
+    "epsilon": ("Epsilon of the choice", "{:.3g}"),
+    "share": ("Share of the budget", "{:.1%}"),
 }
-_FORMATS = {"sigma": "{:,.1f}", "epsilon": "{:.3g}", "share": "{:.1%}"}
 
 
 def rounds_section(view: View) -> Section | None:
@@ -26,11 +25,10 @@ def rounds_section(view: View) -> Section | None:
     data = rounds_data(view)
     if data is None or data.is_empty():
         return None
-    spent = data["spent"].last()
     figure = Figure(
         "rounds",
         "Budget used, round by round",
-        f"{data.height} rounds, which together used {spent:.0%} of the budget of this release.",
+        f"{data.height} rounds, which together used {data['spent'].last():.0%} of the budget of this release.",
         _draw(data),
         data,
     )
@@ -38,8 +36,7 @@ def rounds_section(view: View) -> Section | None:
         "round-list",
         "The rounds",
         data.drop("spent", "before"),
-        _HEADINGS,
-        _FORMATS,
+        _COLUMNS,
         searchable=data.height > 30,
     )
     return Section(
@@ -64,23 +61,19 @@ def rounds_data(view: View) -> pl.DataFrame | None:
 
 
 def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
-    bars = (
-        chart(data)
-        .mark_bar()
-        .encode(
-            x=alt.X("round:O", title="round", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-            y=alt.Y("before:Q", title="share of the budget used", axis=alt.Axis(format="%")),
-            y2=alt.Y2("spent:Q"),
-            color=alt.Color(
-                "action:N", title=None, scale=alt.Scale(range=list(KINDS)), legend=alt.Legend(columns=2)
-            ),
-            tooltip=[
-                alt.Tooltip("round:O"),
-                alt.Tooltip("action:N"),
-                alt.Tooltip("marginal:N", title="table"),
-                alt.Tooltip("sigma:Q", title="noise", format=",.1f"),
-                alt.Tooltip("share:Q", format=".1%"),
-            ],
-        )
+    colours = alt.Scale(range=list(KINDS))
+    timeline = bars(
+        data,
+        x=alt.X("round:O", title="round", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        y=alt.Y("before:Q", title="share of the budget used", axis=alt.Axis(format="%")),
+        y2=alt.Y2("spent:Q"),
+        color=alt.Color("action:N", title=None, scale=colours, legend=alt.Legend(columns=2)),
+        tooltip=tips(
+            "round:O",
+            "action:N",
+            ("marginal:N", "", "table"),
+            ("sigma:Q", ",.1f", "noise"),
+            ("share:Q", ".1%"),
+        ),
     )
-    return finished(bars, height=240)
+    return finished(timeline, height=240)

@@ -10,7 +10,7 @@ import polars as pl
 
 from hushtable.report.labelled import NULL
 from hushtable.report.parts import Figure, Section
-from hushtable.report.theme import BLUE, INK, PALE, RED, chart, finished
+from hushtable.report.theme import BLUE, INK, PALE, RED, chart, finished, tips
 from hushtable.report.view import ALPHA, View
 
 MOST_CHARTS = 30
@@ -78,14 +78,9 @@ def _figure(view: View, names: Names, records: pl.DataFrame | None) -> Figure:
 
 def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
     ordered = data["cell"].to_list()
-    tips = [
-        alt.Tooltip("cell:N"),
-        alt.Tooltip("estimate:Q", format=",.1f"),
-        alt.Tooltip("lower:Q", format=",.1f"),
-        alt.Tooltip("upper:Q", format=",.1f"),
-        alt.Tooltip("measured:N"),
-    ]
-    base = chart(data).encode(y=alt.Y("cell:N", sort=ordered, title=None), tooltip=tips)
+    numbers = [(f"{name}:Q", ",.1f") for name in ("estimate", "lower", "upper")]
+    told = tips("cell:N", *numbers, "measured:N")
+    base = chart(data).encode(y=alt.Y("cell:N", sort=ordered, title=None), tooltip=told)
     title = "count" if "microdata" not in data.columns else "count (dot: microdata)"
     band = base.mark_bar(height=9, color=PALE).encode(
         x=alt.X("lower:Q", title=title, scale=alt.Scale(zero=True, nice=False)), x2=alt.X2("upper:Q")

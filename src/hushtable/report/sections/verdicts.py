@@ -16,10 +16,10 @@ from hushtable.deciders import (
     number_text,
     probability_satisfied,
 )
-from hushtable.report.parts import Figure, Grid, Section
-from hushtable.report.theme import GREEN, RED, chart, finished
+from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.theme import GREEN, RED, chart, finished, tips
 
-_HEADINGS = {
+_COLUMNS: Columns = {
     "question": "Question",
     "verdict": "Close enough?",
     "synthetic": "Synthetic answer",
@@ -52,7 +52,7 @@ def verdicts_section(verdicts: Sequence[Verdict], rows_per_person: int) -> Secti
             "true table unless a condition is written beside it.",
         ),
         figures=figures,
-        grids=(Grid("verdicts", "Verdicts", data, _HEADINGS),),
+        grids=(Grid("verdicts", "Verdicts", data, _COLUMNS),),
     )
 
 
@@ -108,6 +108,8 @@ def _figure(data: pl.DataFrame) -> Figure:
 
 
 def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
+    colours = alt.Scale(domain=["yes", "no"], range=[GREEN, RED])
+    dashes = alt.Scale(domain=["yes", "no"], range=[[1, 0], [5, 3]])
     lines = (
         chart(data)
         .mark_line(interpolate="monotone")
@@ -115,20 +117,10 @@ def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
             x=alt.X("distance:Q", title="true distance, in units of the allowed one"),
             y=alt.Y("probability:Q", title="probability of yes", axis=alt.Axis(format="%")),
             detail="question:N",
-            color=alt.Color(
-                "verdict:N", title="verdict given", scale=alt.Scale(domain=["yes", "no"], range=[GREEN, RED])
-            ),
-            strokeDash=alt.StrokeDash(
-                "verdict:N",
-                scale=alt.Scale(domain=["yes", "no"], range=[[1, 0], [5, 3]]),
-                title="verdict given",
-            ),
-            tooltip=[
-                alt.Tooltip("question:N"),
-                alt.Tooltip("distance:Q", format=".2f"),
-                alt.Tooltip("probability:Q", format=".1%"),
-            ],
+            color=alt.Color("verdict:N", title="verdict given", scale=colours),
+            strokeDash=alt.StrokeDash("verdict:N", title="verdict given", scale=dashes),
+            tooltip=tips("question:N", ("distance:Q", ".2f"), ("probability:Q", ".1%")),
         )
     )
-    limit = alt.Chart(alt.Data(values=[{"distance": 1}])).mark_rule(strokeDash=[2, 2]).encode(x="distance:Q")
+    limit = chart(pl.DataFrame({"distance": [1]})).mark_rule(strokeDash=[2, 2]).encode(x="distance:Q")
     return finished(lines + limit, height=260)
