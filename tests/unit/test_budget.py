@@ -203,6 +203,15 @@ def test_each_kind_of_ledger_charges_its_own_currency() -> None:
             price_in(kind, None, rho, prefer=prefer)  # type: ignore[arg-type]
 
 
+def test_the_ledger_that_noise_with_a_delta_is_sent_to_can_pay_for_it() -> None:
+    with pytest.raises(BudgetError) as refused:
+        price_in("zcdp", Fraction(1, 10), Fraction(1, 200), Fraction(1, 10**8))
+    advised = Budget.parse(refused.value.fix.split('"')[1])
+    for prefer in ("pure", "rho"):
+        price = price_in(advised.kind, Fraction(1, 10), Fraction(1, 200), Fraction(1, 10**8), prefer=prefer)
+        assert charge(*price) <= advised.limit
+
+
 def test_budgets_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         ZCDP(1).rho = Fraction(2)  # type: ignore[misc]

@@ -306,7 +306,7 @@ def price_in(
         raise BudgetError(
             "budget.no-delta",
             "Noise that is cut off has a delta of its own, which only a budget with a truncation can pay for.",
-            'Use a ledger such as "epsilon=1,delta=1e-6,truncation=5e-7", or noise that is not cut off.',
+            'Use a ledger such as "epsilon=1,delta=1e-6,pure=0.5,truncation=5e-7", or noise that is not cut off.',
         )
     if kind == "zcdp" or (kind == "approx" and prefer == "rho"):
         return Fraction(0), rho, delta
