@@ -23,6 +23,8 @@ from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
 from hushtable.reconstruct.maxent import fit_maxent, to_simplex
+from hushtable.reconstruct.maxent_tables import MaxentTables
+from hushtable.reconstruct.zeros import Zeros
 from simulation import dependent_counts
 
 SIZES = (3, 4, 2, 5)
@@ -209,3 +211,15 @@ def test_bounds_hold_the_truth_as_often_as_they_say() -> None:
             hits[bounds.measured].append(float(((bounds.lower <= truth) & (truth <= bounds.upper)).mean()))
     assert np.mean(hits["fully"]) == pytest.approx(0.95, abs=0.03)
     assert np.mean(hits["partly"]) > 0.95
+
+
+def test_tables_are_numbers_where_cells_all_but_vanish() -> None:
+    """Products of a dozen small shares are below what a number can hold, and counts divided by them are not one."""
+    axes = (0, 1, 2, 3)
+    known = measured(np.full((2,) * 4, 6.0), 1.0, closure([axes]), seed=0)
+    ones = {axis: np.array([1e-103, 100.0]) for axis in axes}
+    faces = {s: np.full((2, 2, 2), 12.5) for s in combinations(axes, 3)}
+    products = {s: np.full((2, 2), 25.0) for s in combinations(axes, 2)}
+    with np.errstate(all="raise", under="ignore"):
+        table = MaxentTables(known, 100.0, ones, products, Zeros(), _faces=faces).spread([axes])
+    assert np.isfinite(table).all()

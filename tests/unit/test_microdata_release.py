@@ -6,6 +6,7 @@ import json
 import time
 from datetime import date
 from itertools import combinations
+from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,11 @@ import pytest
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import HushtableError, WorkloadError
-from hushtable.marginals import Layout
-from hushtable.microdata import Measurement, Noise
+from hushtable.marginals import Layout, closure
+from hushtable.microdata import Measurement, Noise, fitting
 from hushtable.microdata import program as program_module
 from hushtable.microdata.assemble import Builder
-from hushtable.microdata.generator import Targets, count_records, generate
+from hushtable.microdata.generator import Targets, affordable, count_records, generate
 from hushtable.microdata.program import solve
 from hushtable.release import make_microdata
 
@@ -352,6 +353,24 @@ def test_a_fit_stops_where_its_work_ends_and_says_so(tmp_path: Path) -> None:
         with pytest.raises(WorkloadError) as refused:
             make_microdata(release, fit=name, work=1e4)
         assert refused.value.code == "microdata.too-much-work"
+
+
+def test_a_fit_that_would_take_too_long_is_refused_before_its_rows_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One table of sixteen attributes has 65,536 marginals of 65,536 cells: their rows would fill the memory."""
+    _, release = binary_release(tmp_path, 8, 8, "residual-planner")
+    monkeypatch.setattr(fitting, "Builder", None)
+    assert make_microdata(release, work=1e6).fit == "generated"
+    with pytest.raises(WorkloadError, match="too-much-work"):
+        make_microdata(release, fit="balanced", work=1e6)
+
+
+def test_records_follow_the_small_ones_of_many_large_tables() -> None:
+    """Tables of more than three attributes are made one by one; of twelve attributes there are 3,797."""
+    kept = affordable(closure([tuple(range(12))]), (2,) * 12, 1000)
+    assert max(map(len, kept)) == 5 and len(kept) == sum(comb(12, k) for k in range(1, 6))
+    assert len(affordable(closure(combinations(range(40), 3)), (2,) * 40, 1000)) == 40 + 780 + 9880
 
 
 def test_the_loop_counts_its_work_and_ends_when_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet
 from hushtable.microdata.assemble import Builder, query_values
 from hushtable.microdata.least_squares import ordinary
 from hushtable.microdata.max_fit import max_fit
 from hushtable.microdata.measurement import Measurement, check_measurements, check_priorities
-from hushtable.microdata.program import solve
+from hushtable.microdata.program import require_affordable, solve
 from hushtable.microdata.reweight import Reweighted, reweight
 from hushtable.microdata.sequential import sequential
 
@@ -79,6 +80,7 @@ def fit(
     if method == "ols":
         table = ordinary(measurements, lengths)
         return Fit(table, _gradient(measurements, table), method)
+    require_foreseen([m.axes or () for m in measurements if m.matrix is None], lengths, purse)
     if method == "sequential":
         return Fit(*sequential(measurements, lengths, levels, mask, purse), method)
     if method == "max":
@@ -96,6 +98,13 @@ def fit(
         builder.hold(Measurement((), total, measurements[0].noise), total)
     solution = solve(builder.program(), work=purse)
     return Fit(solution.x.reshape(lengths), solution.residual, method)
+
+
+def require_foreseen(marginals: Sequence[AttributeSet], shape: tuple[int, ...], purse: Floats) -> None:
+    """Refuse a fit to so many marginals before it is begun: its rows alone can be more than memory holds."""
+    partial = [axes for axes in marginals if len(axes) < len(shape)]
+    rows, cells = sum(prod(shape[axis] for axis in axes) for axes in partial), prod(shape)
+    require_affordable(rows, cells * len(partial), cells, purse)
 
 
 def _weigh_low(builder: Builder, given: Measurement, found: Reweighted) -> None:

@@ -24,6 +24,9 @@ from hushtable.schema import Schema
 Progress = Callable[[str, int, int], None]
 MOST_WORK = 1e10
 """Table look-ups of one sweep; tables of the highest order are left out beyond."""
+MOST_LARGE = 1_500
+"""Tables of more than three attributes that are made, each in about 5 ms; those of the highest order are left out
+beyond.  With more of them records follow finer tables, and take longer."""
 SWEEPS = 4
 LAST_SWEEPS = 1
 """Sweeps over tables of more than two attributes, after those over smaller ones."""
@@ -51,13 +54,14 @@ class Generated:
 
 
 def affordable(sets: Sequence[AttributeSet], sizes: Sequence[int], rows: int) -> tuple[AttributeSet, ...]:
-    """The sets whose every sweep stays below ``MOST_WORK``: whole orders, from the smallest up."""
+    """The sets whose every sweep stays below ``MOST_WORK``, few of them large: whole orders, from the smallest up."""
     kept: list[AttributeSet] = []
-    work = 0.0
+    work, large = 0.0, 0
     for order in sorted({len(s) for s in sets if s}):
         chosen = [s for s in sets if len(s) == order]
         work += rows * float(sum(sizes[axis] for s in chosen for axis in s))
-        if kept and work > MOST_WORK:
+        large += len(chosen) if order > 3 else 0
+        if kept and (work > MOST_WORK or large > MOST_LARGE):
             break
         kept += chosen
     return tuple(kept)

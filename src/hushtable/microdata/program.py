@@ -94,8 +94,8 @@ def solve(program: Program, start: Floats | None = None, work: Floats | None = N
     ``work`` is a purse of multiplications; a fit that empties it is refused.
     """
     work = np.array([np.inf]) if work is None else work
-    if easy_work(program.rows) > work[0]:
-        raise too_much_work()
+    rows = program.rows
+    require_affordable(rows.number, len(rows.row), len(rows.start) - 1, work)
     scale = _scale(program)
     tolerance = _INNER * scale
     limited = np.isfinite(program.least) | np.isfinite(program.most)
@@ -108,11 +108,16 @@ def solve(program: Program, start: Floats | None = None, work: Floats | None = N
     return _outer(program, limited, loose, x, y, scale, start, work)
 
 
-def easy_work(rows: Rows) -> float:
+def require_affordable(rows: int, entries: int, cells: int, work: Floats) -> None:
+    """Refuse a fit whose easy case, of few steps, is beyond the purse."""
+    if easy_work(rows, entries, cells) > work[0]:
+        raise too_much_work()
+
+
+def easy_work(rows: int, entries: int, cells: int) -> float:
     """Multiplications of a fit that takes few steps, in the unit of ``dual_loops``."""
-    entries, cells = len(rows.row), max(1, len(rows.start) - 1)
-    if rows.number <= DENSE_ROWS:
-        return STEPS * (dual_loops.SCATTERED * entries * entries / cells + rows.number**3 / 3.0)
+    if rows <= DENSE_ROWS:
+        return STEPS * (dual_loops.SCATTERED * entries * entries / max(1, cells) + rows**3 / 3.0)
     return STEPS * INNER * 2.0 * dual_loops.SCATTERED * entries
 
 

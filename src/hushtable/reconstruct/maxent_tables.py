@@ -18,6 +18,8 @@ from hushtable.reconstruct.zeros import Zeros
 
 SWEEPS = 6
 SWEEPS_AFTER = 4
+_NOTHING = 1e-280
+"""A sum at or below this is no mass: the largest counts divided by it are still numbers."""
 
 
 @dataclass
@@ -129,7 +131,8 @@ class MaxentTables:
         for _ in range(sweeps):
             for axis, face in zip(range(len(attributes) - 1, -1, -1), faces, strict=True):
                 sums = table.sum(axis=axis)
-                table *= np.expand_dims(np.divide(face, sums, out=np.zeros_like(sums), where=sums > 0), axis)
+                factor = np.divide(face, sums, out=np.zeros_like(sums), where=sums > _NOTHING)
+                table *= np.expand_dims(factor, axis)
         if self.zeros and table.any():
             table *= self.total / table.sum()
 

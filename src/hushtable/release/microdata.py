@@ -20,6 +20,7 @@ from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.microdata import METHODS, Explanation, Measurement, Noise, TableGap, fit, round_table
 from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
+from hushtable.microdata.fitting import require_foreseen
 from hushtable.microdata.generator import Targets, affordable, count_records, generate
 from hushtable.microdata.honesty import Totals, compare, small_cells
 from hushtable.microdata.likelihood import likeliest
@@ -172,6 +173,8 @@ def _whole(
         table, certificate = _residual_fit(release, method, possible, work)
         notes: tuple[str, ...] = ()
     else:
+        if method != "ols":
+            require_foreseen(_measured_sets(release), release.schema.sizes, np.array([work]))
         given, sets = _measurements(release)
         levels = None if priorities is None else _levels(release.schema, priorities, sets)
         allowed = None if method == "ols" else possible
@@ -214,14 +217,21 @@ def _residual_fit(
 
 def _measurements(release: Release) -> tuple[list[Measurement], list[AttributeSet]]:
     """What a fit sees, small marginals first: the answers themselves, or the reconstructed marginals."""
-    answers, part = release.answers, release.answers.part
+    answers, part, sets = release.answers, release.answers.part, _measured_sets(release)
     if isinstance(part, MarginalPart):
-        pairs = sorted(zip(part.sets, laws_of(part), strict=True), key=lambda p: (len(p[0]), p[0]))
-        return [Measurement(s, answers.of(s), law) for s, law in pairs], [s for s, _ in pairs]
+        laws = dict(zip(part.sets, laws_of(part), strict=True))
+        return [Measurement(s, answers.of(s), laws[s]) for s in sets], sets
     estimates = release.estimates
-    sets = [s for s in sorted(closure(release.workload), key=lambda s: (len(s), s)) if estimates.measured(s)]
     noises = [Noise.gaussian(estimates.variance(s)) for s in sets]
     return [Measurement(s, estimates.marginal(s), n) for s, n in zip(sets, noises, strict=True)], sets
+
+
+def _measured_sets(release: Release) -> list[AttributeSet]:
+    """The marginals that a fit sees, small ones first."""
+    part = release.answers.part
+    if isinstance(part, MarginalPart):
+        return sorted(part.sets, key=lambda s: (len(s), s))
+    return [s for s in closure(release.workload) if release.estimates.measured(s)]
 
 
 def counts_promise(answers: Answers) -> Promise | None:
@@ -280,11 +290,11 @@ def _generated(
     sizes = release.schema.sizes
     total = float(release.estimates.marginal(()))
     count = whole_rows(max(0, round(total))) if rows is None else rows
-    inside = closure(release.workload)
-    sets = affordable(inside, sizes, count)
+    sets = affordable(closure(release.workload), sizes, count)
     tables = release.fitted
     if release.reconstruction == "mle":
-        tables = fit_tables("maxent", release.estimates, inside, Zeros.of(release.schema, inside))
+        wanted = ((), *sets)
+        tables = fit_tables("maxent", release.estimates, wanted, Zeros.of(release.schema, wanted))
     layout = Layout(sizes, sets)
     made = generate(
         Targets(layout, tables.estimate_all(layout)), release.schema, count, seed=seed, progress=progress
