@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from datetime import date
 from itertools import combinations
@@ -364,6 +365,16 @@ def test_a_fit_that_would_take_too_long_is_refused_before_its_rows_are_made(
     assert make_microdata(release, work=1e6).fit == "generated"
     with pytest.raises(WorkloadError, match="too-much-work"):
         make_microdata(release, fit="balanced", work=1e6)
+
+
+def test_the_explanation_compares_no_more_than_it_can_put_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that lies in one table of n binary attributes takes 5^n sums; small tables come first."""
+    _, release = binary_release(tmp_path, 6, 6, "residual-planner")
+    assert len(make_microdata(release).explanation.tables) == 2**6
+    monkeypatch.setattr(sys.modules["hushtable.release.microdata"], "MOST_ASSEMBLED", 1 + 4 * 6 + 16 * 15)
+    assert len(make_microdata(release).explanation.tables) == 1 + 6 + 15
 
 
 def test_records_follow_the_small_ones_of_many_large_tables() -> None:

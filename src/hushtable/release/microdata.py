@@ -47,6 +47,9 @@ FULL_CELLS = 4
 """Records per cell from which on rounding cell by cell does not matter."""
 MOST_COMPARED = 20_000_000
 """Cells of the marginals that the explanation compares."""
+MOST_ASSEMBLED = 1e9
+"""Cells of these marginals times the residuals that each is made of: seconds, where one table of fourteen attributes
+with all that lies in it would take minutes."""
 MOST_COUNTED = 2e9
 """Records times marginals that the explanation counts."""
 
@@ -90,9 +93,10 @@ def make_microdata(
     progress: Progress | None = None,
     work: float = MOST_WORK,
 ) -> Microdata:
-    """Records whose tables are near the released ones; ``rows`` is by default the released total.
+    """Records whose tables are near the released ones; ``rows`` is by default what the fit adds up to.
 
-    The whole table is fitted where that takes at most ``work`` multiplications; otherwise records are generated.
+    The whole table is fitted where that takes at most ``work`` multiplications; otherwise records are generated, as
+    many as the released total says.
     """
     wanted = None if rows is None else whole_rows(rows)
     if fit not in METHODS:
@@ -311,10 +315,11 @@ def _explained(
 ) -> Explanation:
     sizes, names = release.schema.sizes, release.schema.names
     kept: list[AttributeSet] = []
-    cells = 0
+    cells = sums = 0
     for s in sorted({(), *closure(release.workload)}, key=lambda s: (len(s), s)):
-        cells += int(np.prod([sizes[a] for a in s], dtype=np.float64))
-        if cells > MOST_COMPARED or len(codes) * len(kept) > MOST_COUNTED:
+        size = prod(sizes[a] for a in s)
+        cells, sums = cells + size, sums + (size << len(s))
+        if cells > MOST_COMPARED or sums > MOST_ASSEMBLED or len(codes) * len(kept) > MOST_COUNTED:
             break
         kept.append(s)
     layout = Layout(sizes, tuple(kept))
