@@ -27,7 +27,7 @@ def microdata(
             "A,B",
         ),
     ] = None,
-    rows: Annotated[int | None, Option("Number of records; by default the released total.", "N")] = None,
+    rows: Annotated[int | None, Option("Number of records; by default as many as the fit has.", "N")] = None,
     seed: Annotated[int, Option("Another number, another draw.", "N")] = 0,
     explain: Annotated[bool, Option("Say how far records and tables lie apart; kept in DIR.")] = False,
     raw: flags.Raw = False,

@@ -158,8 +158,8 @@ class Release:
         """Whole nonnegative records made from the released answers; nothing is spent.
 
         ``fit``: reweighted, nnls, max, sequential or ols; large domains are generated from the released tables.
-        ``priorities`` (sequential): levels of marginals by name, most important first.  ``rows``: by default the
-        released total.  The same ``seed`` gives the same records.
+        ``priorities`` (sequential): levels of marginals by name, most important first.  ``rows``: by default what
+        the fit adds up to.  The same ``seed`` gives the same records.
         """
         return make_microdata(self, fit=fit, priorities=priorities, rows=rows, seed=seed).frame
 
