@@ -183,7 +183,7 @@ def test_an_allocation_spends_its_budget_where_tables_are_unknown() -> None:
     for k, s in enumerate(sets):
         plan.describe(k, np.full(6 ** len(s), 1000.0 / 6 ** len(s)))
         if len(s) == 2:
-            plan.disperse(k, 500.0 if s == (0, 1) else 1.0)
+            plan.disperse_all(np.array([k]), np.array([500.0 if s == (0, 1) else 1.0]))
     x = plan.spend(0.01)
     assert plan.price @ x / 2 == pytest.approx(0.01)
     pairs = {s: x[layout.index[s]] for s in combinations(range(3), 2)}

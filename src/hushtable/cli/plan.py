@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import hushtable as ht
@@ -66,13 +65,18 @@ def _budget(
         return ht.privacy.Budget.parse(budget)
     target = dict(_wanted(text) for text in want or [])
     return ht.ZCDP(
-        ht.release.budget_to_reach(
-            schema, workload, target, alpha=alpha, strategy=strategy, objective=objective
+        ht.planning.budget_for(
+            workload.resolve(schema),
+            target,
+            alpha=alpha,
+            strategy=strategy,
+            objective=objective,
+            rows=schema.max_rows_per_person,
         )
     )
 
 
-def _wanted(text: str) -> tuple[Sequence[str], float]:
+def _wanted(text: str) -> tuple[tuple[str, ...], float]:
     """``age,sex=50`` as attributes and a half-width."""
     names, equals, width = text.rpartition("=")
     try:

@@ -3,6 +3,7 @@
 What leaves this package is noisy, charged and stored.  Only ``hushtable.session`` may import it.
 """
 
+# pyright: reportUnusedImport=false
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
@@ -16,16 +17,3 @@ if TYPE_CHECKING:
     from hushtable.kernel.spending import end_request, working_on
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "Counter",
-    "PartDrawer",
-    "Runner",
-    "draft_schema",
-    "end_request",
-    "open_counter",
-    "place_of",
-    "silent",
-    "true_errors",
-    "working_on",
-]

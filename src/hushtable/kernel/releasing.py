@@ -18,7 +18,7 @@ from hushtable.ledger import Ledger, Spend
 from hushtable.measurement import Answers, Line, Measure, Purse, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, State
 from hushtable.planning.adaptive import Keeping
-from hushtable.reconstruct.fits import fit_for, refit_for
+from hushtable.reconstruct import fit_for, refit_for
 from hushtable.schema import Schema
 
 

@@ -1,5 +1,6 @@
 """One durable account of privacy for a dataset, on SQLite or wherever a store keeps it."""
 
+# pyright: reportUnusedImport=false
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
@@ -21,23 +22,3 @@ if TYPE_CHECKING:
     )
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "Address",
-    "Charge",
-    "Entry",
-    "Holding",
-    "Ledger",
-    "Remaining",
-    "Report",
-    "Reservation",
-    "Spend",
-    "Statement",
-    "Stored",
-    "StoredCharge",
-    "Turn",
-    "Unit",
-    "failpoints",
-    "place_of",
-    "verify_ledger",
-]

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations
 from math import comb, lcm, prod
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from hushtable.arrays import is_whole
@@ -25,6 +24,7 @@ from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.dense import LinearGaussian, not_common
 from hushtable.marginals import AttributeSet, Workload, subsets
+from hushtable.privacy import ResidualNoise, total_price
 
 Amount = Fraction | int | float | str
 
@@ -96,13 +96,8 @@ class MarginalMechanism:
     @cached_property
     def profile(self) -> Fraction:
         """Cost of a record, exact and the same for every record type: ``sum p_tau / s2_tau``."""
-        return sum_fractions(
-            Fraction(
-                p.numerator * prod(self.sizes[i] - 1 for i in tau),
-                p.denominator * prod(self.sizes[i] for i in tau),
-            )
-            for tau, p in self.precisions.items()
-        )
+        noises = (ResidualNoise(tuple(self.sizes[i] for i in tau), p) for tau, p in self.precisions.items())
+        return 2 * total_price(noises).rho
 
     @property
     def rho(self) -> Fraction:
@@ -144,28 +139,12 @@ class MarginalMechanism:
 
     def dense(self) -> LinearGaussian:
         """The same mechanism with explicit matrices; small domains only."""
-        cells = prod(self.sizes)
-        if cells > DENSE_CELLS:
-            raise WorkloadError(
-                "linear.too-large",
-                f"A matrix over {cells} cells would be needed; the limit is {DENSE_CELLS}.",
-                "Give all options as marginals with independent noise, or a smaller schema.",
-            )
-        if self.tables:
-            rows = [
-                _kron(np.eye(n) if i in gamma else np.ones((1, n)) for i, n in enumerate(self.sizes))
-                for gamma in self.tables
-            ]
-            noise = [np.full(len(r), float(s)) for r, s in zip(rows, self.tables.values(), strict=True)]
-        else:
-            rows = [
-                _kron(helmert(n) if i in tau else np.ones((1, n)) for i, n in enumerate(self.sizes))
-                for tau in self.precisions
-            ]
-            noise = [
-                np.full(len(r), float(1 / p)) for r, p in zip(rows, self.precisions.values(), strict=True)
-            ]
-        return LinearGaussian(np.vstack(rows), np.concatenate(noise))
+        require_small(self.cells)
+        basis, noise = (np.eye, self.tables) if self.tables else (helmert, self.variances)
+        factors = [[basis(n) if i in s else np.ones((1, n)) for i, n in enumerate(self.sizes)] for s in noise]
+        rows = [reduce(np.kron, parts, np.ones((1, 1))) for parts in factors]
+        variances = [np.full(len(r), float(v)) for r, v in zip(rows, noise.values(), strict=True)]
+        return LinearGaussian(np.vstack(rows), np.concatenate(variances))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, exact.
@@ -246,13 +225,14 @@ def marginals(
     return _unchecked(sizes, _table_precisions(sizes, tables), tables, rho is not None)
 
 
-def sum_fractions(terms: Iterable[Fraction]) -> Fraction:
-    """Exact sum over one common denominator per batch (adding fractions one by one reduces each time)."""
-    by_denominator: dict[int, int] = {}
-    for t in terms:
-        by_denominator[t.denominator] = by_denominator.get(t.denominator, 0) + t.numerator
-    common = lcm(*by_denominator)
-    return Fraction(sum(n * (common // d) for d, n in by_denominator.items()), common)
+def require_small(cells: int) -> None:
+    """Refuse to build a matrix over so many cells."""
+    if cells > DENSE_CELLS:
+        raise WorkloadError(
+            "linear.too-large",
+            f"A matrix over {cells} cells would be needed; the limit is {DENSE_CELLS}.",
+            "Give all options as marginals, or all as one table each over buckets, or a smaller schema.",
+        )
 
 
 def checked_sizes(sizes: Iterable[Any]) -> tuple[int, ...]:
@@ -337,6 +317,7 @@ def _chosen_sets(
 
 
 def checked_set(attributes: Iterable[Any], sizes: Sequence[int]) -> AttributeSet:
+    """A set of axes, sorted, or an error."""
     axes = tuple(attributes)
     whole = all(map(is_whole, axes))
     if not whole or len(set(axes)) != len(axes) or any(not 0 <= i < len(sizes) for i in axes):
@@ -363,10 +344,3 @@ def positive(name: str, amount: Amount) -> Fraction:
             f"linear.{name}", f"The {name} must be a positive number.", f"Give for example {name}=0.1."
         )
     return exact
-
-
-def _kron(factors: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    product = np.ones((1, 1))
-    for factor in factors:
-        product = np.asarray(np.kron(product, factor), np.float64)
-    return product

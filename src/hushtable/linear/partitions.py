@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
 from typing import Any, ClassVar, Self
 
@@ -22,7 +22,7 @@ from hushtable.arrays import is_whole
 from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.dense import LinearGaussian, not_common
-from hushtable.linear.lattice import DENSE_CELLS, Amount, checked_sizes, positive
+from hushtable.linear.lattice import Amount, checked_sizes, positive, require_small
 
 Buckets = tuple[int, ...]
 """The bucket number of every value of an attribute; buckets are numbered 0, 1, ... by first appearance."""
@@ -283,17 +283,9 @@ def spread(array: NDArray[Any], maps: Sequence[Buckets]) -> NDArray[Any]:
 
 def indicator(partitions: Sequence[Buckets]) -> NDArray[np.float64]:
     """Matrix with a row per cell of the table and a column per cell of the domain."""
-    cells = prod(map(len, partitions))
-    if cells > DENSE_CELLS:
-        raise WorkloadError(
-            "linear.too-large",
-            f"A matrix over {cells} cells would be needed; the limit is {DENSE_CELLS}.",
-            "Give all options as one table each over buckets, or a smaller schema.",
-        )
-    product = np.ones((1, 1))
-    for p in partitions:
-        product = np.asarray(np.kron(product, np.eye(max(p) + 1)[:, list(p)]), np.float64)
-    return product
+    require_small(prod(map(len, partitions)))
+    factors = [np.eye(max(p) + 1)[:, list(p)] for p in partitions]
+    return np.asarray(reduce(np.kron, factors, np.ones((1, 1))), np.float64)
 
 
 def _join(partitions: Sequence[Buckets]) -> Buckets:

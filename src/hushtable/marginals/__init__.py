@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from hushtable.marginals.algebra import centre, decompose, lift, reconstruct
     from hushtable.marginals.fused import accumulate, assemble, centre_all, lift_all
     from hushtable.marginals.incidence import Incidence
-    from hushtable.marginals.layout import AttributeSet, Layout, closure, sorted_sets, subsets
+    from hushtable.marginals.layout import AttributeSet, Layout, closure, largest_sets, sorted_sets, subsets
     from hushtable.marginals.workload import Domain, ResolvedWorkload, Workload, marginal_label
 else:
     __getattr__, __dir__ = lazily(__name__)
@@ -24,6 +24,7 @@ __all__ = [
     "centre_all",
     "closure",
     "decompose",
+    "largest_sets",
     "lift",
     "lift_all",
     "marginal_label",

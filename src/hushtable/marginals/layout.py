@@ -132,6 +132,11 @@ def subsets(attributes: AttributeSet) -> Iterable[AttributeSet]:
     return chain.from_iterable(combinations(attributes, k) for k in range(len(attributes) + 1))
 
 
+def largest_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
+    """The sets that lie in no other."""
+    return tuple(s for s in sets if not any(set(s) < set(other) for other in sets))
+
+
 def closure(sets: Iterable[AttributeSet]) -> tuple[AttributeSet, ...]:
     """All subsets of the given sets (the downward closure), small before large, then in order of their axes.
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from math import floor, isfinite, log2
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,12 +77,12 @@ class DeviationPart(Part):
     @computed_once
     def whole(self) -> NDArray[np.object_]:
         """``q`` of every cell."""
-        return _whole([w.denominator for w in self.residual.weights.flat], self.residual.weights)
+        return np.vectorize(attrgetter("denominator"), [object])(self.residual.weights)
 
     @computed_once
     def shares(self) -> NDArray[np.object_]:
         """``p`` of every cell."""
-        return _whole([w.numerator for w in self.residual.weights.flat], self.residual.weights)
+        return np.vectorize(attrgetter("numerator"), [object])(self.residual.weights)
 
     @computed_once
     def asked(self) -> NDArray[np.bool_]:
@@ -190,15 +192,8 @@ def _table_layout(table: BucketTable) -> Layout:
 
 def _segments(variances: list[Fraction]) -> DiscreteNoise:
     """Equal neighbours together."""
-    kept: list[Fraction] = []
-    lengths: list[int] = []
-    for v in variances:
-        if kept and kept[-1] == v:
-            lengths[-1] += 1
-        else:
-            kept.append(v)
-            lengths.append(1)
-    return DiscreteNoise("gaussian", kept, lengths)
+    runs = [(variance, len(list(equal))) for variance, equal in groupby(variances)]
+    return DiscreteNoise("gaussian", [v for v, _ in runs], [length for _, length in runs])
 
 
 def _column_squares(matrix: Ints) -> list[int]:
@@ -210,10 +205,6 @@ def _column_squares(matrix: Ints) -> list[int]:
     blocks = (matrix[start : start + rows] for start in range(0, len(matrix), rows))
     sums = [np.einsum("ij,ij->j", block, block).tolist() for block in blocks]
     return [sum(column) for column in zip(*sums, strict=True)] or [0] * matrix.shape[1]
-
-
-def _whole(numbers: list[int], like: NDArray[np.object_]) -> NDArray[np.object_]:
-    return np.array(numbers, object).reshape(like.shape)
 
 
 def _require_room(factor: int, variance: Fraction) -> None:

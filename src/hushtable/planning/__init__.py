@@ -13,11 +13,11 @@ if TYPE_CHECKING:
         residual_error_model,
     )
     from hushtable.planning.conditional import conditional_plan
-    from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
+    from hushtable.planning.error_model import ErrorModel, Errors
     from hushtable.planning.limits import check_memory, memory_limit, memory_need
-    from hushtable.planning.minimax import MinimaxPlan, minimax_variances
+    from hushtable.planning.minimax import minimax_variances
     from hushtable.planning.problem import Problem
-    from hushtable.planning.residual import OBJECTIVES, residual_plan
+    from hushtable.planning.residual import residual_plan
     from hushtable.planning.state import State
     from hushtable.planning.strategies import (
         STRATEGIES,
@@ -33,14 +33,11 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "OBJECTIVES",
     "STRATEGIES",
     "AdaptivePlan",
     "BatchPlan",
-    "CellNoise",
     "ErrorModel",
     "Errors",
-    "MinimaxPlan",
     "NoisePlan",
     "PlanOptions",
     "Problem",

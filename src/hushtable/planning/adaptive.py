@@ -151,14 +151,9 @@ def work_limit(time: str | float | None) -> int | None:
     return int(float(match[1]) * unit * CELLS_PER_SECOND)
 
 
-def smallest_budget(sets: int) -> Fraction:
-    """The least rho at which a round of a loop over ``sets`` marginals costs one unit of the ledger."""
-    return Fraction(2 * sets, UNIT)
-
-
 def check_round_fits(rho: Fraction, sets: int, rows: int) -> None:
     """Refuse a budget of which a single round would fall below the ledger's grid."""
-    least = smallest_budget(sets) * rows**2
+    least = Fraction(2 * sets, UNIT) * rows**2  # at which a round costs one unit of the ledger
     if rho < least:
         raise BudgetError(
             "budget.no-round",

@@ -63,12 +63,8 @@ class Allocation:
         histograms_of(numbers, ends, tables, self.histograms)
         self.active[numbers] = self.price[numbers] > 0
 
-    def disperse(self, k: int, distance: float) -> None:
-        """Set the dispersion at which the unmeasured table is ``distance`` wrong."""
-        self.dispersion[k] = dispersion_of(self.histograms[k], distance, LEVELS)
-
     def disperse_all(self, numbers: NDArray[np.int64], distances: Floats) -> None:
-        """The same for several tables."""
+        """Set the dispersions at which the unmeasured tables are ``distances`` wrong."""
         dispersions_of(numbers, self.histograms, distances, LEVELS, self.dispersion)
 
     def errors(self, precision: Floats | None = None) -> Floats:

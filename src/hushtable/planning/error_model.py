@@ -147,27 +147,18 @@ class ErrorModel:
         return have < 2 ** (target.shapes > 1).sum(axis=1)
 
     def _fourth_cumulants(self, sets: Sequence[AttributeSet], pairs: Incidence) -> Floats:
-        return self._power_sums(4, np.array([s.fourth for s in self.sources]), sets, pairs)
-
-    def _power_sums(
-        self, power: int, factors: Floats, sets: Sequence[AttributeSet], pairs: Incidence
-    ) -> Floats:
-        layout = self.residuals
         result = np.zeros(len(sets))
         if not self.sources:
             return result
-        measured = Incidence.between([s.attributes for s in self.sources], layout)
-        spread_over = Layout(layout.sizes, tuple(s.attributes for s in self.sources)).lengths.astype(
-            np.float64
-        )
-        variance = np.array([s.variance for s in self.sources])
-        above = measured.superset_sums(
-            factors / variance**power / spread_over ** (power - 1), len(layout.sets)
-        )
+        layout, measured = self.residuals, tuple(s.attributes for s in self.sources)
+        cells = Layout(layout.sizes, measured).lengths.astype(np.float64)
+        fourth, variance = np.array([(s.fourth, s.variance) for s in self.sources]).T
+        shares = fourth / variance**4 / cells**3
+        above = Incidence.between(measured, layout).superset_sums(shares, len(layout.sets))
         finite = np.where(np.isfinite(self.variances), self.variances, 0.0)
         weight = finite * layout.lengths.astype(np.float64) ** 2
         table = Layout(layout.sizes, tuple(sets)).shapes
-        power_sums(power, table, pairs.links, weight, above, result)
+        power_sums(4, table, pairs.links, weight, above, result)
         return result
 
 

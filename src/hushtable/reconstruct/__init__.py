@@ -4,20 +4,19 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.reconstruct.bounds import FULLY
+    from hushtable.reconstruct.bounds import FULLY, Bounder, measured_flags, published_ends
     from hushtable.reconstruct.evaluation import Evaluation
     from hushtable.reconstruct.fits import (
         RECONSTRUCTIONS,
         Fitted,
         Reconstruction,
+        fit_for,
+        fit_tables,
         reconstruction_named,
+        refit_for,
         register,
     )
-    from hushtable.reconstruct.mle import (
-        ResidualEstimates,
-        from_answers,
-        from_marginals,
-        from_residuals,
-    )
+    from hushtable.reconstruct.mle import ResidualEstimates, from_answers, from_marginals, from_residuals
+    from hushtable.reconstruct.zeros import Zeros
 else:
     __getattr__, __dir__ = lazily(__name__)

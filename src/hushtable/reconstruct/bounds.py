@@ -15,7 +15,7 @@ from math import isfinite
 import numpy as np
 
 from hushtable.arrays import Floats
-from hushtable.marginals import AttributeSet, Layout, closure, subsets
+from hushtable.marginals import AttributeSet, Layout, closure, largest_sets, subsets
 from hushtable.reconstruct.mle import ResidualEstimates
 
 FULLY, PARTLY, DERIVED = "fully", "partly", "derived"
@@ -81,10 +81,9 @@ class Bounder:
         np.minimum(lower, upper, out=lower)
         return CellBounds(lower.ravel(), upper.ravel(), np.nan, flag)
 
-    def _largest_measured(self, attributes: AttributeSet) -> list[AttributeSet]:
+    def _largest_measured(self, attributes: AttributeSet) -> tuple[AttributeSet, ...]:
         """Sub-tables that are fully measured and lie in no other such."""
-        found = [s for s in subsets(attributes) if s in self._layout.index]
-        return [s for s in found if not any(set(s) < set(other) for other in found)]
+        return largest_sets([s for s in subsets(attributes) if s in self._layout.index])
 
     def _ends(self, attributes: AttributeSet, above: AttributeSet, shared: int) -> tuple[Floats, Floats]:
         """Interval of a sub-table's cells at level ``1 - alpha / shared``, shaped to be repeated over ``above``."""

@@ -40,7 +40,7 @@ def fit_maxent(
     fit_pairs(fitted, [s for s in sets if len(s) == 2])
     three = [s for s in sets if len(s) == 3]
     disperse_three(fitted, [s for s in three if residuals.known(s)])
-    if agree and three and _cells(residuals, three) <= MOST_AGREED:
+    if agree and three and Layout(residuals.layout.sizes, tuple(three)).cells <= MOST_AGREED:
         fitted.agree(three)
     for order in range(4, max(map(len, sets), default=0) + 1):
         _disperse(fitted, [s for s in sets if len(s) == order and residuals.known(s)])
@@ -116,10 +116,6 @@ def to_simplex(values: Floats, total: float) -> Floats:
     return np.maximum(values - level[above[-1] if len(above) else 0], 0.0)
 
 
-def _cells(residuals: Residuals, sets: Sequence[AttributeSet]) -> int:
-    return Layout(residuals.layout.sizes, tuple(sets)).cells
-
-
 def disperse_three(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
     """The dispersions of measured three-way tables around the most random ones."""
     if not measured:
@@ -144,6 +140,3 @@ def _disperse(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
         noise = fitted.residuals.cell_noise(s)
         loops.dispersion_likelihood(residual, mean.reshape(-1), noise, DISPERSIONS, likelihoods[k])
     fitted.dispersion |= dict(zip(measured, dispersions(likelihoods).tolist(), strict=True))
-
-
-__all__ = ["MaxentTables", "Residuals", "fit_maxent", "start_tables", "to_simplex"]

@@ -11,9 +11,15 @@ if TYPE_CHECKING:
     from hushtable.release.details import CheckDetail
     from hushtable.release.files import request_in
     from hushtable.release.loading import Bundle
-    from hushtable.release.microdata import Microdata, complete_priorities, counts_promise, make_microdata
-    from hushtable.release.plan import Plan, budget_to_reach, plan_release
-    from hushtable.release.promise import MODELLED, approximate
+    from hushtable.release.microdata import (
+        MOST_WORK,
+        Microdata,
+        complete_priorities,
+        counts_promise,
+        make_microdata,
+    )
+    from hushtable.release.plan import Plan, plan_release
+    from hushtable.release.promise import MODELLED, WHOLE_TABLE, approximate
     from hushtable.release.release import Release
     from hushtable.release.repeats import Asking
     from hushtable.release.resumable import Again, Resumable

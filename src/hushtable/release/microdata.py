@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.errors import HushtableError, WorkloadError
-from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
+from hushtable.marginals import AttributeSet, Layout, closure, largest_sets, marginal_label
 from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.microdata import METHODS, Explanation, Measurement, Noise, TableGap, fit, round_table
 from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
@@ -27,8 +27,7 @@ from hushtable.microdata.likelihood import likeliest
 from hushtable.microdata.rounding import walkable, whole_rows
 from hushtable.microdata.uncertainty import Promise, promise
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.reconstruct.fits import fit_tables
-from hushtable.reconstruct.zeros import Zeros
+from hushtable.reconstruct import Zeros, fit_tables
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def _rounds_well(release: Release, rows: int | None) -> bool:
     third to that of 16,384, each against generated records.
     """
     sizes, cells = release.schema.sizes, release.schema.domain_cells
-    largest = [s for s in _largest(release.workload) if len(s) < len(sizes)]
+    largest = [s for s in largest_sets(release.workload) if len(s) < len(sizes)]
     sums = sum(prod(sizes[a] for a in s) for s in largest)
     records = float(release.estimates.marginal(())) if rows is None else rows
     return len(largest) <= 2 or walkable(cells, sums) or FULL_CELLS * cells <= records
@@ -195,7 +194,7 @@ def _whole(
             else np.maximum(table, 0.0)
         )
         notes += ("Least squares goes below zero; negative cells were set to zero and the rest scaled down.",)
-    rounded = round_table(table, _largest(release.workload), total=rows, seed=seed)
+    rounded = round_table(table, largest_sets(release.workload), total=rows, seed=seed)
     if rounded.worst >= 1.0:
         notes += (f"Rounding moved a cell of a marginal by up to {rounded.worst:.1f}.",)
     return codes_from_counts(rounded.counts), certificate, notes
@@ -261,29 +260,27 @@ def laws_of(part: MarginalPart) -> list[Noise]:
 
 def _levels(schema: Schema, priorities: Priorities, sets: list[AttributeSet]) -> list[list[int]]:
     """Levels of measurement numbers, when they name every measured marginal once."""
-    fix = "Name each fully measured marginal once, as in [[()], [('age', 'sex'), ('age',)]]."
+
+    def wrong(message: str) -> WorkloadError:
+        fix = "Name each fully measured marginal once, as in [[()], [('age', 'sex'), ('age',)]]."
+        return WorkloadError("microdata.priorities", message, fix)
+
     try:
         axes = [[tuple(sorted(schema.axes(names))) for names in level] for level in priorities]
     except TypeError:
-        raise WorkloadError(
-            "microdata.priorities", "The priorities are not a list of levels of marginals.", fix
-        ) from None
+        raise wrong("The priorities are not a list of levels of marginals.") from None
     named = [s for level in axes for s in level]
     for s in named:
+        label = marginal_label(s, schema.names)
         if s not in sets:
-            label = marginal_label(s, schema.names)
-            raise WorkloadError(
-                "microdata.priorities", f"The marginal {label} was not measured in full.", fix
-            )
+            raise wrong(f"The marginal {label} was not measured in full.")
         if named.count(s) > 1:
-            label = marginal_label(s, schema.names)
-            raise WorkloadError("microdata.priorities", f"The marginal {label} is named more than once.", fix)
+            raise wrong(f"The marginal {label} is named more than once.")
     left = [s for s in sets if s not in named]
     if left:
-        many = f"The priorities leave out {len(left)} measured marginals."
-        raise WorkloadError("microdata.priorities", many, fix)
+        raise wrong(f"The priorities leave out {len(left)} measured marginals.")
     if not all(axes):
-        raise WorkloadError("microdata.priorities", "A level of the priorities is empty.", fix)
+        raise wrong("A level of the priorities is empty.")
     return [[sets.index(s) for s in level] for level in axes]
 
 
@@ -336,11 +333,6 @@ def _explained(
         small_cells=small_cells(compared),
         sum=Totals.of(compared, len(codes)),
     )
-
-
-def _largest(sets: Sequence[AttributeSet]) -> list[AttributeSet]:
-    """Sets that lie in no other."""
-    return [s for s in sets if not any(set(s) < set(other) for other in sets)]
 
 
 def possible_cells(schema: Schema) -> NDArray[np.bool_] | None:

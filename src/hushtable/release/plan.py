@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -15,14 +13,7 @@ from hushtable.errors import WorkloadError
 from hushtable.ledger import Spend, Unit
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.planning import (
-    AdaptivePlan,
-    NoisePlan,
-    PlanOptions,
-    budget_for,
-    names_of,
-    strategy_named,
-)
+from hushtable.planning import AdaptivePlan, NoisePlan, PlanOptions, names_of, strategy_named
 from hushtable.privacy import Budget, Cost, charge
 from hushtable.privacy.budget import Kind
 from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
@@ -162,20 +153,3 @@ def plan_release(
     prefer = "pure" if budget.limit.rho == 0 else "rho"
     cost = charge(*noise.price(unit.rows).in_currency(kind, prefer=prefer))
     return Plan(chosen.name, wanted.objective, budget, resolved, noise, schema, cost, method, reuse)
-
-
-def budget_to_reach(
-    schema: Schema,
-    workload: Workload,
-    target: Mapping[Sequence[str], float],
-    *,
-    alpha: float = 0.05,
-    strategy: str = "residual-planner",
-    objective: str = "sum_variance",
-) -> Fraction:
-    """The smallest rho at which each marginal in ``target`` has the wanted half-width."""
-    strategy_named(strategy)
-    resolved = workload.resolve(schema)
-    rows = schema.max_rows_per_person
-    wanted = {tuple(names): width for names, width in target.items()}
-    return budget_for(resolved, wanted, alpha=alpha, strategy=strategy, objective=objective, rows=rows)

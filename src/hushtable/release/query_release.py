@@ -21,8 +21,7 @@ from hushtable.arrays import Floats
 from hushtable.errors import BundleError
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.plain import Text
-from hushtable.reconstruct import FULLY
-from hushtable.reconstruct.bounds import published_ends
+from hushtable.reconstruct import FULLY, published_ends
 from hushtable.release.bundle import new_folder
 from hushtable.release.card import Card
 from hushtable.release.files import MANIFEST, manifest_of, opened, refusing_damage, sha256

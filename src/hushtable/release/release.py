@@ -22,11 +22,18 @@ from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.measurement import Answers, Claim
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning.claims import BETA
-from hushtable.reconstruct import FULLY, Fitted, ResidualEstimates, from_answers
-from hushtable.reconstruct.bounds import Bounder, measured_flags, published_ends
-from hushtable.reconstruct.fits import fit_tables
+from hushtable.reconstruct import (
+    FULLY,
+    Bounder,
+    Fitted,
+    ResidualEstimates,
+    Zeros,
+    fit_tables,
+    from_answers,
+    measured_flags,
+    published_ends,
+)
 from hushtable.reconstruct.l1_bounds import l1_bounds
-from hushtable.reconstruct.zeros import Zeros
 from hushtable.release import bundle
 from hushtable.release.card import Card, L1Bounds
 from hushtable.release.frames import long_frame

@@ -17,8 +17,7 @@ import polars as pl
 
 from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.microdata import Explanation
-from hushtable.reconstruct import FULLY
-from hushtable.reconstruct.bounds import measured_flags
+from hushtable.reconstruct import FULLY, measured_flags
 from hushtable.release import Bundle, Card, Release
 from hushtable.schema import Schema
 

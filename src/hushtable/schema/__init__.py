@@ -1,5 +1,6 @@
 """The declared, public domain of a table: attributes, bins, nulls, rows per person; YAML in and out."""
 
+# pyright: reportUnusedImport=false
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
@@ -20,21 +21,3 @@ if TYPE_CHECKING:
     from hushtable.schema.write import inline
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "FALSE_TEXTS",
-    "TRUE_TEXTS",
-    "Attribute",
-    "Binned",
-    "Boolean",
-    "Categorical",
-    "Date",
-    "Dialect",
-    "Impossible",
-    "Integer",
-    "Learnt",
-    "Real",
-    "Schema",
-    "inline",
-    "text_of",
-]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from hushtable.release import MODELLED
-from hushtable.release.promise import WHOLE_TABLE
+from hushtable.release import MODELLED, WHOLE_TABLE
 from hushtable.report.parts import Columns, Grid, Section
 from hushtable.report.view import ALPHA, View
 

@@ -9,8 +9,7 @@ import polars as pl
 
 from hushtable.errors import HushtableError
 from hushtable.microdata import METHODS, Explanation
-from hushtable.release import make_microdata
-from hushtable.release.microdata import MOST_WORK
+from hushtable.release import MOST_WORK, make_microdata
 from hushtable.report.parts import Columns, Figure, Grid, Section
 from hushtable.report.theme import RED, bars, chart, finished, histogram, tips
 from hushtable.report.view import View

@@ -12,7 +12,7 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.linear import LinearGaussian, MarginalMechanism, Signal, signal_to_noise
-from hushtable.marginals import AttributeSet, Layout
+from hushtable.marginals import AttributeSet, Layout, largest_sets
 from hushtable.measurement import Answers, Part, ResidualPart
 from hushtable.reconstruct import from_answers
 from hushtable.release.card import Card
@@ -101,9 +101,4 @@ def _primary(measured: Measured) -> tuple[AttributeSet, ...]:
     """Tables of the primary analysis that the common part answers, else all that it answers fully."""
     option, step = measured.primary, measured.step
     answered = tuple(s for s in option.tables if np.isfinite(step.cell_variance(s)))
-    return answered or _largest([s for s in step.precisions if np.isfinite(step.cell_variance(s))])
-
-
-def _largest(sets: list[AttributeSet]) -> tuple[AttributeSet, ...]:
-    """Sets that lie in no other."""
-    return tuple(s for s in sets if not any(set(s) < set(t) for t in sets))
+    return answered or largest_sets([s for s in step.precisions if np.isfinite(step.cell_variance(s))])
