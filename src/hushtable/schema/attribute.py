@@ -129,8 +129,9 @@ class Attribute(ABC):
     @abstractmethod
     def _regular_code(self, value: Any) -> int | None: ...
 
-    @abstractmethod
-    def _matching(self, given: Any) -> tuple[int, ...]: ...
+    def _matching(self, given: Any) -> tuple[int, ...]:
+        code = self._regular_code(given)
+        return () if code is None else (code,)
 
 
 @dataclass(frozen=True)
@@ -160,10 +161,6 @@ class Categorical(Attribute):
     def _regular_code(self, value: Any) -> int | None:
         return self._by_text.get(text_of(value)) if isinstance(value, str | int) else None
 
-    def _matching(self, given: Any) -> tuple[int, ...]:
-        code = self._regular_code(given)
-        return () if code is None else (code,)
-
     @cached_property
     def _by_text(self) -> dict[str, int]:
         return {text: code for code, text in enumerate(self.texts)}
@@ -190,10 +187,6 @@ class Boolean(Attribute):
     def _regular_code(self, value: Any) -> int | None:
         text = text_of(value).lower() if isinstance(value, str | int) else ""
         return 1 if text in TRUE_TEXTS else 0 if text in FALSE_TEXTS else None
-
-    def _matching(self, given: Any) -> tuple[int, ...]:
-        code = self._regular_code(given)
-        return () if code is None else (code,)
 
 
 @dataclass(frozen=True)

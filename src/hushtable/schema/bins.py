@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +50,19 @@ def by_width(low: int, high: int, width: int) -> NDArray[np.int64]:
     return np.array([*range(low, high + 1, width), high + 1], np.int64)
 
 
-def single(low: int, high: int) -> NDArray[np.int64]:
-    """One bin per whole step."""
+def whole_edges(
+    low: int, high: int, width: int | None, bins: int | None, cuts: Sequence[int] | None
+) -> NDArray[np.int64]:
+    """Bins of whole numbers: by one of width, number and cuts, or one for each.
+
+    A cut starts a new bin: bounds [0, 115] and cuts [18, 65] give 0-17, 18-64, 65-115.
+    """
+    if width is not None:
+        return by_width(low, high, width)
+    if bins is not None:
+        return by_count(low, high, bins)
+    if cuts is not None:
+        return np.array(_increasing([low, *cuts, high + 1]), np.int64)
     if high - low >= MAX_SINGLE:
         raise BinError(
             f"one bin for each of {high - low + 1} steps is too fine", "Add `width`, `bins` or `cuts`."
@@ -57,31 +70,34 @@ def single(low: int, high: int) -> NDArray[np.int64]:
     return by_width(low, high, 1)
 
 
-def by_cuts(low: int, high: int, cuts: list[int]) -> NDArray[np.int64]:
-    """A cut starts a new bin: bounds [0, 115] and cuts [18, 65] give 0-17, 18-64, 65-115."""
-    _increasing([low, *cuts, high + 1])
-    return np.array([low, *cuts, high + 1], np.int64)
-
-
-def real_by_count(low: float, high: float, bins: int) -> NDArray[np.float64]:
-    """``bins`` equal bins."""
-    _limit(bins)
-    start, step = exact(low), (exact(high) - exact(low)) / bins
-    return _distinct([float(start + i * step) for i in range(bins)] + [high])
-
-
-def real_by_width(low: float, high: float, width: float) -> NDArray[np.float64]:
-    """Bins of equal width from low; the last may be narrower."""
-    start, step = exact(low), exact(width)
-    count = -((start - exact(high)) // step)
+def real_edges(
+    low: float, high: float, width: float | None, bins: int | None, cuts: Sequence[float] | None
+) -> NDArray[np.float64]:
+    """Bins of numbers, by width (the last may be narrower), number or cuts."""
+    start, length = exact(low), exact(high) - exact(low)
+    if cuts is not None:
+        return np.array(_increasing([low, *cuts, high]), np.float64)
+    if width is not None:
+        step = exact(width)
+        count = -(-length // step)
+    else:
+        count = bins or 1
+        step = length / count
     _limit(count)
-    return _distinct([float(start + i * step) for i in range(count)] + [high])
+    edges = np.array([*(float(start + i * step) for i in range(count)), high], np.float64)
+    if not bool(np.all(edges[1:] > edges[:-1])):
+        raise BinError("the bins are narrower than numbers can be told apart", "Use wider or fewer bins.")
+    return edges
 
 
-def real_by_cuts(low: float, high: float, cuts: list[float]) -> NDArray[np.float64]:
-    """A cut starts a new bin."""
-    _increasing([low, *cuts, high])
-    return np.array([low, *cuts, high], np.float64)
+def date_edges(
+    low: date, high: date, width: str | None, bins: int | None, cuts: Sequence[date] | None
+) -> NDArray[np.int64]:
+    """Bins of days, as day numbers."""
+    if width is not None:
+        return date_by_width(low, high, width)
+    numbers = None if cuts is None else [day_number(day) for day in cuts]
+    return whole_edges(day_number(low), day_number(high), None, bins, numbers)
 
 
 def date_by_width(low: date, high: date, width: str) -> NDArray[np.int64]:
@@ -159,17 +175,11 @@ def _limit(bins: int | Fraction) -> None:
         raise BinError(f"that makes more than {MAX_BINS:,} bins", "Use a larger `width` or fewer `bins`.")
 
 
-def _increasing(edges: list[int] | list[float]) -> None:
+def _increasing(edges: list[Any]) -> list[Any]:
     _limit(len(edges) - 1)
     if any(a >= b for a, b in pairwise(edges)):
         raise BinError(
             "cuts must increase and lie inside the bounds",
             "A cut is the first value of a new bin: bounds [0, 115], cuts [18, 65].",
         )
-
-
-def _distinct(edges: list[float]) -> NDArray[np.float64]:
-    array = np.array(edges, np.float64)
-    if not bool(np.all(array[1:] > array[:-1])):
-        raise BinError("the bins are narrower than numbers can be told apart", "Use wider or fewer bins.")
-    return array
+    return edges

@@ -6,10 +6,11 @@ The only maker of attributes.  Every refusal names line, field and fix.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
+from math import isfinite
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import SchemaError
@@ -51,10 +52,9 @@ EVERY_FIELD = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in
 def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
     """All attributes, in the order written."""
     if not is_mapping(mapping) or not mapping:
-        line = document.line(("attributes",))
         raise SchemaError(
             "schema.no-attributes",
-            f"{f'Line {line}: ' if line else ''}`attributes` must name at least one attribute.",
+            f"{document.where(('attributes',))}`attributes` must name at least one attribute.",
             "Write for example `attributes: {sex: {type: categorical, values: [F, M]}}`.",
         )
     if len(mapping) > MAX_ATTRIBUTES:
@@ -86,18 +86,17 @@ def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
 
 def _attribute_name(document: Document, key: Any) -> str:
     name = key if isinstance(key, str) else key_text(key)
+    where = document.where(("attributes", name))
     if not name or not name.isprintable():
-        line = document.line(("attributes", name))
         raise SchemaError(
             "schema.bad-name",
-            f"{f'Line {line}: ' if line else ''}an attribute's name must be printable text.",
+            f"{where}an attribute's name must be printable text.",
             "Name the attribute freely and give the file's name in `column:`.",
         )
     if name in RESERVED:
-        line = document.line(("attributes", name))
         raise SchemaError(
             "schema.reserved-name",
-            f"{f'Line {line}: ' if line else ''}{name!r} is a column of every released table.",
+            f"{where}{name!r} is a column of every released table.",
             f"Give the attribute another name and write `column: {name}` in it.",
         )
     return name
@@ -214,164 +213,6 @@ def _labels(fields: Fields, texts: list[str]) -> dict[str, str]:
     return labels
 
 
-def _integer(fields: Fields, common: dict[str, Any]) -> Attribute:
-    low, high = _bounds(fields, is_integer, "two whole numbers", "bounds: [0, 115]")
-    if max(abs(low), abs(high)) > bins.LARGEST:
-        raise fields.error(
-            "schema.wrong-bounds", "bounds", "go beyond 10^18", "Use closer bounds, or type real."
-        )
-    width = fields.positive("width")
-    cuts = _cuts(fields, is_integer, "whole numbers")
-    return Integer(
-        **common,
-        outside=_outside(fields),
-        edges=_edges(fields, low, high, width, cuts, bins.by_width),
-        bounds=(low, high),
-        width=width,
-        bins=fields.positive("bins"),
-        cuts=cuts,
-        resolution=_resolution(fields, 1),
-    )
-
-
-def _real(fields: Fields, common: dict[str, Any]) -> Attribute:
-    low, high = (float(x) for x in _bounds(fields, is_number, "two numbers", "bounds: [0, 500000]"))
-    if low == high or not np.isfinite(high - low):
-        raise fields.error(
-            "schema.wrong-bounds", "bounds", "leave no room, or too much", "Use [low, high] with low < high."
-        )
-    width, count, cuts = (
-        _number(fields, "width"),
-        fields.positive("bins"),
-        _cuts(fields, is_number, "numbers"),
-    )
-    _at_most_one(fields)
-    if width is None and count is None and cuts is None:
-        raise fields.error(
-            "schema.missing-field", None, "needs bins", "Add `bins: 50`, `width: 10` or `cuts: [...]`."
-        )
-    try:
-        if width is not None:
-            edges = bins.real_by_width(low, high, width)
-        elif count is not None:
-            edges = bins.real_by_count(low, high, count)
-        else:
-            edges = bins.real_by_cuts(low, high, [float(x) for x in cuts or ()])
-    except BinError as error:
-        raise fields.error("schema.wrong-bins", None, *error.args) from None
-    return Real(
-        **common,
-        outside=_outside(fields),
-        edges=edges,
-        bounds=(low, high),
-        width=width,
-        bins=count,
-        cuts=None if cuts is None else tuple(float(x) for x in cuts),
-        resolution=_resolution(fields, None),
-    )
-
-
-def _date(fields: Fields, common: dict[str, Any]) -> Attribute:
-    low, high = (
-        _day(x) for x in _bounds(fields, _is_day, "two ISO dates", "bounds: [1900-01-01, 2025-12-31]")
-    )
-    width = fields.text("width")
-    given = _cuts(fields, _is_day, "ISO dates")
-    cuts = None if given is None else tuple(_day(x) for x in given)
-    numbers = None if cuts is None else tuple(bins.day_number(day) for day in cuts)
-
-    def by_width(_low: int, _high: int, text: str) -> NDArray[np.int64]:
-        return bins.date_by_width(low, high, text)
-
-    edges = _edges(fields, bins.day_number(low), bins.day_number(high), width, numbers, by_width)
-    return Date(
-        **common,
-        outside=_outside(fields),
-        edges=edges,
-        bounds=(low, high),
-        width=width,
-        bins=fields.positive("bins"),
-        cuts=cuts,
-    )
-
-
-def _edges(
-    fields: Fields,
-    low: int,
-    high: int,
-    width: Any,
-    cuts: tuple[int, ...] | None,
-    by_width: Callable[..., NDArray[np.int64]],
-) -> NDArray[np.int64]:
-    """Bins of whole steps: integers or day numbers."""
-    _at_most_one(fields)
-    count = fields.positive("bins")
-    try:
-        if width is not None:
-            return by_width(low, high, width)
-        if count is not None:
-            return bins.by_count(low, high, count)
-        return bins.single(low, high) if cuts is None else bins.by_cuts(low, high, list(cuts))
-    except BinError as error:
-        raise fields.error("schema.wrong-bins", None, *error.args) from None
-
-
-def _at_most_one(fields: Fields) -> None:
-    given = [name for name in ("width", "bins", "cuts") if name in fields]
-    if len(given) > 1:
-        raise fields.error(
-            "schema.wrong-bins", given[1], f"contradicts `{given[0]}`", "Keep one of width, bins and cuts."
-        )
-
-
-def _bounds(fields: Fields, fits: Callable[[Any], bool], what: str, example: str) -> tuple[Any, Any]:
-    bounds = fields.items("bounds")
-    if bounds is None:
-        raise fields.error("schema.missing-field", None, "needs `bounds`", f"Write `{example}`.")
-    if len(bounds) != 2 or not all(fits(x) for x in bounds):
-        raise fields.error(
-            "schema.wrong-bounds",
-            "bounds",
-            f"must be {what}, low first",
-            f"Write `{example}`, without quotes.",
-        )
-    low, high = bounds
-    if _comparable(low) > _comparable(high):
-        raise fields.error("schema.wrong-bounds", "bounds", "are reversed", "Write the lower bound first.")
-    return low, high
-
-
-def _cuts(fields: Fields, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...] | None:
-    cuts = fields.items("cuts")
-    if cuts is None:
-        return None
-    if not cuts or not all(fits(x) for x in cuts):
-        raise fields.error(
-            "schema.wrong-bins", "cuts", f"must be a list of {what}", "A cut is the first value of a new bin."
-        )
-    return tuple(cuts)
-
-
-def _outside(fields: Fields) -> Any:
-    return fields.choice("outside", ("clip", "drop", "other"), Binned.default_outside)
-
-
-def _number(fields: Fields, field: str) -> Any:
-    if field not in fields:
-        return None
-    value = fields[field]
-    if not is_number(value) or value <= 0:
-        raise fields.error("schema.wrong-type", field, "must be a number above 0", f"Write `{field}: 10`.")
-    return value
-
-
-def _resolution(fields: Fields, default: int | None) -> Any:
-    given = _number(fields, "resolution")
-    if given is None:
-        given = default
-    return None if given is None else bins.exact(given)
-
-
 def _is_day(value: Any) -> bool:
     return isinstance(value, date) or (isinstance(value, str) and iso_date(value) is not None)
 
@@ -382,14 +223,110 @@ def _day(value: Any) -> date:
     return date.fromisoformat(value) if isinstance(value, str) else value
 
 
-def _comparable(value: Any) -> Any:
-    return _day(value) if isinstance(value, str | date) else value
+@dataclass(frozen=True)
+class _Scale:
+    """What bounds, widths and cuts of a type are, and how they make bins."""
+
+    made: type[Binned]
+    fits: Callable[[Any], bool]
+    what: str
+    example: str
+    read: Callable[[Any], Any]
+    width: Callable[[Fields, str], Any]
+    edges: Callable[..., NDArray[Any]]
+    resolution: int | None = None
+
+
+_SCALES = {
+    "integer": _Scale(
+        Integer, is_integer, "whole numbers", "[0, 115]", int, Fields.positive, bins.whole_edges, 1
+    ),
+    "real": _Scale(Real, is_number, "numbers", "[0, 500000]", float, Fields.above_0, bins.real_edges),
+    "date": _Scale(
+        Date,
+        _is_day,
+        "ISO dates",
+        "[1900-01-01, 2025-12-31]",
+        _day,
+        Fields.text,
+        bins.date_edges,
+    ),
+}
+
+
+def _binned(fields: Fields, common: dict[str, Any]) -> Attribute:
+    scale = _SCALES[fields["type"]]
+    low, high = _bounds(fields, scale)
+    width, count, cuts = scale.width(fields, "width"), fields.positive("bins"), _cuts(fields, scale)
+    _at_most_one(fields)
+    if scale.made is Real and width is None and count is None and cuts is None:
+        raise fields.error(
+            "schema.missing-field", None, "needs bins", "Add `bins: 50`, `width: 10` or `cuts: [...]`."
+        )
+    try:
+        edges = scale.edges(low, high, width, count, cuts)
+    except BinError as error:
+        raise fields.error("schema.wrong-bins", None, *error.args) from None
+    resolution = fields.above_0("resolution") or scale.resolution
+    return scale.made(
+        **common,
+        outside=fields.choice("outside", ("clip", "drop", "other"), Binned.default_outside),
+        edges=edges,
+        bounds=(low, high),
+        width=width,
+        bins=count,
+        cuts=cuts,
+        resolution=None if resolution is None else bins.exact(resolution),
+    )
+
+
+def _at_most_one(fields: Fields) -> None:
+    given = [name for name in ("width", "bins", "cuts") if name in fields]
+    if len(given) > 1:
+        raise fields.error(
+            "schema.wrong-bins", given[1], f"contradicts `{given[0]}`", "Keep one of width, bins and cuts."
+        )
+
+
+def _bounds(fields: Fields, scale: _Scale) -> tuple[Any, Any]:
+    given = fields.items("bounds")
+    if given is None:
+        raise fields.error(
+            "schema.missing-field", None, "needs `bounds`", f"Write `bounds: {scale.example}`."
+        )
+    if len(given) != 2 or not all(map(scale.fits, given)):
+        fix = f"Write `bounds: {scale.example}`, without quotes."
+        raise fields.error("schema.wrong-bounds", "bounds", f"must be two {scale.what}, low first", fix)
+    low, high = map(scale.read, given)
+    if low > high:
+        raise fields.error("schema.wrong-bounds", "bounds", "are reversed", "Write the lower bound first.")
+    if scale.made is Integer and max(abs(low), abs(high)) > bins.LARGEST:
+        raise fields.error(
+            "schema.wrong-bounds", "bounds", "go beyond 10^18", "Use closer bounds, or type real."
+        )
+    if scale.made is Real and (low == high or not isfinite(high - low)):
+        raise fields.error(
+            "schema.wrong-bounds", "bounds", "leave no room, or too much", "Use [low, high] with low < high."
+        )
+    return low, high
+
+
+def _cuts(fields: Fields, scale: _Scale) -> tuple[Any, ...] | None:
+    cuts = fields.items("cuts")
+    if cuts is None:
+        return None
+    if not cuts or not all(map(scale.fits, cuts)):
+        raise fields.error(
+            "schema.wrong-bins",
+            "cuts",
+            f"must be a list of {scale.what}",
+            "A cut is the first value of a new bin.",
+        )
+    return tuple(map(scale.read, cuts))
 
 
 _MAKERS: dict[str, Callable[[Fields, dict[str, Any]], Attribute]] = {
     "categorical": _categorical,
     "boolean": _boolean,
-    "integer": _integer,
-    "real": _real,
-    "date": _date,
+    **dict.fromkeys(_SCALES, _binned),
 }

@@ -47,12 +47,12 @@ class Document:
     value: Any
     lines: dict[Address, int] = field(default_factory=dict[Address, int])
 
-    def line(self, address: Address) -> int | None:
-        """Line of a field, or of the nearest field around it; None for a schema that is not a text."""
+    def where(self, address: Address) -> str:
+        """``Line 3: `` of a field, or of the nearest field around it; nothing for a schema that is not a text."""
         for end in range(len(address), -1, -1):
             if address[:end] in self.lines:
-                return self.lines[address[:end]]
-        return None
+                return f"Line {self.lines[address[:end]]}: "
+        return ""
 
 
 def read(path: str | Path) -> str:
@@ -156,18 +156,15 @@ class _Composer:
         self._nodes = 0
 
     def document(self) -> Document:
-        self._next()  # stream start
-        if isinstance(self._next(), yaml.StreamEndEvent):
+        next(self._events)  # stream start
+        if isinstance(next(self._events), yaml.StreamEndEvent):
             raise SchemaError("schema.empty", "The schema is empty.", "Start with `attributes:`.")
-        value = self._node(self._next(), ())
-        self._next()  # document end
-        last = self._next()
+        value = self._node(next(self._events), ())
+        next(self._events)  # document end
+        last = next(self._events)
         if not isinstance(last, yaml.StreamEndEvent):
             raise _refuse(last, "a second document", "Keep one schema per file, without `---` between parts.")
         return Document(value, self._lines)
-
-    def _next(self) -> Any:
-        return next(self._events)
 
     def _node(self, event: Any, address: Address) -> Any:
         self._check(event, address)
@@ -197,13 +194,13 @@ class _Composer:
 
     def _sequence(self, address: Address) -> list[Any]:
         items: list[Any] = []
-        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             items.append(self._node(event, (*address, len(items))))
         return items
 
     def _mapping(self, address: Address) -> dict[str, Any]:
         items: dict[str, Any] = {}
-        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self._key(event, address)
             if key in items:
                 raise SchemaError(
@@ -212,7 +209,7 @@ class _Composer:
                     "Keep one of the two.",
                 )
             self._lines[(*address, key)] = event.start_mark.line + 1
-            items[key] = self._node(self._next(), (*address, key))
+            items[key] = self._node(next(self._events), (*address, key))
         return items
 
     def _key(self, event: Any, address: Address) -> str:

@@ -6,10 +6,10 @@ fields mean is in ``build``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from math import isfinite
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 from hushtable.errors import SchemaError
 from hushtable.schema.document import Address, Document
@@ -44,41 +44,38 @@ class Fields:
     def error(self, code: str, field: str | int | None, message: str, fix: str) -> SchemaError:
         """An error that names the line and the field."""
         address = self._address if field is None else (*self._address, field)
-        line = self._document.line(address)
-        where = f"Line {line}: " if line is not None else ""
         name = ".".join(str(part) for part in address) or "the schema"
-        return SchemaError(code, f"{where}`{name}` {message}.", fix)
+        return SchemaError(code, f"{self._document.where(address)}`{name}` {message}.", fix)
+
+    def checked(self, field: str, fits: Callable[[Any], bool], must: str, fix: str) -> Any:
+        """The value of a field that must be something; None when absent."""
+        if field not in self._items:
+            return None
+        if not fits(self._items[field]):
+            raise self.error("schema.wrong-type", field, f"must be {must}", fix)
+        return self._items[field]
 
     def text(self, field: str) -> str | None:
         """A non-empty text, or None when absent."""
-        value = self._items.get(field)
-        if value is None and field not in self._items:
-            return None
-        if not isinstance(value, str) or not value:
-            raise self.error("schema.wrong-type", field, "must be text", "Put it in quotes.")
-        return value
+        return self.checked(
+            field, lambda value: isinstance(value, str) and value != "", "text", "Put it in quotes."
+        )
 
     def character(self, field: str, default: str | None, *, empty: bool = False) -> str | None:
         """One printable ASCII character or a tab; "" only where that means none."""
-        if field not in self._items:
-            return default
-        value = self._items[field]
-        if value == "" and empty:
-            return ""
-        if not isinstance(value, str) or len(value) != 1 or not (" " <= value <= "~" or value == "\t"):
-            raise self.error(
-                "schema.wrong-type", field, "must be one ASCII character", 'Write for example ";" or "\\t".'
-            )
-        return value
+
+        def fits(value: Any) -> bool:
+            one = isinstance(value, str) and len(value) == 1
+            return (one and (" " <= value <= "~" or value == "\t")) or (empty and value == "")
+
+        given = self.checked(field, fits, "one ASCII character", 'Write for example ";" or "\\t".')
+        return default if given is None else given
 
     def flag(self, field: str, default: bool) -> bool:
         """true or false."""
-        value = self._items.get(field, default)
-        if not isinstance(value, bool):
-            raise self.error(
-                "schema.wrong-type", field, "must be true or false", "Write true or false, without quotes."
-            )
-        return value
+        fix = "Write true or false, without quotes."
+        given = self.checked(field, lambda value: isinstance(value, bool), "true or false", fix)
+        return default if given is None else given
 
     def choice(self, field: str, options: tuple[str, ...], default: Any) -> Any:
         """One of the options."""
@@ -90,25 +87,24 @@ class Fields:
 
     def positive(self, field: str) -> int | None:
         """A whole number of at least 1, or None when absent."""
-        if field not in self._items:
-            return None
-        value = self._items[field]
-        if not is_integer(value) or value < 1:
-            raise self.error(
-                "schema.wrong-type", field, "must be a whole number of at least 1", f"Write `{field}: 10`."
-            )
-        return value
+        must = "a whole number of at least 1"
+        return self.checked(
+            field, lambda value: is_integer(value) and value >= 1, must, f"Write `{field}: 10`."
+        )
+
+    def above_0(self, field: str) -> int | float | None:
+        """A number above 0, or None when absent."""
+        must = "a number above 0"
+        return self.checked(
+            field, lambda value: is_number(value) and value > 0, must, f"Write `{field}: 10`."
+        )
 
     def items(self, field: str) -> list[Any] | None:
         """A list, or None when absent."""
-        if field not in self._items:
-            return None
-        value = self._items[field]
-        if isinstance(value, tuple):
-            value = [*cast("tuple[Any, ...]", value)]
-        if not is_list(value):
-            raise self.error("schema.wrong-type", field, "must be a list", f"Write `{field}: [..., ...]`.")
-        return value
+        given = self.checked(
+            field, lambda value: isinstance(value, list | tuple), "a list", f"Write `{field}: [..., ...]`."
+        )
+        return None if given is None else [*given]
 
 
 def key_text(key: Any) -> str:
@@ -133,11 +129,6 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 def is_mapping(value: Any) -> TypeGuard[dict[Any, Any]]:
     """A mapping as YAML and callers write it."""
     return isinstance(value, dict)
-
-
-def is_list(value: Any) -> TypeGuard[list[Any]]:
-    """A list as YAML and callers write it."""
-    return isinstance(value, list)
 
 
 def is_integer(value: Any) -> TypeGuard[int]:

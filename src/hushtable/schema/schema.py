@@ -145,15 +145,15 @@ class Schema:
             }
         return top
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the attributes, in axis order."""
-        return self._names
+        return tuple(self.attributes)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of categories of each axis, with "(null)" and "(other)"."""
-        return self._sizes
+        return tuple(attribute.size for attribute in self.attributes.values())
 
     @property
     def domain_cells(self) -> int:
@@ -239,14 +239,6 @@ class Schema:
 
     def __hash__(self) -> int:
         return hash(self.canonical)
-
-    @cached_property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(self.attributes)
-
-    @cached_property
-    def _sizes(self) -> tuple[int, ...]:
-        return tuple(attribute.size for attribute in self.attributes.values())
 
     @cached_property
     def _axis_of(self) -> dict[str, int]:
@@ -373,19 +365,16 @@ def _attribute_dict(attribute: Attribute) -> dict[str, Any]:
 
 
 def _binned_dict(attribute: Binned) -> dict[str, Any]:
-    out: dict[str, Any] = {"bounds": [_plain(x) for x in attribute.bounds]}
-    if attribute.width is not None:
-        out["width"] = _plain(attribute.width)
-    if attribute.bins is not None:
-        out["bins"] = attribute.bins
-    if attribute.cuts is not None:
-        out["cuts"] = [_plain(x) for x in attribute.cuts]
+    fields = ("bounds", "width", "bins", "cuts")
+    out: dict[str, Any] = {name: _plain(v) for name in fields if (v := getattr(attribute, name)) is not None}
     if attribute.resolution is not None and not (attribute.kind == "integer" and attribute.resolution == 1):
         out["resolution"] = _plain(float(attribute.resolution))
     return out
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in cast("tuple[Any, ...]", value)]
     if isinstance(value, str | int):
         return value
     if isinstance(value, float):
