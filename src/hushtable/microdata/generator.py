@@ -8,7 +8,7 @@ through the smaller tables that contain them, so that thousands of them cannot o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from math import prod
 
@@ -150,22 +150,23 @@ def _addresses(layout: Layout) -> generator_loops.Addresses:
     axes = np.zeros((len(layout.sets), widest), np.int64)
     strides = np.zeros_like(axes)
     for t, s in enumerate(layout.sets):
-        for k, axis in enumerate(s):
-            axes[t, k] = axis
-            strides[t, k] = prod(layout.sizes[a] for a in s[k + 1 :])
+        axes[t, : len(s)], strides[t, : len(s)] = s, _strides(layout, s)
     orders = np.array([len(s) for s in layout.sets], np.int64)
     return generator_loops.Addresses(layout.offsets[:-1].copy(), axes, strides, orders)
+
+
+def _strides(layout: Layout, attributes: AttributeSet) -> list[int]:
+    return [prod(layout.sizes[a] for a in attributes[k + 1 :]) for k in range(len(attributes))]
 
 
 def _members(layout: Layout) -> generator_loops.Members:
     lists: list[list[tuple[int, int]]] = [[] for _ in layout.sizes]
     for t, s in enumerate(layout.sets):
-        for k, axis in enumerate(s):
-            lists[axis].append((t, prod(layout.sizes[a] for a in s[k + 1 :])))
-    start = np.concatenate([[0], np.cumsum([len(entry) for entry in lists])]).astype(np.int64)
+        for axis, stride in zip(s, _strides(layout, s), strict=True):
+            lists[axis].append((t, stride))
     flat = np.array([pair for entry in lists for pair in entry], np.int64).reshape(-1, 2)
     tables, strides = (np.ascontiguousarray(column) for column in flat.T)
-    return generator_loops.Members(tables, start, strides)
+    return generator_loops.Members(tables, _ends(lists), strides)
 
 
 def _start(targets: Targets, rows: int, state: seeded.STATE) -> Codes:
@@ -188,10 +189,13 @@ def _start(targets: Targets, rows: int, state: seeded.STATE) -> Codes:
             joint = pairs[(min(i, parents[i]), max(i, parents[i]))]
             block = (joint if parents[i] < i else joint.T) + 1e-9 * own[None, :] + 1e-300
         blocks.append(np.cumsum(np.where(block.sum() > 0, block, 1.0), axis=1).ravel())
-    start = np.concatenate([[0], np.cumsum([len(b) for b in blocks])]).astype(np.int64)
-    return generator_loops.draw_conditionally(
-        parents, order, np.concatenate(blocks), start, sizes, rows, state
-    )
+    tables, ends = np.concatenate(blocks), _ends(blocks)
+    return generator_loops.draw_conditionally(parents, order, tables, ends, sizes, rows, state)
+
+
+def _ends(parts: Iterable[Sized]) -> NDArray[np.int64]:
+    """Where each of several parts begins when they follow each other, and where the last ends."""
+    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
 
 
 def _table(targets: Targets, s: AttributeSet) -> Floats:
@@ -237,19 +241,8 @@ def _silent(_: str, __: int, ___: int) -> None:
 
 def _rules(schema: Schema) -> generator_loops.Rules:
     """The impossible combinations: for each, its axes and a mask of the codes that complete it."""
-    start: list[int] = [0]
-    axis: list[int] = []
-    first: list[int] = []
-    masks: list[NDArray[np.bool_]] = []
-    place = 0
-    for rule in schema.impossible:
-        for a, codes in rule.codes:
-            mask = np.zeros(schema.sizes[a], np.bool_)
-            mask[list(codes)] = True
-            axis.append(a)
-            first.append(place)
-            masks.append(mask)
-            place += len(mask)
-        start.append(len(axis))
-    allowed = np.concatenate(masks) if masks else np.zeros(0, np.bool_)
-    return np.array(start, np.int64), np.array(axis, np.int64), np.array(first, np.int64), allowed
+    entries = [entry for rule in schema.impossible for entry in rule.codes]
+    masks = [np.isin(np.arange(schema.sizes[axis]), codes) for axis, codes in entries]
+    start, first = _ends(rule.codes for rule in schema.impossible), _ends(masks)[:-1]
+    axes = np.array([axis for axis, _ in entries], np.int64)
+    return start, axes, first, np.concatenate([np.zeros(0, np.bool_), *masks])

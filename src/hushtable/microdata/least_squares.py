@@ -13,6 +13,7 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.marginals import centre, closure
+from hushtable.microdata.max_fit import query_matrix
 from hushtable.microdata.measurement import Measurement
 
 
@@ -48,16 +49,7 @@ def _spread(part: Floats, tau: tuple[int, ...], shape: tuple[int, ...]) -> Float
 
 def _explicit(measurements: Sequence[Measurement], shape: tuple[int, ...]) -> Floats:
     """By a dense solve, for query matrices."""
-    cells = np.eye(prod(shape)).reshape(*shape, -1)
-    rows: list[Floats] = []
-    answers: list[Floats] = []
-    for given in measurements:
-        if given.matrix is not None:
-            block = given.matrix
-        else:
-            gone = tuple(axis for axis in range(len(shape)) if axis not in (given.axes or ()))
-            block = cells.sum(axis=gone).reshape(-1, prod(shape))
-        rows.append(block / given.noise.std)
-        answers.append(given.answers.ravel() / given.noise.std)
+    rows = [query_matrix(given, shape).toarray() / given.noise.std for given in measurements]
+    answers = [given.answers.ravel() / given.noise.std for given in measurements]
     solution = np.linalg.lstsq(np.concatenate(rows), np.concatenate(answers), rcond=None)[0]
     return solution.astype(np.float64, copy=False).reshape(shape)

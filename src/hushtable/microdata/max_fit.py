@@ -62,7 +62,7 @@ def smallest_reach(
     want = np.concatenate([given.answers.ravel() for given in measurements])
     std = np.repeat([g.noise.std for g in measurements], [g.answers.size for g in measurements])
     if any(given.matrix is not None for given in measurements):
-        queries = sparse.vstack([_block(given, shape) for given in measurements])
+        queries = sparse.vstack([query_matrix(given, shape) for given in measurements])
     else:
         queries = _marginal_blocks(shape, tuple(given.axes or () for given in measurements))
     side = sparse.csc_matrix(std[:, None])
@@ -81,7 +81,8 @@ def smallest_reach(
     return float(result.x[-1])
 
 
-def _block(given: Measurement, shape: tuple[int, ...]) -> sparse.csc_matrix:
+def query_matrix(given: Measurement, shape: tuple[int, ...]) -> sparse.csc_matrix:
+    """The queries of a measurement, one row each."""
     if given.matrix is not None:
         return sparse.csc_matrix(given.matrix)
     return _marginal_blocks(shape, (given.axes or (),))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
-from typing import Literal
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Workload
@@ -18,8 +17,6 @@ from hushtable.microdata.noise import Noise
 from hushtable.microdata.uncertainty import promise
 from hushtable.privacy import UNIT, Budget, PureDP, shared_bound
 from hushtable.schema import Schema
-
-Accurate = Literal["point", "sum"]
 
 
 def counts_workload(schema: Schema, attributes: Sequence[str] | None, accurate: str) -> Workload:

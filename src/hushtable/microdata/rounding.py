@@ -58,7 +58,7 @@ def round_table(
     ``total`` is by default the weights' sum rounded; the weights are first scaled to it.  ``marginals`` are axis sets.
     """
     table = _scaled(weights, total)
-    sets = _maximal(marginals, table.ndim)
+    sets = _proper(marginals, table.ndim)
     base = np.floor(table + rounding_loops.EDGE)
     fractions = np.maximum(table - base, 0.0).ravel()
     state = seeded.seeded("round", seed)
@@ -102,16 +102,14 @@ def whole_rows(rows: Any) -> int:
     return int(rows)
 
 
-def _maximal(marginals: Sequence[Sequence[int]], axes: int) -> list[tuple[int, ...]]:
-    """The sets that lie in no other; the total and the table itself need no care."""
+def _proper(marginals: Sequence[Sequence[int]], axes: int) -> list[tuple[int, ...]]:
+    """The sets without the total and the table itself, which need no care."""
     sets = {tuple(sorted(int(axis) for axis in s)) for s in marginals}
     if any(not 0 <= axis < axes for s in sets for axis in s):
         raise WorkloadError(
             "microdata.shape", "A marginal names an axis that the table does not have.", "Count axes from 0."
         )
-    kept = sorted(s for s in sets if 0 < len(s) < axes)
-    nested = [s for s in kept if any(set(s) < set(other) for other in kept)]
-    return kept if nested else [s for s in kept if not any(set(s) < set(other) for other in kept)]
+    return sorted(s for s in sets if 0 < len(s) < axes)
 
 
 def _flow(fractions: Floats, table: Floats, sets: list[tuple[int, ...]], state: seeded.STATE) -> None:

@@ -17,7 +17,7 @@ import polars as pl
 
 from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.microdata import Explanation
-from hushtable.reconstruct import FULLY, measured_flags
+from hushtable.reconstruct import measured_flags
 from hushtable.release import Bundle, Card, Release
 from hushtable.schema import Schema
 
@@ -98,11 +98,6 @@ class View:
     def total(self) -> dict[str, Any]:
         """The noisy total with its interval."""
         return self.release.table().to_dicts()[0]
-
-    @property
-    def fully_measured(self) -> bool:
-        """Whether every marginal has a known standard error."""
-        return bool((self.marginals["measured"] == FULLY).all())
 
     def _cells(self, order: int) -> pl.DataFrame:
         """Half the range of the bounds (median over cells) and the share of cells below two standard errors."""

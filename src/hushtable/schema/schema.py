@@ -71,6 +71,14 @@ class Schema:
     learnt: tuple[Learnt, ...] = ()
     frozen: bool = False
     """The curator's word that no row changes while a choice is open."""
+    names: tuple[str, ...] = field(init=False)
+    """Names of the attributes, in axis order."""
+    sizes: tuple[int, ...] = field(init=False)
+    """Number of categories of each axis, with "(null)" and "(other)"."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.attributes))
+        object.__setattr__(self, "sizes", tuple(attribute.size for attribute in self.attributes.values()))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -144,16 +152,6 @@ class Schema:
                 "reviewed": [mark.path for mark in self.learnt if mark.reviewed],
             }
         return top
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of the attributes, in axis order."""
-        return tuple(self.attributes)
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of categories of each axis, with "(null)" and "(other)"."""
-        return tuple(attribute.size for attribute in self.attributes.values())
 
     @property
     def domain_cells(self) -> int:
