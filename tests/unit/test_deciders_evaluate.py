@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hushtable.deciders import answer, check_header, columns_of, grid_values, matching, parse, resolve
+from decider_profiles import answer
+from hushtable.deciders import check_header, columns_of, grid_values, matching, parse, resolve
 from hushtable.errors import QueryError
 from hushtable.schema import Schema
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from hushtable.deciders import Column, answer, columns_of, load_batch, parse, parse_batch, resolve
+from decider_profiles import answer
+from hushtable.deciders import Column, columns_of, load_batch, parse, parse_batch, resolve
 from hushtable.deciders.queries import And, Compare, In, IsNull, Like, Query
 from hushtable.deciders.satisfiable import possible_truths
 from hushtable.errors import QueryError

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hushtable.deciders.question import Question
     from hushtable.deciders.registry import DECIDERS, build, lookup, register
     from hushtable.deciders.request import Decide
-    from hushtable.deciders.selecting import answer, check_header, grid_values, matching
+    from hushtable.deciders.selecting import check_header, grid_values, matching
     from hushtable.deciders.supposed import (
         Supposed,
         error_probability,
@@ -67,7 +67,6 @@ __all__ = [
     "Synthetic",
     "Tally",
     "Verdict",
-    "answer",
     "build",
     "chance_text",
     "check_header",

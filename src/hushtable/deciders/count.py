@@ -40,10 +40,7 @@ class CountNaive(AdditiveDecider, CoinDecider):
     aggregate = COUNT
     summary = "coin on the truth itself, a baseline"
     published = True
+    by_distance = False
 
     def logit(self, tally: Tally) -> Fraction:
         return self.epsilon / 2 if self.truth(tally) else -self.epsilon / 2
-
-    @property
-    def by_distance(self) -> bool:
-        return False

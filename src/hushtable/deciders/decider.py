@@ -75,6 +75,8 @@ class Decider(ABC):
     preferred: ClassVar[Preferred | None] = None
     reason: ClassVar[str] = ""
     """Why "auto" takes it then."""
+    by_distance: ClassVar[bool] = False
+    """Whether the worst error depends on tau and not on where the interval lies, so that there is a threshold."""
 
     epsilon: Fraction
     facts: Facts
@@ -182,11 +184,6 @@ class Decider(ABC):
             error = self.worst_error()
         return ErrorClaim(error, self.assumption(needed, unit))
 
-    @property
-    def by_distance(self) -> bool:
-        """Whether the worst error depends on tau and not on where the interval lies, so that there is a threshold."""
-        return False
-
     def threshold(self, accepted: float, premise: int = 0) -> float | None:
         """The smallest tau in whole steps whose worst error is at most ``accepted``; None without ``by_distance``."""
         if not self.by_distance:
@@ -210,6 +207,7 @@ class AdditiveDecider(Decider):
     """About a COUNT or a SUM: the truth is whether that number is inside, and the error follows the distance."""
 
     aggregate: ClassVar[Additive]
+    by_distance = True
 
     def truth(self, tally: Tally) -> bool:
         return self.interval.contains(self.aggregate.of(tally))
@@ -218,10 +216,6 @@ class AdditiveDecider(Decider):
         """The error falls beyond 2 tau, whatever the rows are."""
         answers = self.interval.clear_answers(self.aggregate.lowest)
         return max(self.error(self.aggregate.table(answer)) for answer in answers)
-
-    @property
-    def by_distance(self) -> bool:
-        return True
 
 
 class NoisyDecider(Decider):

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from hushtable.arrays import Ints
-from hushtable.deciders.aggregates import AGGREGATES
 from hushtable.deciders.columns import Column, Columns, find
 from hushtable.deciders.queries import COMPARE, And, Atom, Compare, In, IsNull, Or, Predicate, Query, Value
 from hushtable.deciders.supposed import Supposed
@@ -81,12 +80,6 @@ def suppose(query: Query, frame: Any, columns: Columns) -> Supposed:
         return Supposed.count(matching(query, frame, columns).height)
     values = grid_values(query, frame, columns)
     return Supposed.of(values, find(columns, query.column).grid(), query.quantile or Fraction(1, 2))
-
-
-def answer(query: Query, frame: Any, columns: Columns) -> Fraction:
-    """The exact answer, in the attribute's own unit; refused when no row matches and the aggregate needs one."""
-    unit = None if query.column is None else find(columns, query.column).resolution
-    return suppose(query, frame, columns).answer(AGGREGATES[query.function]) * (unit or Fraction(1))
 
 
 def _polars(frame: Any) -> pl.DataFrame:

@@ -55,13 +55,6 @@ class Supposed:
         codes = np.clip(whole(values), domain[0], domain[-1])
         return cls(len(codes), codes, domain, exact(quantile))
 
-    def decider(self, name: str, *, tau: Number, epsilon: Number, beta: float = BETA) -> Decider:
-        """A decider whose synthetic answer is the one on these data; tau is in grid steps."""
-        within = Interval(self.answer(lookup(name).aggregate), exact(tau))
-        return build(
-            name, within=within, epsilon=epsilon, domain=self.domain, quantile=self.quantile, beta=beta
-        )
-
     def tally(self, decider: Decider) -> Tally:
         """What the decider needs of these data."""
         return rows_only(self.rows) if self.values is None else tally(self.values, decider.edges)

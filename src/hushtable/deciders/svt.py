@@ -39,6 +39,7 @@ class SumSparse(TruncatedSums):
     name = "sum-svt"
     summary = "sparse vector over truncated sums with a private bound"
     published = True
+    by_distance = False
 
     @property
     def bits(self) -> int:
@@ -71,10 +72,6 @@ class SumSparse(TruncatedSums):
 
     def probability(self, tally: Tally) -> float:
         return float(np.dot(self.level_probabilities(tally), self._satisfied_by_level(tally)))
-
-    @property
-    def by_distance(self) -> bool:
-        return False
 
     def worst_error(self, premise: int = 0) -> float:
         return 1.0

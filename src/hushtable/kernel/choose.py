@@ -15,32 +15,34 @@ from hushtable.kernel.draw import Confidential
 from hushtable.kernel.run import Job, run, silent
 from hushtable.kernel.spending import Account, end_request, working_on
 from hushtable.ledger import Ledger, Spend
-from hushtable.measurement import Line, Part, Step
+from hushtable.measurement import ChoiceStep
 from hushtable.privacy import Cost
 
 
 @dataclass(frozen=True)
 class PartDrawer:
-    """Draws parts of one table against one ledger; holds no counts between draws.
-
-    A ``line`` is what will be stored of a part, but for its integers.
-    """
+    """Draws parts of one table against one ledger; holds no counts between draws."""
 
     counter: Counter
     ledger: Ledger
     wait: bool = False
 
-    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, line: Line) -> str:
-        """Set the whole cost of a choice aside and draw its first part, unless it began before; gives its id."""
+    def start(
+        self, spend: Spend, request: str | None, step: ChoiceStep, cost: Cost, *, last: bool = False
+    ) -> str:
+        """Set the whole cost aside and draw the first part, unless it began before; gives the id.
+
+        A ``last`` one ends it: a part that is a spend of its own.
+        """
         with working_on(self.ledger, request, wait=self.wait) as account:
             account.begin(spend)
             if not account.charges and not account.settled:
-                self._draw(account, part, cost, line)
+                self._draw(account, step, cost)
+            if last:
+                account.settle()
             return account.request
 
-    def go_on(
-        self, request: str, charges: int, part: Part | None, cost: Cost, line: Line, *, last: bool
-    ) -> None:
+    def go_on(self, request: str, charges: int, step: ChoiceStep, cost: Cost, *, last: bool) -> None:
         """Draw the next part of a choice that has so many charges; the ``last`` one ends it."""
         with working_on(self.ledger, request, wait=self.wait) as account:
             if account.charges != charges or account.settled:
@@ -49,17 +51,9 @@ class PartDrawer:
                     "The choice went on elsewhere since it was read; nothing was spent here.",
                     "Read it again with `hush choose show`, or session.choice(ID).",
                 )
-            self._draw(account, part, cost, line)
+            self._draw(account, step, cost)
             if last:
                 account.settle()
-
-    def once(self, spend: Spend, request: str, part: Part, line: Line) -> None:
-        """Draw a part that is a spend of its own."""
-        with working_on(self.ledger, request, wait=self.wait) as account:
-            account.begin(spend)
-            if not account.charges and not account.settled:
-                self._draw(account, part, spend.cost, line)
-            account.settle()
 
     def end(self, request: str) -> None:
         """Free what a choice has set aside and not charged."""
@@ -73,7 +67,7 @@ class PartDrawer:
             if error.code != "ledger.in-progress":
                 raise
 
-    def _draw(self, account: Account, part: Part | None, cost: Cost, line: Line) -> None:
-        """Measure a part (None: nothing is missing) at this cost; what was stored before is not asked again."""
+    def _draw(self, account: Account, step: ChoiceStep, cost: Cost) -> None:
+        """Run a step at this cost; what was stored before is not asked again."""
         confidential = partial(Confidential, self.counter)
-        run(Job.once(Step(part, line), cost, confidential, ["gaussian"], pauses=True), account, None, silent)
+        run(Job.once(step, cost, confidential, ["gaussian"], pauses=True), account, None, silent)

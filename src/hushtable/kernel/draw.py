@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from hushtable.kernel.gap_loops import distances
 from hushtable.kernel.select import Distances, Gaps
 from hushtable.marginals import Layout
 from hushtable.marginals.threads import in_ranges
-from hushtable.measurement import GRID, Compare, DiscreteNoise, Measure, Request, Select, Step
+from hushtable.measurement import GRID, ChoiceStep, Compare, DiscreteNoise, Measure, Request, Select
 from hushtable.privacy import (
     BitSource,
     Segments,
@@ -121,7 +120,7 @@ class Confidential:
         """Read, count and compute all that the reply needs but its noise; what is handed back draws, and once."""
         return _PREPARED[request.kind](self, request)
 
-    def measure(self, request: Measure | Step) -> Drawing:
+    def measure(self, request: Measure | ChoiceStep) -> Drawing:
         """The integers of a part plus its noise; where nothing is missing, none."""
         part = request.part
         if part is None:
@@ -142,15 +141,13 @@ class Confidential:
 
     def compare(self, request: Compare) -> Drawing:
         """L1 distances of true marginals from the request's tables, on the grid, plus discrete Gaussian noise."""
-        layout = request.layout
-        exact = np.empty(len(layout.sets), np.int64)
-        for first, last in _passes(layout):
-            part = Layout(layout.sizes, layout.sets[first:last])
-            tables = request.tables[layout.offsets[first] : layout.offsets[last]]
-            norms = np.empty(last - first, np.int64)
-            counts = self._tables(part)
-            in_ranges(distances, part.lengths, part.offsets, counts, tables, GRID, norms)
-            exact[first:last] = norms
+        norms: list[Ints] = []
+        for where, part in request.layout.pieces(PASS_CELLS):
+            every, counts = np.arange(len(part.sets)), self._tables(part)
+            norms.append(np.empty(len(part.sets), np.int64))
+            given = (every, part.offsets, counts, request.tables[where], GRID, norms[-1])
+            in_ranges(distances, part.lengths, *given)
+        exact = np.concatenate(norms)
         return self._noisy(exact, DiscreteNoise("gaussian", [request.variance], [len(exact)]))
 
     def decide(self, request: Decide) -> Drawing:
@@ -182,27 +179,17 @@ class Confidential:
 
     def _narrow_counts(self) -> NDArray[Any]:
         """Counts of the whole closure in 32 bits, saturated, a part at a time."""
-        layout = self._layout
-        cells = np.empty(layout.cells, np.int32)
-        for first, last in _passes(layout):
-            part = Layout(layout.sizes, layout.sets[first:last])
-            counts = self._counter.tabulate(part)
-            cells[layout.offsets[first] : layout.offsets[last]] = np.minimum(counts, np.iinfo(np.int32).max)
+        cells = np.empty(self._layout.cells, np.int32)
+        for where, part in self._layout.pieces(PASS_CELLS):
+            cells[where] = np.minimum(self._counter.tabulate(part), np.iinfo(np.int32).max)
         return cells
 
 
 _PREPARED: dict[str, Callable[[Confidential, Any], Drawing]] = {
     Measure.kind: Confidential.measure,
-    Step.kind: Confidential.measure,
+    ChoiceStep.kind: Confidential.measure,
     Select.kind: Confidential.select,
     Compare.kind: Confidential.compare,
     Decide.kind: Confidential.decide,
 }
 """How the replies to each kind of request are prepared; a new kind is a method above and a line here."""
-
-
-def _passes(layout: Layout) -> list[tuple[int, int]]:
-    """Ranges of consecutive sets of about ``PASS_CELLS`` cells."""
-    parts = layout.offsets[1:] // PASS_CELLS
-    cuts = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(layout.sets)]
-    return [(first, last) for first, last in pairwise(cuts) if last > first]

@@ -7,10 +7,9 @@ random sample would need for the same error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -71,13 +70,10 @@ def true_errors(counter: Counter, release: Tables, *, confidential: bool) -> Eva
     schema, sizes = release.schema, release.schema.sizes
     names = Names(schema.names, [a.labels for a in schema.attributes.values()])
     tally = _Tally(sizes, names)
-    for part in _parts(release.workload, sizes):
-        layout = Layout(sizes, part)
-        exact = counter.tabulate(layout)
-        estimates, lower, upper = release.published(part)
-        for k, attributes in enumerate(part):
-            cells = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
-            tally.add(attributes, exact[cells], estimates[cells], lower[cells], upper[cells])
+    for _, layout in Layout(sizes, tuple(release.workload)).pieces(CHUNK_CELLS):
+        tables = counter.tabulate(layout), *release.published(layout.sets)
+        for k, attributes in enumerate(layout.sets):
+            tally.add(attributes, *(layout.at(flat, k) for flat in tables))
     return tally.found()
 
 
@@ -210,17 +206,3 @@ class _Tally:
             }
         )
         return frame.filter(pl.col("cells") > 0)
-
-
-def _parts(sets: Sequence[AttributeSet], sizes: tuple[int, ...]) -> Iterator[tuple[AttributeSet, ...]]:
-    """Consecutive marginals of about ten million cells each."""
-    part: list[AttributeSet] = []
-    cells = 0
-    for attributes in sets:
-        part.append(attributes)
-        cells += prod(sizes[i] for i in attributes)
-        if cells >= CHUNK_CELLS:
-            yield tuple(part)
-            part, cells = [], 0
-    if part:
-        yield tuple(part)

@@ -146,16 +146,6 @@ def subtract_changes(
 
 
 @njit(cache=True, nogil=True)
-def table_distances(
-    first: int, last: int, numbers: Ints, offsets: Ints, counts: Any, tables: Any, grid: int, norms: Ints
-) -> None:
-    """For each numbered set the L1 distance of its counts from a table of floats that is rounded to the grid."""
-    for j in range(first, last):
-        s = numbers[j]
-        distances(s, s + 1, offsets, counts, tables, grid, norms)
-
-
-@njit(cache=True, nogil=True)
 def supersets_of(numbers: Ints, starts: Ints, owners: Ints, marks: Any, found: Ints) -> int:
     """The distinct owners of some numbers, written to ``found``; ``marks`` is all False before and after."""
     count = 0
@@ -188,12 +178,15 @@ def fill_gaps(
 
 
 @njit(cache=True, nogil=True)
-def distances(first: int, last: int, offsets: Ints, counts: Any, tables: Any, grid: int, out: Ints) -> None:
-    """L1 distance of each set's counts from a table of floats that is rounded to the grid."""
-    for s in range(first, last):
+def distances(
+    first: int, last: int, numbers: Ints, offsets: Ints, counts: Any, tables: Any, grid: int, norms: Ints
+) -> None:
+    """For each numbered set the L1 distance of its counts from a table of floats that is rounded to the grid."""
+    for j in range(first, last):
+        s = numbers[j]
         norm = np.int64(0)
         for cell in range(offsets[s], offsets[s + 1]):
             table = min(max(np.rint(tables[cell] * grid), -float(LARGEST_GAP)), float(LARGEST_GAP))
             gap = min(np.int64(counts[cell]) * grid, LARGEST_GAP) - np.int64(table)
             norm = min(norm + abs(gap), LARGEST_NORM)
-        out[s] = norm
+        norms[s] = norm

@@ -16,10 +16,10 @@ from hushtable.arrays import Ints
 from hushtable.kernel.gap_loops import (
     LARGEST_GAP,
     Changes,
+    distances,
     fill_gaps,
     subtract_changes,
     supersets_of,
-    table_distances,
 )
 from hushtable.marginals import Incidence, Layout
 from hushtable.marginals.threads import in_ranges
@@ -99,7 +99,7 @@ class Distances(_Scored):
         """Compare the numbered marginals with their tables."""
         layout = self._layout
         where = (layout.offsets, self._counts, tables, GRID, self._norms)
-        in_ranges(table_distances, layout.lengths[numbers], numbers, *where)
+        in_ranges(distances, layout.lengths[numbers], numbers, *where)
 
 
 @dataclass(frozen=True, eq=False)

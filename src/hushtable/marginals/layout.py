@@ -6,7 +6,7 @@ moves fastest); the sets follow each other in the order given.  Nothing here kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise
 from math import prod
@@ -78,6 +78,13 @@ class Layout:
     def shape(self, attributes: AttributeSet) -> tuple[int, ...]:
         """Lengths of the axes of one set."""
         return tuple(self.sizes[i] for i in attributes)
+
+    def pieces(self, cells: int) -> Iterator[tuple[slice, Layout]]:
+        """Consecutive sets of about so many cells, and where their cells lie."""
+        cuts = (np.flatnonzero(np.diff(self.offsets[1:] // cells)) + 1).tolist()
+        for first, last in pairwise([0, *cuts, len(self.sets)]):
+            where = slice(int(self.offsets[first]), int(self.offsets[last]))
+            yield where, Layout(self.sizes, self.sets[first:last]) if cuts else self
 
     def tables(self, flat: NDArray[Any]) -> Tables:
         """All tables in ``flat``, as compiled loops take them."""

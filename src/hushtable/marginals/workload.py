@@ -149,16 +149,6 @@ def marginal_label(attributes: AttributeSet, names: Sequence[str]) -> str:
     return " x ".join(names[i] for i in attributes) if names else str(attributes)
 
 
-def parse_weight(value: Weight) -> Fraction | None:
-    """The exact positive value of a weight (floats as they print), or None when it is not one."""
-    try:
-        weight = exact(value, "weight")
-        usable = weight > 0 and 0.0 < float(weight) < math.inf
-    except (BudgetError, OverflowError):
-        return None
-    return weight if usable else None
-
-
 def _weights(weights: Sequence[Weight] | None, count: int) -> tuple[Fraction, ...]:
     if weights is None:
         return (Fraction(1),) * count
@@ -168,15 +158,22 @@ def _weights(weights: Sequence[Weight] | None, count: int) -> tuple[Fraction, ..
             f"The workload has {count} marginals and {len(weights)} weights.",
             "Give one weight for each marginal, or none.",
         )
-    exact = [parse_weight(w) for w in weights]
-    for k, weight in enumerate(exact):
-        if weight is None:
-            raise _error(
-                "workload.weights",
-                f"Weight {k + 1} of the workload is not a positive finite number.",
-                "Remove the marginal if it does not matter.",
-            )
-    return tuple(w for w in exact if w is not None)
+    return tuple(_weight(k, weight) for k, weight in enumerate(weights))
+
+
+def _weight(position: int, value: Weight) -> Fraction:
+    """The exact value of a weight, floats as they print; refused where it is not positive and finite."""
+    try:
+        weight = exact(value, "weight")
+        if weight > 0 and 0.0 < float(weight) < math.inf:
+            return weight
+    except (BudgetError, OverflowError):
+        pass
+    raise _error(
+        "workload.weights",
+        f"Weight {position + 1} of the workload is not a positive finite number.",
+        "Remove the marginal if it does not matter.",
+    )
 
 
 def _marginal(position: int, marginal: Sequence[str | int]) -> tuple[str | int, ...]:

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from hushtable.measurement.answers import Answers
     from hushtable.measurement.arithmetic import MAX_ROWS, check_arithmetic, check_cell_noise
     from hushtable.measurement.claim import Claim
-    from hushtable.measurement.line import DECIDE, LOST, NOTE, Line, Step
+    from hushtable.measurement.line import DECIDE, LOST, NOTE, ChoiceStep, Line
     from hushtable.measurement.linear_parts import CellPart, DeviationPart, MatrixPart
     from hushtable.measurement.parts import DiscreteNoise, MarginalPart, Part, ResidualPart, TablePart
     from hushtable.measurement.requests import (

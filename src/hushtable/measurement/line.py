@@ -42,7 +42,7 @@ class Line:
     @classmethod
     def of(cls, request: Request, values: Ints) -> Line:
         """The line of a request that was answered."""
-        if isinstance(request, Step):
+        if isinstance(request, ChoiceStep):
             return replace(request.line, values=values)
         label = {} if request.label is None else {"label": request.label.to_dict()}
         return cls(
@@ -130,7 +130,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Step(Request):
+class ChoiceStep(Request):
     """A step of a choice as a request: the integers of a part (None: nothing is missing), and its line but for them."""
 
     part: Part | None

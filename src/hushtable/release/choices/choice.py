@@ -21,7 +21,7 @@ from hushtable.ledger import Ledger, Spend, Unit
 from hushtable.linear import Mechanism, Rule
 from hushtable.linear.lattice import positive
 from hushtable.marginals import ResolvedWorkload
-from hushtable.measurement import Line, Part
+from hushtable.measurement import ChoiceStep, Part
 from hushtable.planning import check_memory
 from hushtable.privacy import UNIT, Budget, Cost, decimal, price_in
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
@@ -33,19 +33,17 @@ from hushtable.schema import Schema
 
 
 class Drawer(Protocol):
-    """What a session lends to a choice: it charges, measures a part (None: nothing) and stores its line.
+    """What a session lends to a choice: it charges for a step, measures its part and stores its line.
 
     ``start`` sets the whole cost aside and measures the first part, unless this was done before, and gives the id;
-    ``go_on`` measures the next part of a choice that has so many charges, and the ``last`` one ends it; ``once``
-    measures a part that is a spend of its own; ``end`` frees what was set aside and not charged, and ``tidy`` does so
-    unless somebody is working on it.
+    ``go_on`` measures the next part of a choice that has so many charges; the ``last`` part ends it.  ``end`` frees
+    what was set aside and not charged, and ``tidy`` does so unless somebody is working on it.
     """
 
-    def start(self, spend: Spend, request: str | None, part: Part | None, cost: Cost, line: Line) -> str: ...
-    def go_on(
-        self, request: str, charges: int, part: Part | None, cost: Cost, line: Line, *, last: bool
-    ) -> None: ...
-    def once(self, spend: Spend, request: str, part: Part, line: Line) -> None: ...
+    def start(
+        self, spend: Spend, request: str | None, step: ChoiceStep, cost: Cost, *, last: bool = False
+    ) -> str: ...
+    def go_on(self, request: str, charges: int, step: ChoiceStep, cost: Cost, *, last: bool) -> None: ...
     def end(self, request: str) -> None: ...
     def tidy(self, request: str) -> None: ...
 
@@ -149,8 +147,8 @@ class Choice(ChoiceView):
         part.check()
         number, spender = len(self._refined), self._stored.reservation.spender
         spend = Spend(self._units(part.rho), f"{KIND}-refine", RefinementDetail(self.id, str(rho)), spender)
-        line = Refinement(number).line(part)
-        self._draw.once(spend, refinement(self.id, number), part, line)
+        step = Refinement(number).measuring(part)
+        self._draw.start(spend, refinement(self.id, number), step, spend.cost, last=True)
         self._read()
 
     def finish(self, option: int) -> Released:
@@ -201,7 +199,7 @@ class Choice(ChoiceView):
             )
         if part is not None:
             part.check()
-        self._draw.go_on(self.id, len(self._stored.charges), part, cost, note.line(part), last=last)
+        self._draw.go_on(self.id, len(self._stored.charges), note.measuring(part), cost, last=last)
         self._read()
 
     def _read(self) -> None:
@@ -246,7 +244,7 @@ def start_choice(
     note = Opening(plan.sizes, written, schema.version, schema.to_yaml(), frozen, context.data)
     detail = _detail(context, plan, budget, written)
     spend = Spend(context.price(plan.dearest), KIND, detail, context.spender)
-    begun = context.draw.start(spend, request, first, common, note.line(first))
+    begun = context.draw.start(spend, request, note.measuring(first), common)
     started = Choice(context, begun, plan=plan)
     started.tidy()
     return started

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from hushtable.errors import BundleError, LedgerError, RefusedError
 from hushtable.ledger import Ledger, Stored
 from hushtable.linear import ladder
-from hushtable.measurement import NOTE, Line, Part, lines_from_bytes
+from hushtable.measurement import NOTE, ChoiceStep, Line, Part, lines_from_bytes
 from hushtable.privacy import Cost
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import MeasuredPart, read_option
@@ -28,9 +28,9 @@ _UNREADABLE = (BundleError, LookupError, ValueError, TypeError, AttributeError, 
 
 @dataclass(frozen=True)
 class _Note(Written):
-    def line(self, part: Part | None) -> Line:
-        """What will be stored of a part (None: nothing was missing), but for its integers."""
-        return Line.of_part(part, {"choice": self.to_dict()})
+    def measuring(self, part: Part | None) -> ChoiceStep:
+        """The step that measures a part (None: nothing is missing) and stores this note with its integers."""
+        return ChoiceStep(part, Line.of_part(part, {"choice": self.to_dict()}))
 
 
 @dataclass(frozen=True)
