@@ -47,6 +47,8 @@ def noisy(
     exact: Ints, noise: DiscreteNoise, bits: BitSource | None = None, ready: Segments | None = None
 ) -> Ints:
     """Exact integers plus exact discrete noise: every noisy count there is was made here."""
+    if not len(exact):
+        return exact  # without a bit of noise
     drawn = (ready or segments_of(noise)).draw(bits)
     if noise.bound is not None:
         np.clip(drawn, -noise.bound, noise.bound, out=drawn)

@@ -65,6 +65,9 @@ _CHUNK = 1 << 15
 _SHARED = 1 << 13
 """Draws of at least this many integers are shared by two threads, unless the caller gives the bits."""
 
+_REHEARSED = 1 << 13
+"""Integers of a rehearsal: as many as the shortest draw that two threads share."""
+
 _STEEPEST = 2.0**60
 """Rates above this are as good as infinite: every term but the middle one is below the loops' cutoff."""
 
@@ -310,7 +313,7 @@ def get_ready(rehearsal: BitSource) -> None:
 
     The integers of a ``rehearsal`` go nowhere; afterwards threads, loops and memory are at hand.
     """
-    rehearsed = gaussian_segments([Fraction(3)], [_SHARED])
+    rehearsed = gaussian_segments([Fraction(3)], [_REHEARSED])
     for pool in (None, _HELPER):
         for call in (lambda: system_bits().words(0), lambda: rehearsed.draw(rehearsal)):
             call() if pool is None else pool.submit(call).result()
