@@ -111,8 +111,8 @@ def test_old_and_new_combine_by_inverse_variance(session: ht.Session) -> None:
     for s in ((), (0,), (0, 1)):
         parts = [from_answers(a) for a in (first.answers, new)]
         weights = [1 / p.model.variances[p.layout.index[s]] for p in parts]
-        mean = sum(w * p.residual(s) for w, p in zip(weights, parts, strict=True)) / sum(weights)
-        assert np.allclose(both.estimates.residual(s), mean)
+        mean = sum(w * p.value(s) for w, p in zip(weights, parts, strict=True)) / sum(weights)
+        assert np.allclose(both.estimates.value(s), mean)
 
 
 def test_marginals_tell_residuals_exactly_what_least_squares_says() -> None:
@@ -122,7 +122,7 @@ def test_marginals_tell_residuals_exactly_what_least_squares_says() -> None:
     answers = Answers(part, values)
     direct, through = from_answers(answers), from_answers(answers.residuals())
     for s in closure(layout.sets):
-        assert np.allclose(direct.residual(s), through.residual(s))
+        assert np.allclose(direct.value(s), through.value(s))
         assert np.isclose(direct.variance(s), through.variance(s))
 
 

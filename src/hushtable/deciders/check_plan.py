@@ -26,9 +26,7 @@ from hushtable.deciders.thresholds import least_epsilon, probability
 from hushtable.deciders.verdict import Verdict, chance_text
 from hushtable.errors import BudgetError, QueryError
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.privacy import Budget, Cost, Price, charge
-from hushtable.privacy.amounts import text
-from hushtable.privacy.budget import Kind
+from hushtable.privacy import Budget, Cost, Kind, Price, charge, text
 from hushtable.schema import Schema
 
 MAX_QUESTIONS = 1000

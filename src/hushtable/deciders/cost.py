@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from hushtable.privacy.mechanism import pure_rho
+from hushtable.privacy import pure_rho
 
 
 def rho_of_pure(epsilon: Fraction) -> Fraction:

@@ -35,9 +35,7 @@ from hushtable.deciders.cost import rho_of_exponential, rho_of_pure
 from hushtable.deciders.interval import Interval, Number, exact
 from hushtable.deciders.tally import Tally
 from hushtable.errors import BudgetError, QueryError
-from hushtable.privacy import Price
-from hushtable.privacy.amounts import positive
-from hushtable.privacy.sampler import LARGEST_SCALE
+from hushtable.privacy import LARGEST_SCALE, Price, positive
 
 CLEAR = 1e-3
 """An error that is small enough: from here on a claim asks less of the true table rather than promise more."""

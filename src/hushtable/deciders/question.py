@@ -21,8 +21,7 @@ from hushtable.deciders.queries import Query
 from hushtable.deciders.registry import lookup
 from hushtable.deciders.supposed import Supposed
 from hushtable.errors import BudgetError, QueryError
-from hushtable.privacy import UNIT, Budget
-from hushtable.privacy.amounts import text
+from hushtable.privacy import UNIT, Budget, text
 
 if TYPE_CHECKING:
     from hushtable.deciders.columns import Column

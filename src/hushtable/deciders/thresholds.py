@@ -18,7 +18,7 @@ from hushtable.deciders.interval import Interval, Number, exact
 from hushtable.deciders.registry import lookup
 from hushtable.deciders.tally import tally
 from hushtable.errors import QueryError
-from hushtable.privacy.amounts import positive
+from hushtable.privacy import positive
 
 EPSILONS = (1e-26, 1e26)
 """Where an epsilon is looked for: noise of 1e26 is beyond 64 bits, and at the other end every verdict is certain."""

@@ -12,8 +12,7 @@ from hushtable.deciders.interval import number_text
 from hushtable.errors import BundleError, LedgerError
 from hushtable.measurement import DECIDE, Line, lines_from_bytes
 from hushtable.notebook import html_card
-from hushtable.privacy import Cost
-from hushtable.privacy.amounts import text
+from hushtable.privacy import Cost, text
 
 FORMAT = "hushtable-verdicts-1"
 SAID = ("satisfied", "repeated", "sentence")

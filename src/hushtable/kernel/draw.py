@@ -20,8 +20,7 @@ from hushtable.errors import QueryError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.gap_loops import distances
 from hushtable.kernel.select import Distances, Gaps
-from hushtable.marginals import Layout
-from hushtable.marginals.threads import in_ranges
+from hushtable.marginals import Layout, in_ranges
 from hushtable.measurement import GRID, ChoiceStep, Compare, DiscreteNoise, Measure, Request, Select
 from hushtable.privacy import (
     BitSource,

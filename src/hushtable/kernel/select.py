@@ -21,8 +21,7 @@ from hushtable.kernel.gap_loops import (
     subtract_changes,
     supersets_of,
 )
-from hushtable.marginals import Incidence, Layout
-from hushtable.marginals.threads import in_ranges
+from hushtable.marginals import Incidence, Layout, in_ranges
 from hushtable.measurement import GRID, LARGEST_PENALTY, Select
 
 

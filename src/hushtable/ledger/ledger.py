@@ -23,8 +23,7 @@ from hushtable.ledger.failpoints import reach
 from hushtable.ledger.stores import WAIT, Address, LedgerStore, Payload, Transaction, Turn, store_at
 from hushtable.ledger.values import Charge, Holding, Report, Reservation, Stored, Unit
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.privacy import Budget, Cost
-from hushtable.privacy.budget import Kind
+from hushtable.privacy import Budget, Cost, Kind
 
 
 class Ledger:

@@ -14,8 +14,7 @@ from hushtable.ledger import entries, names
 from hushtable.ledger.book import Account, Book, Folder
 from hushtable.ledger.entries import Amount, Body, Entry
 from hushtable.ledger.stores import older_than_payloads
-from hushtable.privacy import ApproxDP, Budget, Cost
-from hushtable.privacy.budget import Kind
+from hushtable.privacy import ApproxDP, Budget, Cost, Kind
 
 _COUNTS: dict[Kind, str] = {
     "pure": "pure epsilon",

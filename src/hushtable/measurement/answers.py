@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from hushtable.arrays import Ints
 from hushtable.errors import BundleError
-from hushtable.marginals import AttributeSet, Layout, lift, subsets
-from hushtable.marginals.layout import is_attribute_set
+from hushtable.marginals import AttributeSet, Layout, is_attribute_set, lift, subsets
 from hushtable.measurement.arithmetic import LARGEST
 from hushtable.measurement.parts import MarginalPart, ResidualPart, TablePart
 

@@ -6,6 +6,7 @@ No files, no clock, no logging, no ordinary random numbers.
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.privacy.amounts import positive, text
     from hushtable.privacy.bits import BitSource, system_bits
     from hushtable.privacy.budget import (
         UNIT,
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
         ApproxDP,
         Budget,
         Cost,
+        Kind,
         PureDP,
         charge,
         decimal,
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
         Price,
         ResidualNoise,
         Selection,
+        pure_rho,
         total_price,
     )
     from hushtable.privacy.sampler import (
+        LARGEST_SCALE,
         Segments,
         bernoulli,
         bernoulli_exp,
@@ -53,6 +57,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
+    "LARGEST_SCALE",
     "UNIT",
     "ZCDP",
     "ApproxDP",
@@ -61,6 +66,7 @@ __all__ = [
     "Cost",
     "DistanceNoise",
     "GaussianNoise",
+    "Kind",
     "LaplaceNoise",
     "Mechanism",
     "Price",
@@ -86,10 +92,13 @@ __all__ = [
     "gaussian_segments",
     "get_ready",
     "laplace_segments",
+    "positive",
     "price_in",
+    "pure_rho",
     "rho_from",
     "shared_bound",
     "system_bits",
+    "text",
     "total_price",
     "uniform_below",
 ]

@@ -18,8 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushtable.arrays import Floats, Ints
-from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, closure, subsets
-from hushtable.marginals.threads import in_ranges
+from hushtable.marginals import (
+    AttributeSet,
+    Layout,
+    accumulate,
+    assemble,
+    centre_all,
+    closure,
+    in_ranges,
+    subsets,
+)
 from hushtable.measurement import Residuals
 from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.nonneg_loops import Shared, bring_together

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushtable.arrays import Floats, Ints
-from hushtable.marginals import AttributeSet, Layout, accumulate
-from hushtable.marginals.threads import in_ranges
+from hushtable.marginals import AttributeSet, Layout, accumulate, in_ranges
 from hushtable.measurement import Residuals
 from hushtable.reconstruct import triple_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS

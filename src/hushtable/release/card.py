@@ -18,8 +18,7 @@ from hushtable import reconstruct
 from hushtable.ledger import Statement, Unit
 from hushtable.notebook import html_card
 from hushtable.plain import Amount, Count, Finite, Hash, NotNegative, PlainRecord, Text
-from hushtable.privacy import UNIT, Cost, epsilon_from
-from hushtable.privacy.amounts import text
+from hushtable.privacy import UNIT, Cost, epsilon_from, text
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from pydantic import Field
 
 from hushtable.arrays import Floats
 from hushtable.errors import BundleError
-from hushtable.marginals import AttributeSet
-from hushtable.marginals.layout import MAX_SETS, is_attribute_set
+from hushtable.marginals import MAX_SETS, AttributeSet, is_attribute_set
 from hushtable.measurement import Answers
 from hushtable.microdata import Explanation
 from hushtable.plain import Hash, PlainRecord, Text

@@ -14,8 +14,7 @@ from hushtable.ledger import Spend, Unit
 from hushtable.marginals import ResolvedWorkload, Workload
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import AdaptivePlan, NoisePlan, PlanOptions, names_of, strategy_named
-from hushtable.privacy import Budget, Cost, charge
-from hushtable.privacy.budget import Kind
+from hushtable.privacy import Budget, Cost, Kind, charge
 from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
 from hushtable.release.details import ReleaseDetail
 from hushtable.release.repeats import Asking

@@ -18,8 +18,7 @@ from hushtable.linear import MarginalMechanism
 from hushtable.marginals import AttributeSet
 from hushtable.measurement import Answers, ResidualPart, Transcript
 from hushtable.planning import BatchPlan
-from hushtable.privacy import charge, decimal
-from hushtable.privacy.budget import Kind
+from hushtable.privacy import Kind, charge, decimal
 from hushtable.release.card import Reused
 from hushtable.release.choices.families import missing_residuals
 from hushtable.release.details import is_about
