@@ -19,10 +19,12 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numba
-from numba.core import caching, event, types
+from numba.core import caching, codegen, compiler, compiler_machinery, event, types
+from numba.core import typed_passes as typed
+from numba.core import untyped_passes as untyped
 
 from hushtable.watching import tell
 
@@ -36,9 +38,79 @@ _kind = cast("Callable[..., Any]", types.unliteral)
 _register = cast("Callable[..., Any]", event.register)
 
 
+_OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}
+"""No loop divides by zero and waits for an exception, and none is called by C."""
+
+_STEPS: tuple[Any, ...] = (
+    untyped.TranslateByteCode,
+    untyped.FixupArgs,
+    untyped.IRProcessing,
+    untyped.RewriteSemanticConstants,
+    untyped.DeadBranchPrune,
+    untyped.GenericRewrites,
+    untyped.ReconstructSSA,
+    typed.NopythonTypeInference,
+    typed.PreLowerStripPhis,
+    typed.NopythonRewrites,
+    typed.IRLegalization,
+    typed.AnnotateTypes,
+)
+"""numba's steps before it writes code, without those for closures and functions inlined in Python."""
+
+
+class _Outer(compiler.CompilerBase):
+    """How numba compiles a loop that Python calls."""
+
+    lowering: Any = typed.NativeLowering
+
+    def define_pipelines(self) -> list[Any]:
+        steps = compiler_machinery.PassManager("loop")
+        passes: tuple[Any, ...] = (*_STEPS, self.lowering, typed.NoPythonBackend)
+        for step in passes:
+            steps.add_pass(step, step.name())
+        steps.finalize()
+        return [steps]
+
+
+class _Linked(codegen.JITCodeLibrary):
+    """Code that is optimised and turned into machine code with its callers' alone, into which it is linked."""
+
+    def _optimize_final_module(self) -> None: ...
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@compiler_machinery.register_pass(mutates_CFG=True, analysis_only=False)
+class _Linking(typed.NativeLowering):
+    """Writes code without making it executable."""
+
+    _name = "linking"
+
+    def run_pass(self, state: Any) -> Literal[True]:
+        state.library = _Linked(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        state.flags.no_compile = True
+        super().run_pass(state)
+        made = state.cr
+        name: Any = list[
+            Any
+        ]().append  # any callable in C that is like no other: callers know the code by it, nobody calls it
+        state.targetctx.insert_user_function(name, made.fndesc, [state.library])
+        state.cr = made._replace(cfunc=name)
+        return True
+
+
+class _Inner(_Outer):
+    """How numba compiles a loop that other loops call."""
+
+    lowering = _Linking
+
+
 def dispatcher(function: Callable[..., Any], options: dict[str, Any], cache: bool) -> Any:
     """A function for numba to compile when it is called."""
-    made = _general(_njit(no_cfunc_wrapper=True, **options)(function))
+    made = _general(_njit(**_OPTIONS, pipeline_class=_Outer, **options)(function))
     if cache:
         made._cache = _kept(function)
     return made
@@ -49,7 +121,7 @@ def inner_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> A
 
     It has no wrapper for Python, which takes numba as long as a short loop, and is kept with its callers.
     """
-    return _general(_njit(no_cfunc_wrapper=True, no_cpython_wrapper=True, **options)(function))
+    return _general(_njit(**_OPTIONS, no_cpython_wrapper=True, pipeline_class=_Inner, **options)(function))
 
 
 def _general(made: Any) -> Any:

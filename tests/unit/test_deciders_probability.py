@@ -23,7 +23,7 @@ from hushtable.deciders import (
     error_probability,
     probability_satisfied,
 )
-from hushtable.deciders.tally import tally
+from hushtable.deciders.tallies import tally
 from hushtable.errors import QueryError
 
 RUNS = 100_000

@@ -56,6 +56,7 @@ def test_the_pair_fit_solves_its_convex_problem() -> None:
     y = prior + generator.normal(0, 4.0, prior.shape)
     found = np.empty_like(prior)
     loops.fit_pair(y, prior, 2.5, loops.Margins(rows, columns), found)
+    loops.scale_to_margins(found, loops.Margins(rows, columns), 10)
     q = cp.Variable(prior.shape)
     cost = cp.sum_squares(q - y) / 2 + 2.5 * cp.sum(cp.kl_div(q, prior))
     problem = cp.Problem(cp.Minimize(cost), [cp.sum(q, axis=1) == rows, cp.sum(q, axis=0) == columns])

@@ -92,21 +92,21 @@ def _wanted(text: str) -> tuple[tuple[str, ...], float]:
 
 
 def _print(made: ht.Plan, alpha: float, *, backwards: bool) -> None:
-    frame = made.tables(alpha).sort("half_width")
+    tables = sorted(made.table_errors(alpha), key=lambda table: table.half_width)
     if backwards:
         say(f'The smallest budget that reaches it: --budget "{made.budget}"', "")
     say(*str(made).split("\n"), "")
     rows = [
         [
-            r["marginal"],
-            f"{r['cells']:,}",
-            f"{r['std']:,.1f}",
-            f"± {r['half_width']:,.1f}",
-            f"{r['expected_l1']:,.0f}",
+            r.marginal,
+            f"{r.cells:,}",
+            f"{r.std:,.1f}",
+            f"± {r.half_width:,.1f}",
+            f"{r.expected_l1:,.0f}",
         ]
-        for r in frame.head(MOST_ROWS).to_dicts()
+        for r in tables[:MOST_ROWS]
     ]
     columns = ["table", "cells", "std of a cell", f"{1 - alpha:.0%} of cells within", "expected L1"]
     grid(columns, rows, right=columns[1:])
-    if frame.height > MOST_ROWS:
-        say(f"... and {frame.height - MOST_ROWS:,} tables with wider intervals; --json prints them all.")
+    if len(tables) > MOST_ROWS:
+        say(f"... and {len(tables) - MOST_ROWS:,} tables with wider intervals; --json prints them all.")

@@ -3,8 +3,7 @@
 Pure functions of public facts and supposed data; nothing here draws noise or reads a confidential row.
 """
 
-from hushtable.deciders.interval import Interval, interval, number_text
-from hushtable.deciders.tally import Tally, rows_only, tally  # each defines a function of its own name
+from hushtable.deciders.interval import Interval, interval, number_text  # a function of its own name
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         suppose,
     )
     from hushtable.deciders.synthetic import Synthetic
+    from hushtable.deciders.tallies import Tally, rows_only, tally
     from hushtable.deciders.thresholds import effectiveness_threshold, epsilon_needed
     from hushtable.deciders.verdict import Verdict, chance_text, read_verdicts, verdicts_of
 else:

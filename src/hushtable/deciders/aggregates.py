@@ -16,7 +16,7 @@ import numpy as np
 
 from hushtable.arrays import Ints
 from hushtable.deciders.interval import Interval
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.tallies import Tally
 from hushtable.errors import QueryError
 
 BETA = 0.05

@@ -21,7 +21,7 @@ from hushtable.deciders.queries import Query
 from hushtable.deciders.question import Question, Share, pose
 from hushtable.deciders.supposed import ErrorAt, Supposed
 from hushtable.deciders.synthetic import Synthetic
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.tallies import Tally
 from hushtable.deciders.thresholds import least_epsilon, probability
 from hushtable.deciders.verdict import Verdict, chance_text
 from hushtable.errors import BudgetError, QueryError

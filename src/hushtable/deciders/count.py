@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from hushtable.deciders.aggregates import COUNT
 from hushtable.deciders.decider import AdditiveDecider, CoinDecider
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.tallies import Tally
 
 
 class CountExponential(AdditiveDecider, CoinDecider):

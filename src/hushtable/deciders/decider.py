@@ -33,7 +33,7 @@ from hushtable.arrays import Ints
 from hushtable.deciders.aggregates import Additive, Aggregate, Facts
 from hushtable.deciders.cost import rho_of_exponential, rho_of_pure
 from hushtable.deciders.interval import Interval, Number, exact
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.tallies import Tally
 from hushtable.errors import BudgetError, QueryError
 from hushtable.privacy import LARGEST_SCALE, Price, positive
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from hushtable.deciders.aggregates import AVG, MEDIAN, rank
 from hushtable.deciders.decider import AdditiveDecider, Decider
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.tallies import Tally
 from hushtable.errors import QueryError
 
 FIXED_POINT = 256

@@ -21,7 +21,7 @@ from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import CandidateDecider, NoisyDecider, sigmoid
 from hushtable.deciders.interval import number_text
 from hushtable.deciders.margins import QuantileDecider, QuantileMargin
-from hushtable.deciders.tally import Tally, as_array
+from hushtable.deciders.tallies import Tally, as_array
 from hushtable.errors import QueryError
 
 MAX_CANDIDATES = 2**20

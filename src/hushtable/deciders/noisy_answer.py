@@ -8,7 +8,7 @@ from fractions import Fraction
 from hushtable.deciders import laplace
 from hushtable.deciders.aggregates import COUNT, SUM
 from hushtable.deciders.decider import AdditiveDecider, NoisyDecider
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.tallies import Tally
 
 
 class NoisyAnswer(AdditiveDecider, NoisyDecider):

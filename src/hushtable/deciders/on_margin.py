@@ -17,7 +17,7 @@ from hushtable.deciders import laplace
 from hushtable.deciders.aggregates import COUNT, SUM
 from hushtable.deciders.decider import CoinDecider, NoisyDecider, sigmoid
 from hushtable.deciders.margins import AdditiveMargin, AverageMargin, Extreme, MarginDecider, QuantileMargin
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.tallies import Tally
 
 
 class OneMargin(MarginDecider):

@@ -19,7 +19,7 @@ from hushtable.deciders.aggregates import SUM
 from hushtable.deciders.cost import rho_of_parts
 from hushtable.deciders.decider import AdditiveDecider, NoisyDecider
 from hushtable.deciders.interval import number_text
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.tallies import Tally
 
 
 def levels(bound: int) -> int:

@@ -5,41 +5,57 @@ A new decider is a file with a class and a line here, or a call of ``register`` 
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from importlib import import_module
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from hushtable.deciders import count, median, noisy_answer, on_margin, race, svt
-from hushtable.deciders.aggregates import BETA, Aggregate, Facts
-from hushtable.deciders.decider import Decider
-from hushtable.deciders.interval import Interval, Number
+from hushtable import deciders
 from hushtable.errors import QueryError
 
-_KNOWN: dict[str, type[Decider]] = {
-    decider.name: decider
-    for decider in (
-        noisy_answer.CountLaplace,
-        count.CountExponential,
-        count.CountNaive,
-        on_margin.CountOptimal,
-        on_margin.CountLogistic,
-        noisy_answer.SumLaplace,
-        race.SumRace,
-        svt.SumSparse,
-        race.SumRaceShared,
-        race.SumRaceCentred,
-        on_margin.SumThreshold,
-        on_margin.SumLogistic,
-        median.QuantileExponential,
-        median.QuantileHistogram,
-        median.QuantileExponentialTight,
-        median.QuantileSides,
-        on_margin.MedianThreshold,
-        on_margin.MedianLogistic,
-        on_margin.AverageThreshold,
-        on_margin.AverageLogistic,
-    )
+if TYPE_CHECKING:  # a list of names loads no decider
+    from hushtable.deciders.aggregates import Aggregate
+    from hushtable.deciders.decider import Decider
+    from hushtable.deciders.interval import Interval, Number
+
+_HOMES = {
+    "count-lm": "noisy_answer.CountLaplace",
+    "count-em": "count.CountExponential",
+    "count-naive": "count.CountNaive",
+    "count-optimal": "on_margin.CountOptimal",
+    "count-logistic": "on_margin.CountLogistic",
+    "sum-lm": "noisy_answer.SumLaplace",
+    "sum-r2t": "race.SumRace",
+    "sum-svt": "svt.SumSparse",
+    "sum-r2t-shared": "race.SumRaceShared",
+    "sum-r2t-centred": "race.SumRaceCentred",
+    "sum-margin": "on_margin.SumThreshold",
+    "sum-logistic": "on_margin.SumLogistic",
+    "median-em": "median.QuantileExponential",
+    "median-histogram": "median.QuantileHistogram",
+    "median-em-tight": "median.QuantileExponentialTight",
+    "median-histogram-tight": "median.QuantileSides",
+    "median-margin": "on_margin.MedianThreshold",
+    "median-logistic": "on_margin.MedianLogistic",
+    "avg-margin": "on_margin.AverageThreshold",
+    "avg-logistic": "on_margin.AverageLogistic",
 }
+
+
+class _Known(UserDict[str, Any]):
+    """Deciders by name, each loaded from its home when it is asked for."""
+
+    def __getitem__(self, name: str) -> type[Decider]:
+        found = super().__getitem__(name)
+        if isinstance(found, str):
+            module, _, kind = found.partition(".")
+            found = self[name] = getattr(import_module(f"hushtable.deciders.{module}"), kind)
+        return found
+
+
+_KNOWN = _Known(_HOMES)
 DECIDERS: Mapping[str, type[Decider]] = MappingProxyType(_KNOWN)
 """Every decider by its name."""
 
@@ -68,8 +84,9 @@ def build(
     epsilon: Number,
     domain: Sequence[int] | None = None,
     quantile: Fraction = Fraction(1, 2),
-    beta: float = BETA,
+    beta: float | None = None,
 ) -> Decider:
     """A decider from public facts; ``domain`` are the attribute's possible values on the grid, e.g. a range."""
-    facts = Facts(within, () if domain is None else domain, quantile, beta)
+    known = {} if beta is None else {"beta": beta}
+    facts = deciders.Facts(within, () if domain is None else domain, quantile, **known)
     return lookup(name).of(facts, epsilon)

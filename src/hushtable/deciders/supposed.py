@@ -20,7 +20,7 @@ from hushtable.deciders.aggregates import AGGREGATES, BETA, Aggregate
 from hushtable.deciders.decider import Decider
 from hushtable.deciders.interval import Interval, Number, exact, interval
 from hushtable.deciders.registry import build, lookup
-from hushtable.deciders.tally import Tally, rows_only, tally, whole
+from hushtable.deciders.tallies import Tally, rows_only, tally, whole
 from hushtable.errors import QueryError
 
 _ARGUMENTS = frozenset(argument for known in AGGREGATES.values() for argument in known.arguments)

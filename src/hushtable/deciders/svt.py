@@ -20,7 +20,7 @@ from hushtable.deciders.decider import ErrorClaim
 from hushtable.deciders.interval import Interval
 from hushtable.deciders.noise_loops import first_reached, satisfied_by_level
 from hushtable.deciders.race import TruncatedSums, levels
-from hushtable.deciders.tally import Tally
+from hushtable.deciders.tallies import Tally
 
 THETA = Fraction(19, 20)
 """Share of the rows that the private bound should cover: dp-pqd's choice; a larger one keeps more values and noise."""

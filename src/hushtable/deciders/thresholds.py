@@ -16,7 +16,7 @@ from hushtable.deciders.aggregates import Facts
 from hushtable.deciders.decider import Decider
 from hushtable.deciders.interval import Interval, Number, exact
 from hushtable.deciders.registry import lookup
-from hushtable.deciders.tally import tally
+from hushtable.deciders.tallies import tally
 from hushtable.errors import QueryError
 from hushtable.privacy import positive
 

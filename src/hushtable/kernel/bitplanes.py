@@ -134,7 +134,7 @@ _equal_word: Any = intrinsic(_type_equal_word)
 @njit(cache=True, nogil=True)
 def build_planes(
     codes: Any,
-    columns: Any,
+    starts: Any,
     first_plane: Any,
     words: int,
     span: int,
@@ -144,20 +144,19 @@ def build_planes(
 ) -> None:
     """Write the planes of blocks ``first .. stop - 1``.
 
-    ``codes`` holds one row per column, padded to whole words with the last category, which has no plane.
+    ``codes`` is flat; ``starts`` says where the codes of each column begin, padded to whole words with the last
+    category, which has no plane.
     ``planes`` is flat: block, plane, word; a block has ``span`` words.
     """
-    flat = codes.reshape(-1)
-    length = codes.shape[1]
     count = first_plane[-1]
     for block in range(first, stop):
         here = min(span, words - block * span)
-        for a in range(columns.shape[0]):
-            record = columns[a] * length + block * span * WORD
+        for a in range(starts.size):
+            record = starts[a] + block * span * WORD
             for value in range(first_plane[a + 1] - first_plane[a]):
                 at = (block * count + first_plane[a] + value) * span
                 for word in range(here):
-                    planes[at + word] = _equal_word(flat, record + word * WORD, value)
+                    planes[at + word] = _equal_word(codes, record + word * WORD, value)
 
 
 class Planes(NamedTuple):

@@ -217,7 +217,8 @@ class _Jobs:
         program, span = self._plan.program, self._shape.span
         if program is None:
             return []
-        given = self._buffer, self._row[list(program.axes)], program.first_plane, words, span
+        codes, starts = self._buffer.reshape(-1), self._row[list(program.axes)] * self._buffer.shape[1]
+        given = codes, starts, program.first_plane, words, span
         stretches = _stretches(-(-words // span), self._threads)
         return [partial(build_planes, *given, *stretch, self._planes) for stretch in stretches]
 

@@ -26,7 +26,7 @@ SMALLEST = 2.0**-10
 _BIN_OF_ONE = 20.5
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def bin_of(count: float) -> int:
     """The bin of an expected count."""
     return min(max(int(math.log(count) / BIN_WIDTH + _BIN_OF_ONE), 0), BINS - 1)

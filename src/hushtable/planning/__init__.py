@@ -3,7 +3,7 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive
+    from hushtable.planning.adaptive import AdaptivePlan, NoisePlan, plan_adaptive
     from hushtable.planning.batch import (
         BatchPlan,
         cell_cumulants,
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hushtable.planning.state import State
     from hushtable.planning.strategies import (
         STRATEGIES,
-        NoisePlan,
         PlanOptions,
         Strategy,
         names_of,

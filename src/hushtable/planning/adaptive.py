@@ -16,6 +16,7 @@ from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import DiscreteNoise, Policy, Purse, check_arithmetic
 from hushtable.planning.aim import aim_policy
 from hushtable.planning.auto import Fit, auto_policy
+from hushtable.planning.batch import BatchPlan
 from hushtable.planning.exact_plans import grid_amount
 from hushtable.planning.limits import too_large
 from hushtable.planning.scorers import MOST_PER_ATTRIBUTE, Refit, TableScorer
@@ -118,6 +119,9 @@ class AdaptivePlan:
             if max(needed, afterwards) <= memory:
                 return keeping
         raise too_large(self.workload, max(afterwards, min(options.values())), memory)
+
+
+NoisePlan = BatchPlan | AdaptivePlan
 
 
 def plan_adaptive(

@@ -49,8 +49,7 @@ class Allocation:
 
     def describe(self, k: int, table: Floats) -> None:
         """Take over the expected counts of a residual's table."""
-        histogram(np.ascontiguousarray(table, np.float64).reshape(-1), self.histograms[k])
-        self.active[k] = bool(self.price[k] > 0)
+        self.describe_all(np.array([k]), np.ascontiguousarray(table, np.float64).reshape(-1))
 
     def forget(self, numbers: NDArray[np.int64]) -> None:
         """Leave residuals out."""

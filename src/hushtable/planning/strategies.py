@@ -9,15 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from hushtable import planning, privacy
 from hushtable.errors import BudgetError, WorkloadError
-from hushtable.marginals import ResolvedWorkload
-from hushtable.planning.adaptive import AdaptivePlan, plan_adaptive
-from hushtable.planning.batch import BatchPlan, plan_identity, plan_residuals
-from hushtable.privacy import UNIT, Budget
 
-NoisePlan = BatchPlan | AdaptivePlan
+if TYPE_CHECKING:  # a list of names loads no planner
+    from hushtable.marginals import ResolvedWorkload
+    from hushtable.planning.adaptive import NoisePlan
+    from hushtable.privacy import Budget
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Strategy(ABC):
         """Noise for a budget in its own currency: pure budgets have no rho."""
         limit = budget.limit
         if limit.rho == 0:
-            return self.pure(workload, Fraction(limit.xi, UNIT), Fraction(limit.delta), rows)
-        return self.gaussian(workload, Fraction(limit.rho, UNIT), rows, options)
+            return self.pure(workload, Fraction(limit.xi, privacy.UNIT), Fraction(limit.delta), rows)
+        return self.gaussian(workload, Fraction(limit.rho, privacy.UNIT), rows, options)
 
     @property
     def pays_pure(self) -> bool:
@@ -76,7 +76,7 @@ class ResidualPlanner(Strategy):
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
     ) -> NoisePlan:
-        return plan_residuals(workload, rho=rho, objective=options.objective, rows=rows)
+        return planning.plan_residuals(workload, rho=rho, objective=options.objective, rows=rows)
 
 
 class Identity(Strategy):
@@ -87,10 +87,10 @@ class Identity(Strategy):
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
     ) -> NoisePlan:
-        return plan_identity(workload, rho=rho, rows=rows)
+        return planning.plan_identity(workload, rho=rho, rows=rows)
 
     def pure(self, workload: ResolvedWorkload, epsilon: Fraction, delta: Fraction, rows: int) -> NoisePlan:
-        return plan_identity(workload, epsilon=epsilon, delta=delta, rows=rows)
+        return planning.plan_identity(workload, epsilon=epsilon, delta=delta, rows=rows)
 
 
 class Aim(Strategy):
@@ -102,7 +102,7 @@ class Aim(Strategy):
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
     ) -> NoisePlan:
-        return plan_adaptive(workload, strategy=self.name, rho=rho, rows=rows, time=options.time)
+        return planning.plan_adaptive(workload, strategy=self.name, rho=rho, rows=rows, time=options.time)
 
     def differences(self) -> Strategy:
         raise WorkloadError(

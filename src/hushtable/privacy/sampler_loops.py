@@ -45,7 +45,7 @@ def _exp_table() -> NDArray[np.float64]:
 _EXP = _exp_table()
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _exp_minus(x: float) -> float:
     """exp(-x) for 0 <= x < CUTOFF, relative error below 5 * 2^-53."""
     k = int(x * 64.0)
@@ -54,13 +54,13 @@ def _exp_minus(x: float) -> float:
     return _EXP[k] * (1.0 - r * (1.0 - r * (0.5 - r * tail)))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _exp_or_zero(x: float) -> float:
     """exp(-x) for x >= 0, absolute error below 2^-50."""
     return _exp_minus(x) if x < CUTOFF else 0.0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _high_half(a: np.uint64, b: np.uint64) -> np.uint64:
     """The upper 64 bits of the product of two words."""
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -70,7 +70,7 @@ def _high_half(a: np.uint64, b: np.uint64) -> np.uint64:
     return a1 * b1 + (left >> half) + (middle >> half)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _residue(words: NDArray[np.uint64], position: int, bound: np.uint64) -> tuple[np.int64, int]:
     """A uniform integer below `bound` as `exact.uniform_below` draws it, and the position behind its words.
 
@@ -85,13 +85,13 @@ def _residue(words: NDArray[np.uint64], position: int, bound: np.uint64) -> tupl
     return np.int64(0), position
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _head(word: np.uint64) -> float:
     """The first 53 bits of a uniform real, exactly."""
     return float(word >> np.uint64(11)) * HEAD
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _hop(hop: np.int64, modulus: np.int64) -> np.int64:
     """Steps that visit r, r - m, r + m, r - 2m, ...: the one after `hop`; the first is -m."""
     return modulus - hop if hop < 0 else -hop - modulus

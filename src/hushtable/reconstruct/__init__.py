@@ -16,7 +16,10 @@ if TYPE_CHECKING:
         refit_for,
         register,
     )
+    from hushtable.reconstruct.local import LocalTables
+    from hushtable.reconstruct.maxent import fit_maxent, start_tables
     from hushtable.reconstruct.mle import ResidualEstimates, from_answers, from_marginals, from_residuals
+    from hushtable.reconstruct.nonneg import fit_nonneg
     from hushtable.reconstruct.zeros import Zeros
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -11,21 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hushtable import reconstruct
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, Layout
-from hushtable.planning import State
-from hushtable.planning.scorers import Refit
-from hushtable.reconstruct.local import LocalTables
-from hushtable.reconstruct.maxent import MaxentTables, fit_maxent, start_tables
-from hushtable.reconstruct.mle import ResidualEstimates
-from hushtable.reconstruct.nonneg import fit_nonneg
-from hushtable.reconstruct.zeros import Zeros
-from hushtable.schema import Schema
+
+if TYPE_CHECKING:  # a list of names loads none of the fits
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hushtable.marginals import AttributeSet, Layout
+    from hushtable.planning import State
+    from hushtable.planning.scorers import Refit
+    from hushtable.reconstruct.maxent import MaxentTables
+    from hushtable.reconstruct.mle import ResidualEstimates
+    from hushtable.reconstruct.zeros import Zeros
+    from hushtable.schema import Schema
+
+    Fit = Callable[[ResidualEstimates, Sequence[AttributeSet], Zeros | None], "Fitted"]
 
 
 class Fitted(Protocol):
@@ -36,13 +39,12 @@ class Fitted(Protocol):
         ...
 
 
-Fit = Callable[[ResidualEstimates, Sequence[AttributeSet], Zeros | None], Fitted]
-"""Tables of some marginals from pooled residuals; cells that cannot hold anyone are 0 where the method can say so."""
-
-
 @dataclass(frozen=True)
 class Reconstruction:
-    """A way to read tables: its name, what its estimates are in words, and the fit."""
+    """A way to read tables: its name, what its estimates are in words, and the fit from pooled residuals.
+
+    Cells that cannot hold anyone are 0 where the method can say so.
+    """
 
     name: str
     estimate: str
@@ -53,13 +55,21 @@ def _unbiased(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros:
     return estimates
 
 
+def _smooth(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
+    return reconstruct.fit_maxent(estimates, sets, zeros)
+
+
+def _agreeing(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
+    return reconstruct.fit_nonneg(estimates, sets, zeros)
+
+
 RECONSTRUCTIONS: dict[str, Reconstruction] = {
     made.name: made
     for made in (
         Reconstruction(
             "maxent",
             "nonnegative model of the count (maximum entropy); overlapping tables agree approximately",
-            fit_maxent,
+            _smooth,
         ),
         Reconstruction(
             "mle",
@@ -69,7 +79,7 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
         Reconstruction(
             "nonneg",
             "nonnegative model of the count (maximum entropy made to agree); overlapping tables agree exactly",
-            fit_nonneg,
+            _agreeing,
         ),
     )
 }
@@ -91,18 +101,18 @@ def fit_tables(
 def fit_state(state: State, small: bool, zeros: Zeros | None = None) -> MaxentTables:
     """The maximum-entropy tables of a loop's public state; ``small``: one-way tables alone."""
     if small:
-        return start_tables(state, state.layout.sets, zeros)
-    return fit_maxent(state, state.layout.sets, zeros, agree=False)
+        return reconstruct.start_tables(state, state.layout.sets, zeros)
+    return reconstruct.fit_maxent(state, state.layout.sets, zeros, agree=False)
 
 
 def fit_for(schema: Schema, sets: Sequence[AttributeSet]) -> Callable[[State, bool], MaxentTables]:
     """:func:`fit_state` that knows what a schema declares impossible."""
-    return partial(fit_state, zeros=Zeros.of(schema, sets))
+    return partial(fit_state, zeros=reconstruct.Zeros.of(schema, sets))
 
 
 def refit_for(schema: Schema, layout: Layout) -> Refit:
     """Tables of maximum entropy that follow a loop."""
-    return LocalTables(layout, Zeros.of(schema, layout.sets)).refit
+    return reconstruct.LocalTables(layout, reconstruct.Zeros.of(schema, layout.sets)).refit
 
 
 def reconstruction_named(name: str) -> Reconstruction:

@@ -97,7 +97,7 @@ def scale_to_margins(x: Any, margins: Any, sweeps: int) -> None:
 
 @njit(cache=True, nogil=True)
 def fit_pair(y: Any, prior: Any, s: float, margins: Any, q: Any) -> None:
-    """q minimises |q - y|^2 / 2 + s KL(q || prior) with given margins: dual coordinate ascent, then exact margins."""
+    """q minimises |q - y|^2 / 2 + s KL(q || prior) with given margins, nearly: dual coordinate ascent."""
     rows, columns = margins
     n1, n2 = y.shape
     base, logs = np.empty((n1, n2)), np.empty((n1, n2))
@@ -128,7 +128,6 @@ def fit_pair(y: Any, prior: Any, s: float, margins: Any, q: Any) -> None:
     for a in range(n1):
         for b in range(n2):
             q[a, b] = math.exp(logs[a, b])
-    scale_to_margins(q, margins, 10)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -261,7 +260,11 @@ def fit_chains(
             for b in range(n2):
                 residual[a, b] = y[a, b] - mean[a, b]
         dispersion_likelihood(residual.ravel(), mean.ravel(), noise, grid, likelihood)
-        phi = grid[np.argmax(likelihood)]
+        best = 0
+        for j in range(grid.size):  # numba takes longer to compile np.argmax
+            if likelihood[j] > likelihood[best]:
+                best = j
+        phi = grid[best]
         for a in range(n1):
             for b in range(n2):
                 weight[a, b] = mean[a, b] / (phi * mean[a, b] + noise)

@@ -97,6 +97,7 @@ def _shrink(fitted: MaxentTables, noisy: dict[AttributeSet, Floats]) -> None:
         strength = 1.0 / (residuals.precision(pair) * fitted.dispersion[pair])
         margins = loops.Margins(fitted.ones[i], fitted.ones[j])
         loops.fit_pair(noisy[pair], fitted.prior[pair], strength, margins, table)
+        loops.scale_to_margins(table, margins, 10)
         return table
 
     fitted.pairs |= dict(zip(measured, _each(shrink, measured), strict=True))

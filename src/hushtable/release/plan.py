@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable import reconstruct as reconstruction
 from hushtable.errors import WorkloadError
@@ -19,6 +17,19 @@ from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
 from hushtable.release.details import ReleaseDetail
 from hushtable.release.repeats import Asking
 from hushtable.schema import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class TableError(NamedTuple):
+    """What to expect of one marginal."""
+
+    marginal: str
+    cells: int
+    std: float
+    half_width: float
+    expected_l1: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,6 +56,12 @@ class Plan:
 
     def tables(self, alpha: float = 0.05) -> pl.DataFrame:
         """One row per marginal: attributes, cells, std, half_width (at level ``1 - alpha``) and expected_l1."""
+        import polars as pl  # takes longer to load than most plans take
+
+        return pl.DataFrame(self.table_errors(alpha), schema=TableError._fields, orient="row")
+
+    def table_errors(self, alpha: float = 0.05) -> list[TableError]:
+        """The rows of ``tables``."""
         if isinstance(self.noise, AdaptivePlan):
             raise WorkloadError(
                 "plan.adaptive",
@@ -52,15 +69,9 @@ class Plan:
                 f"Plan with --strategy {names_of('foreseen')}, or release and read the error bars.",
             )
         errors = self.noise.errors(alpha)
-        return pl.DataFrame(
-            {
-                "marginal": [self.workload.label(s) for s in errors.sets],
-                "cells": [prod(self.workload.sizes[i] for i in s) for s in errors.sets],
-                "std": errors.std,
-                "half_width": errors.half_width,
-                "expected_l1": errors.l1,
-            }
-        )
+        cells = [prod(self.workload.sizes[i] for i in s) for s in errors.sets]
+        numbers = (errors.std.tolist(), errors.half_width.tolist(), errors.l1.tolist())
+        return list(map(TableError, map(self.workload.label, errors.sets), cells, *numbers))
 
     @property
     def facts(self) -> PlanFacts:
@@ -104,7 +115,7 @@ class Plan:
             "unit": self.unit.to_dict(),
             **self.facts.to_dict(),
             "alpha": alpha,
-            "tables": self.tables(alpha).to_dicts() if known else None,
+            "tables": [table._asdict() for table in self.table_errors(alpha)] if known else None,
         }
 
     def __repr__(self) -> str:

@@ -167,16 +167,18 @@ def _marks(dialect: Dialect, file: DataFile, *, headless: bool = False) -> Marks
 
 def _names(line: NDArray[np.uint8] | None, marks: Marks) -> list[str] | None:
     """The fields of a header; None when it is malformed."""
-    if line is None or not rows.well_encoded(line, 0, len(line), marks.utf8):
+    if line is None or not line.all():
         return None
     slots = np.arange(np.count_nonzero(line == marks.delimiter) + 1, dtype=np.int32)
     starts, ends = np.empty((len(slots), 1), np.int32), np.empty((len(slots), 1), np.int32)
-    count = rows.split_row(line, 0, len(line), marks, slots, starts, ends, 0)
-    if count < 0:
-        return None
-    encoding = "utf-8" if marks.utf8 else "latin-1"
+    count = rows.split_row.py_func(
+        line, 0, len(line), marks, slots, starts, ends, 0
+    )  # too short to compile for
     fields = (line[starts[k, 0] : ends[k, 0]].tobytes() for k in range(count))
-    return [field.decode(encoding) for field in fields]
+    try:
+        return [field.decode("utf-8" if marks.utf8 else "latin-1") for field in fields] or None
+    except UnicodeDecodeError:
+        return None
 
 
 def _open(file: DataFile) -> AbstractContextManager[ByteStream]:
