@@ -85,7 +85,8 @@ def run(folder: Path, order: int, repeat: int) -> dict[str, Any]:
 
     rebuild_time, (estimate, widths) = best(rebuild, repeat)
     minimax_time, largest = best(
-        lambda: minimax_variances(Problem.of_workload(workload), float(rho)), max(1, repeat // 2)
+        lambda: minimax_variances(Problem.of(workload.sizes, workload.sets, workload.weights), float(rho)),
+        max(1, repeat // 2),
     )
     error = np.abs(estimate - counts)
     covered = float((error <= np.repeat(widths, source.lengths)).mean())

@@ -42,15 +42,6 @@ class Keeping:
     large: bool
     tables: bool = False
 
-    def __str__(self) -> str:
-        if self.wide:
-            return "all counts in memory"
-        return (
-            "large tables counted on demand"
-            if self.large
-            else "tables of more than two attributes not measured"
-        )
-
 
 @dataclass(frozen=True)
 class AdaptivePlan:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from math import prod
 
 import numpy as np
 
@@ -82,7 +81,7 @@ def plan_residuals(
 ) -> BatchPlan:
     """The residual plan of ``residual_plan`` made exact; ``rho`` is per person with at most ``rows`` rows."""
     limit = grid_amount(rho, "rho") / check_rows(rows) ** 2
-    problem = Problem.of_workload(workload)
+    problem = Problem.of(workload.sizes, workload.sets, workload.weights)
     variances = plan_variances(problem, float(limit), objective)
     residuals = problem.residuals.sets
 
@@ -112,7 +111,7 @@ def plan_identity(
     if (rho is None) == (epsilon is None):
         raise BudgetError("budget.currency", "Give either rho or epsilon.", "rho is for Gaussian noise.")
     scale = check_rows(rows)
-    size = np.array([float(w) * prod(workload.sizes[i] for i in s) for s, w in _weighted(workload)])
+    size = np.array([float(w) for w in workload.weights]) * Layout(workload.sizes, workload.sets).lengths
     if rho is not None:
         limit, law, share = grid_amount(rho, "rho") / scale**2, "gaussian", np.sqrt(size)
         wanted = share / share.sum() * (2.0 * float(limit))
@@ -178,7 +177,3 @@ def cell_cumulants(noise: GaussianNoise | LaplaceNoise) -> tuple[float, float]:
             return LEAST_VARIANCE, 3.0 * LEAST_VARIANCE**2
         return variance, variance**2 * discrete_laplace_kurtosis(noise.scale)
     return max(LEAST_VARIANCE, discrete_gaussian_variance(noise.variance)), 0.0
-
-
-def _weighted(workload: ResolvedWorkload) -> zip[tuple[AttributeSet, Fraction]]:
-    return zip(workload.sets, workload.weights, strict=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from hushtable.arrays import Floats, is_whole
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, Incidence, Layout, ResolvedWorkload, closure
+from hushtable.marginals import AttributeSet, Incidence, Layout, closure
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,6 @@ class Problem:
             residuals.lengths.astype(np.float64),
             Layout(lengths, sets).lengths.astype(np.float64),
         )
-
-    @classmethod
-    def of_workload(cls, workload: ResolvedWorkload) -> Problem:
-        """The problem of a resolved workload."""
-        return cls.of(workload.sizes, workload.sets, workload.weights)
 
     def cell_variances(self, s2: Floats) -> Floats:
         """Variance of a cell of each marginal when residual k has variance ``s2[k]``."""

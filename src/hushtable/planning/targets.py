@@ -16,13 +16,16 @@ from hushtable.planning.batch import BatchPlan, check_rows
 from hushtable.planning.strategies import PlanOptions, names_of, strategy_named
 from hushtable.privacy import UNIT
 
+Target = Mapping[tuple[str | int, ...], float] | Mapping[tuple[str, ...], float]
+"""Half-widths by marginal, which names or axis numbers say."""
+
 REFERENCE = 1e-6
 """A budget so small that discrete noise is as good as continuous."""
 
 
 def budget_for(
     workload: ResolvedWorkload,
-    target: Mapping[tuple[str | int, ...], float] | Mapping[tuple[str, ...], float],
+    target: Target,
     *,
     alpha: float = 0.05,
     strategy: str = "residual-planner",
@@ -99,10 +102,7 @@ def _builder(
     return build, 1 if pure else 2
 
 
-def _resolved(
-    workload: ResolvedWorkload,
-    target: Mapping[tuple[str | int, ...], float] | Mapping[tuple[str, ...], float],
-) -> dict[AttributeSet, float]:
+def _resolved(workload: ResolvedWorkload, target: Target) -> dict[AttributeSet, float]:
     axis_of = {name: k for k, name in enumerate(workload.names)}
     known = set(workload.sets)
     found: dict[AttributeSet, float] = {}
