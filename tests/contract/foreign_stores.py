@@ -8,27 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hushtable.errors import LedgerError
-from hushtable.ledger import Entry
-from hushtable.ledger.stores import (
-    STORES,
-    Address,
-    LedgerStore,
-    Payload,
-    Transaction,
-    Turn,
-    in_progress,
-    missing,
-    register,
-)
+from hushtable.ledger import Entry, stores
 
 
 @contextmanager
 def known_store() -> Iterator[None]:
     """It is known for a while, and empty at first."""
     LEDGERS.clear()
-    register(MemoryStore)
+    stores.register(MemoryStore)
     yield
-    del STORES["memory"]
+    del stores.STORES["memory"]
 
 
 @dataclass
@@ -44,18 +33,18 @@ class Kept:
 LEDGERS: dict[str, Kept] = {}
 
 
-class MemoryStore(LedgerStore):
+class MemoryStore(stores.LedgerStore):
     schemes = ("memory",)
     what = "memory:NAME"
 
-    def __init__(self, address: Address, *, wait: float) -> None:
+    def __init__(self, address: stores.Address, *, wait: float) -> None:
         self.place, self.label = str(address), str(address).partition(":")[2]
         self._wait = wait
 
     @property
     def _kept(self) -> Kept:
         if not self.exists():
-            raise missing(self.place)
+            raise stores.missing(self.place)
         return LEDGERS[self.place]
 
     def exists(self) -> bool:
@@ -70,11 +59,11 @@ class MemoryStore(LedgerStore):
         _ = self._kept
 
     @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def reading(self) -> Iterator[stores.Transaction]:
         yield MemoryTransaction(list(self._kept.rows))
 
     @contextmanager
-    def writing(self, payload: Payload | None = None) -> Iterator[Transaction]:
+    def writing(self, payload: stores.Payload | None = None) -> Iterator[stores.Transaction]:
         kept = self._kept
         if not kept.writer.acquire(timeout=self._wait):
             raise LedgerError("ledger.locked", f"{self.place} is in use.", "Wait.")
@@ -87,13 +76,13 @@ class MemoryStore(LedgerStore):
             kept.writer.release()
 
     @contextmanager
-    def turn(self, request: str, *, wait: bool) -> Iterator[Turn]:
+    def turn(self, request: str, *, wait: bool) -> Iterator[stores.Turn]:
         lock = self._kept.requests.setdefault(request, threading.Lock())
         if not lock.acquire(blocking=wait):
-            raise in_progress()
+            raise stores.in_progress()
         held = [True]
         try:
-            yield Turn(lambda: held[0])
+            yield stores.Turn(lambda: held[0])
         finally:
             held[0] = False
             lock.release()
@@ -109,7 +98,7 @@ class MemoryStore(LedgerStore):
 
 
 @dataclass
-class MemoryTransaction(Transaction):
+class MemoryTransaction(stores.Transaction):
     """On a copy, which takes the place of the original at the end."""
 
     written: list[tuple[int, str, str]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import hushtable as ht
 from hushtable.cli import flags
@@ -50,34 +50,16 @@ def check(
     """
     asked = _questions(query, queries)
     spent = ht.privacy.Budget.parse(budget)
+    wanted: dict[str, Any] = {"tau": tau, "budget": spent, "decider": decider, "largest": largest}
     declared = ht.Schema.load(schema)
     if plan:
         account = ht.Ledger.open(ledger, head=head)
-        made = ht.release.plan_questions(
-            account,
-            declared,
-            asked,
-            synthetic,
-            spender,
-            tau=tau,
-            budget=spent,
-            decider=decider,
-            largest=largest,
-        )
+        made = ht.release.plan_questions(account, declared, asked, synthetic, spender, **wanted)
         _show_plan(made, beta, distance or [], as_json=json)
         return
     opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     with progress(quiet=json) as steps:
-        verdicts = opened.check(
-            tuple(asked),
-            synthetic,
-            tau=tau,
-            budget=spent,
-            decider=decider,
-            largest=largest,
-            wait=wait,
-            progress=steps,
-        )
+        verdicts = opened.check(tuple(asked), synthetic, **wanted, wait=wait, progress=steps)
     _show_verdicts(verdicts, opened, as_json=json)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import hushtable as ht
 from hushtable.cli import flags
@@ -73,15 +73,8 @@ def release(
     if asked is None:
         plan = opened.plan_counts(attributes, budget=spent, accurate=accurate or "sum")
     else:
-        plan = opened.plan(
-            asked,
-            budget=spent,
-            strategy=strategy,
-            objective=objective,
-            time=time,
-            reconstruct=reconstruct,
-            reuse=reuse,
-        )
+        way: dict[str, Any] = {"strategy": strategy, "objective": objective, "reconstruct": reconstruct}
+        plan = opened.plan(asked, budget=spent, **way, time=time, reuse=reuse)
     name = choice.request(plan.asking(spender, Path(data).name), opened.ledger, request, resumable)
     note_stored(opened.ledger, name)
     with telling_how_to_go_on(folder), resumable.under_way(name, opened.ledger, again=again):

@@ -44,14 +44,14 @@ class Answers:
     part: TablePart
     values: Ints
 
+    def of(self, attributes: AttributeSet) -> Ints:
+        """The noisy integers of one set, shaped."""
+        return self.layout.view(self.values, attributes)
+
     @property
     def layout(self) -> Layout:
         """Where the integers of each set lie."""
         return self.part.layout
-
-    def of(self, attributes: AttributeSet) -> Ints:
-        """The noisy integers of one set, shaped."""
-        return self.layout.view(self.values, attributes)
 
     @classmethod
     def pooled(cls, sizes: tuple[int, ...], answers: Iterable[Answers]) -> Answers:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats
 from hushtable.compiled import njit
 
+Marks = NDArray[np.bool_]
 SCATTERED = 8.0
 """What a multiplication at a scattered address counts for, against one of a dense solve: 1.3 ns and 0.16 ns, measured
 on tables of 64 to 1,024 cells with 70 to 1,200 sums."""
@@ -78,13 +79,7 @@ def aggregates(rows: Rows, x: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def _gap(
-    program: Program,
-    inverse_w: Floats,
-    anchor: Floats,
-    slack: Floats,
-    ax: Floats,
-    y: Floats,
-    free: NDArray[np.bool_],
+    program: Program, inverse_w: Floats, anchor: Floats, slack: Floats, ax: Floats, y: Floats, free: Marks
 ) -> Floats:
     """A x - r(y) - slack (y - anchor); marks the rows whose r is free."""
     a, least, most = program.a, program.least, program.most

@@ -22,18 +22,18 @@ from hushtable.microdata import generator_loops, seeded
 from hushtable.schema import Schema
 
 Progress = Callable[[str, int, int], None]
+# Table look-ups of one sweep; tables of the highest order are left out beyond.
 MOST_WORK = 1e10
-"""Table look-ups of one sweep; tables of the highest order are left out beyond."""
+# Tables of more than three attributes that are made, each in about 5 ms; those of the highest order are left out
+# beyond.  With more of them records follow finer tables, and take longer.
 MOST_LARGE = 1_500
-"""Tables of more than three attributes that are made, each in about 5 ms; those of the highest order are left out
-beyond.  With more of them records follow finer tables, and take longer."""
 SWEEPS = 4
+# Sweeps over tables of more than two attributes, after those over smaller ones.
 LAST_SWEEPS = 1
-"""Sweeps over tables of more than two attributes, after those over smaller ones."""
+# A sweep that changes fewer than this share of the values is the last.
 STILL = 0.002
-"""A sweep that changes fewer than this share of the values is the last."""
+# Counts added to a target before its inverse becomes the weight of its cell.
 FLOOR = 2.0
-"""Counts added to a target before its inverse becomes the weight of its cell."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ of multipliers and cells with d = 0 by proximal steps; each step is Newton's met
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,12 @@ steps.  A fit whose easy case is beyond its purse is not begun."""
 TOLERANCE = 1e-9
 """Largest relative KKT residual of a fit; what is reached is usually far below."""
 _INNER = 1e-12
+"""Where Newton's method stops, relative to the largest answer: so far below TOLERANCE that outer steps see no error."""
 _MOST_OUTER = 200
+"""Outer steps, of which a fit that succeeds takes a few tens."""
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(NamedTuple):
     """Minimiser, multipliers and the KKT residual relative to the largest answer."""
 
     x: Floats

@@ -29,8 +29,8 @@ MOST_SUMS = 300
 """Sums that the random walk keeps at once; the integer program after it takes a second at 200, half a minute at 360."""
 MOST_WALK = 3e8
 """Cells times squared sums of a walk: 20 ns each, measured on 1,024 to 4,096 cells."""
+# Nodes of the search tree; a limit in time would make the records depend on the machine.
 _MILP_NODES = 1
-"""Nodes of the search tree; a limit in time would make the records depend on the machine."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,33 +17,11 @@ from hushtable.errors import UsageError
 from hushtable.reconstruct import Evaluation
 from hushtable.release import Card
 from hushtable.report.page import Page, check_place
-from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import finished, histogram
 
 STAMP = "confidential: not differentially private"
 
-_COLUMNS: Columns = {
-    "marginal": "Table",
-    "cells": "Cells",
-    "l1_share": ("L1 error / records", "{:.4f}"),
-    "mean_error": ("Mean error of a cell", "{:,.2f}"),
-    "largest_error": ("Largest error", "{:,.1f}"),
-    "coverage": ("Intervals that hold", "{:.1%}"),
-    "sample_share": ("As good as a plain sample of", "{:.2%}"),
-    "attribute": "Attribute",
-    "value": "Value",
-    "records": "Records",
-    "error_share": ("L1 error / records of the group", "{:.4f}"),
-    "mean_l1": ("L1 error in a table", "{:,.1f}"),
-    "true_count": "True count",
-    "bias": ("Mean signed error", "{:,.2f}"),
-    "cell": "Cell",
-    "true": "True count",
-    "estimate": ("Estimate", "{:,.1f}"),
-    "lower": ("Lower", "{:,.1f}"),
-    "upper": ("Upper", "{:,.1f}"),
-    "error": ("Error", "{:,.1f}"),
-}
 _PLACES = {"marginals": "by-table", "groups": "by-group", "sizes": "by-size", "worst": "worst"}
 _ON_GROUPS = "How wrong the tables are for the people of each group, per person in it: small groups pay more."
 
@@ -128,5 +106,5 @@ def _overview(overall: Mapping[str, Any], found: Evaluation) -> Section:
 
 def _listed(key: str, title: str, caption: str, data: pl.DataFrame, text: str = "") -> Section:
     """A section of one table, which can be searched where it is longer than a few rows."""
-    grid = Grid(f"true-{key}", caption, data, _COLUMNS, searchable=key != "sizes")
+    grid = Grid(f"true-{key}", caption, data, searchable=key != "sizes")
     return Section(_PLACES[key], title, (text,) if text else (), grids=(grid,))

@@ -6,15 +6,15 @@ They hold released values only, already computed; ``page`` turns them into HTML 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
 import polars as pl
 
+from hushtable.report.columns import COLUMNS, Column
+
 SHOWN_ROWS = 25
-Columns = Mapping[str, str | tuple[str, str]]
-"""What stands over each column of a table; with it, where numbers need one, their format."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A table; a null is shown as a dash.
+    """A table; a null is shown as a dash.  ``also`` has columns that are called otherwise here than elsewhere.
 
     With ``searchable`` it gets a search box and shows its first rows until somebody searches.
     """
@@ -46,8 +46,8 @@ class Grid:
     key: str
     caption: str
     data: pl.DataFrame
-    shown_as: Columns
     searchable: bool = False
+    also: Mapping[str, Column] = field(default_factory=dict[str, Column])
 
     @property
     def columns(self) -> list[dict[str, Any]]:
@@ -63,9 +63,8 @@ class Grid:
         formats = [self._shown(name)[1] for name in self.data.columns]
         return [[shown(v, f) for v, f in zip(row, formats, strict=True)] for row in self.data.iter_rows()]
 
-    def _shown(self, name: str) -> tuple[str, str]:
-        found = self.shown_as.get(name, name)
-        return (found, "{:,}") if isinstance(found, str) else found
+    def _shown(self, name: str) -> Column:
+        return self.also.get(name) or COLUMNS.get(name) or (name, "{:,}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,18 +14,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hushtable.errors import SchemaError
+from hushtable.schema import attribute as kinds
 from hushtable.schema import bins
-from hushtable.schema.attribute import (
-    Attribute,
-    Binned,
-    Boolean,
-    Categorical,
-    Date,
-    Integer,
-    Real,
-    iso_date,
-    text_of,
-)
 from hushtable.schema.bins import BinError
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, is_integer, is_mapping, is_number, key_text, suggestion
@@ -49,7 +39,7 @@ _FIELDS = {
 EVERY_FIELD = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in names))
 
 
-def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
+def attributes(document: Document, mapping: Any) -> dict[str, kinds.Attribute]:
     """All attributes, in the order written."""
     if not is_mapping(mapping) or not mapping:
         raise SchemaError(
@@ -59,7 +49,7 @@ def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
         )
     if len(mapping) > MAX_ATTRIBUTES:
         raise SchemaError("schema.too-large", f"More than {MAX_ATTRIBUTES:,} attributes.", "Leave some out.")
-    built: dict[str, Attribute] = {}
+    built: dict[str, kinds.Attribute] = {}
     categories = 0
     for key, value in mapping.items():
         name = _attribute_name(document, key)
@@ -75,7 +65,7 @@ def attributes(document: Document, mapping: Any) -> dict[str, Attribute]:
                 f"The attributes have more than {MAX_CATEGORIES:,} categories together.",
                 "Use a larger `width` or fewer `bins`.",
             )
-    if sum(len(a.values) for a in built.values() if isinstance(a, Categorical)) > MAX_VALUES:
+    if sum(len(a.values) for a in built.values() if isinstance(a, kinds.Categorical)) > MAX_VALUES:
         raise SchemaError(
             "schema.too-large",
             f"More than {MAX_VALUES:,} values.",
@@ -102,7 +92,7 @@ def _attribute_name(document: Document, key: Any) -> str:
     return name
 
 
-def _attribute(document: Document, name: str, value: Any) -> Attribute:
+def _attribute(document: Document, name: str, value: Any) -> kinds.Attribute:
     fields = Fields(document, ("attributes", name), value, EVERY_FIELD)
     if "type" not in fields:
         raise fields.error(
@@ -127,7 +117,7 @@ def _attribute(document: Document, name: str, value: Any) -> Attribute:
     return _MAKERS[kind](fields, common)
 
 
-def _categorical(fields: Fields, common: dict[str, Any]) -> Attribute:
+def _categorical(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
     values = fields.items("values")
     if not values:
         raise fields.error(
@@ -136,7 +126,7 @@ def _categorical(fields: Fields, common: dict[str, Any]) -> Attribute:
     seen: dict[str, int] = {}
     for i, value in enumerate(values):
         _check_category(fields, i, value)
-        text = text_of(value)
+        text = kinds.text_of(value)
         if text in seen:
             raise fields.error(
                 "schema.duplicate-value",
@@ -145,9 +135,9 @@ def _categorical(fields: Fields, common: dict[str, Any]) -> Attribute:
                 "Keep one.",
             )
         seen[text] = i
-    return Categorical(
+    return kinds.Categorical(
         **common,
-        outside=fields.choice("outside", ("drop", "other"), Categorical.default_outside),
+        outside=fields.choice("outside", ("drop", "other"), kinds.Categorical.default_outside),
         values=tuple(values),
         value_labels=_labels(fields, list(seen)),
     )
@@ -175,9 +165,9 @@ def _check_category(fields: Fields, i: int, value: Any) -> None:
         )
 
 
-def _boolean(fields: Fields, common: dict[str, Any]) -> Attribute:
-    outside = fields.choice("outside", ("drop", "other"), Boolean.default_outside)
-    return Boolean(**common, outside=outside, value_labels=_labels(fields, ["false", "true"]))
+def _boolean(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
+    outside = fields.choice("outside", ("drop", "other"), kinds.Boolean.default_outside)
+    return kinds.Boolean(**common, outside=outside, value_labels=_labels(fields, ["false", "true"]))
 
 
 def _labels(fields: Fields, texts: list[str]) -> dict[str, str]:
@@ -214,7 +204,7 @@ def _labels(fields: Fields, texts: list[str]) -> dict[str, str]:
 
 
 def _is_day(value: Any) -> bool:
-    return isinstance(value, date) or (isinstance(value, str) and iso_date(value) is not None)
+    return isinstance(value, date) or (isinstance(value, str) and kinds.iso_date(value) is not None)
 
 
 def _day(value: Any) -> date:
@@ -227,7 +217,7 @@ def _day(value: Any) -> date:
 class _Scale:
     """What bounds, widths and cuts of a type are, and how they make bins."""
 
-    made: type[Binned]
+    made: type[kinds.Binned]
     fits: Callable[[Any], bool]
     what: str
     example: str
@@ -239,11 +229,11 @@ class _Scale:
 
 _SCALES = {
     "integer": _Scale(
-        Integer, is_integer, "whole numbers", "[0, 115]", int, Fields.positive, bins.whole_edges, 1
+        kinds.Integer, is_integer, "whole numbers", "[0, 115]", int, Fields.positive, bins.whole_edges, 1
     ),
-    "real": _Scale(Real, is_number, "numbers", "[0, 500000]", float, Fields.above_0, bins.real_edges),
+    "real": _Scale(kinds.Real, is_number, "numbers", "[0, 500000]", float, Fields.above_0, bins.real_edges),
     "date": _Scale(
-        Date,
+        kinds.Date,
         _is_day,
         "ISO dates",
         "[1900-01-01, 2025-12-31]",
@@ -254,12 +244,12 @@ _SCALES = {
 }
 
 
-def _binned(fields: Fields, common: dict[str, Any]) -> Attribute:
+def _binned(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
     scale = _SCALES[fields["type"]]
     low, high = _bounds(fields, scale)
     width, count, cuts = scale.width(fields, "width"), fields.positive("bins"), _cuts(fields, scale)
     _at_most_one(fields)
-    if scale.made is Real and width is None and count is None and cuts is None:
+    if scale.made is kinds.Real and width is None and count is None and cuts is None:
         raise fields.error(
             "schema.missing-field", None, "needs bins", "Add `bins: 50`, `width: 10` or `cuts: [...]`."
         )
@@ -270,7 +260,7 @@ def _binned(fields: Fields, common: dict[str, Any]) -> Attribute:
     resolution = fields.above_0("resolution") or scale.resolution
     return scale.made(
         **common,
-        outside=fields.choice("outside", ("clip", "drop", "other"), Binned.default_outside),
+        outside=fields.choice("outside", ("clip", "drop", "other"), kinds.Binned.default_outside),
         edges=edges,
         bounds=(low, high),
         width=width,
@@ -300,11 +290,11 @@ def _bounds(fields: Fields, scale: _Scale) -> tuple[Any, Any]:
     low, high = map(scale.read, given)
     if low > high:
         raise fields.error("schema.wrong-bounds", "bounds", "are reversed", "Write the lower bound first.")
-    if scale.made is Integer and max(abs(low), abs(high)) > bins.LARGEST:
+    if scale.made is kinds.Integer and max(abs(low), abs(high)) > bins.LARGEST:
         raise fields.error(
             "schema.wrong-bounds", "bounds", "go beyond 10^18", "Use closer bounds, or type real."
         )
-    if scale.made is Real and (low == high or not isfinite(high - low)):
+    if scale.made is kinds.Real and (low == high or not isfinite(high - low)):
         raise fields.error(
             "schema.wrong-bounds", "bounds", "leave no room, or too much", "Use [low, high] with low < high."
         )
@@ -325,7 +315,7 @@ def _cuts(fields: Fields, scale: _Scale) -> tuple[Any, ...] | None:
     return tuple(map(scale.read, cuts))
 
 
-_MAKERS: dict[str, Callable[[Fields, dict[str, Any]], Attribute]] = {
+_MAKERS: dict[str, Callable[[Fields, dict[str, Any]], kinds.Attribute]] = {
     "categorical": _categorical,
     "boolean": _boolean,
     **dict.fromkeys(_SCALES, _binned),

@@ -14,7 +14,7 @@ def card_section(view: View) -> Section:
         "guarantees",
         "What the price means: an (epsilon, delta) guarantee for each delta",
         guarantee_data(view),
-        {"epsilon": ("epsilon at most", "{:.4g}")},
+        also={"epsilon": ("epsilon at most", "{:.4g}")},
     )
     return Section(
         "card",

@@ -8,17 +8,9 @@ import altair as alt
 import polars as pl
 
 from hushtable.report.books import MadeChoice
-from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import BLUE, GREY, bars, finished, tips
 
-_COLUMNS: Columns = {
-    "entry": "Entry",
-    "options": "Options",
-    "taken": "Taken",
-    "rho": ("Charged (rho)", "{:.6g}"),
-    "usual_rho": ("The usual way (rho)", "{:.6g}"),
-    "saved": ("Saved", "{:.1%}"),
-}
 CHARGED, USUAL = "charged", "the usual way"
 
 
@@ -37,7 +29,7 @@ def choices_section(choices: Sequence[MadeChoice]) -> Section | None:
             "again: the price lies below that of looking first and then starting anew.",
         ),
         figures=figures,
-        grids=(Grid("choices", "Choices", data, _COLUMNS),),
+        grids=(Grid("choices", "Choices", data),),
     )
 
 

@@ -10,7 +10,8 @@ import polars as pl
 from hushtable.errors import HushtableError
 from hushtable.microdata import METHODS, Explanation
 from hushtable.release import MOST_WORK, make_microdata
-from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.columns import Column
+from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import RED, bars, chart, finished, histogram, tips
 from hushtable.report.view import View
 
@@ -19,23 +20,9 @@ FAR = 1.5
 MOST_COMPARED = 100_000
 """Cells of a domain on which all fits are tried for the comparison."""
 
-_TABLE_COLUMNS: Columns = {
-    "marginal": "Table",
-    "cells": "Cells",
-    "std": ("Standard error", "{:,.1f}"),
-    "rms_deviation": ("Deviation (standard errors)", "{:.2f}"),
-    "largest_deviation": ("Largest", "{:.1f}"),
-    "beyond_two": ("Cells beyond 2", "{:.1%}"),
-    "l1_share": ("L1 / records", "{:.3f}"),
-    "read_from": "Read it from",
-}
-_FIT_COLUMNS: Columns = {
-    "fit": "Fit",
-    "mean": ("Mean deviation of a table", "{:.2f}"),
-    "worst": ("Largest deviation of a cell", "{:.1f}"),
-    "sum_gap": ("Records above the released total", "{:+,.1f}"),
-    "small_bias": ("Bias of cells below 1 standard error", "{:+.2f}"),
-}
+_DEVIATIONS = ("std", "rms_deviation", "largest_deviation", "beyond_two")
+"""Known only where the noise of a table is."""
+_ALSO: dict[str, Column] = {"l1_share": ("L1 / records", "{:.3f}")}
 
 
 def microdata_section(view: View) -> Section | None:
@@ -48,8 +35,8 @@ def microdata_section(view: View) -> Section | None:
     fits = fits_data(view, found)
     figures = [_deviations(tables)] if tables["rms_deviation"].count() else []
     figures += [] if bands.is_empty() else [_bias(bands)]
-    grids = [] if fits is None else [Grid("fits", "Fits compared", fits, _FIT_COLUMNS)]
-    grids.append(Grid("distortion", "Records against tables", tables, _TABLE_COLUMNS, searchable=True))
+    grids = [] if fits is None else [Grid("fits", "Fits compared", fits)]
+    grids.append(Grid("distortion", "Records against tables", tables, also=_ALSO, searchable=True))
     return Section(
         "microdata",
         "What the records cost against the tables",
@@ -65,13 +52,14 @@ def microdata_section(view: View) -> Section | None:
 
 def tables_data(found: Explanation) -> pl.DataFrame:
     """One row per compared table, the worst first."""
-    optional = ("std", "rms_deviation", "largest_deviation", "beyond_two")
     frame = pl.DataFrame(
         found.to_dict()["tables"],
-        schema_overrides=dict.fromkeys(optional, pl.Float64),
+        schema_overrides=dict.fromkeys(_DEVIATIONS, pl.Float64),
         infer_schema_length=None,
     )
-    return frame.sort("rms_deviation", descending=True, nulls_last=True).select(list(_TABLE_COLUMNS))
+    return frame.sort("rms_deviation", descending=True, nulls_last=True).select(
+        "marginal", "cells", *_DEVIATIONS, "l1_share", "read_from"
+    )
 
 
 def fits_data(view: View, found: Explanation) -> pl.DataFrame | None:

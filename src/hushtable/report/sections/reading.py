@@ -7,11 +7,12 @@ from typing import Any
 import polars as pl
 
 from hushtable.reconstruct import FULLY
-from hushtable.report.parts import Columns, Grid, Section
+from hushtable.report.columns import Column
+from hushtable.report.parts import Grid, Section
 from hushtable.report.view import View
 
 TABLES, MICRODATA, NEITHER = "tables", "microdata", "neither"
-_COLUMNS: Columns = {"task": "Task", "source": "Read it from", "error": "Expected error"}
+_ALSO: dict[str, Column] = {"error": ("Expected error", "{:,}")}
 
 
 def reading_section(view: View) -> Section:
@@ -20,7 +21,7 @@ def reading_section(view: View) -> Section:
         "reading",
         "Which source for which task",
         ("Every published number has an error. This is the smallest that this release offers for a task.",),
-        grids=(Grid("reading", "Task, source and expected error", reading_data(view), _COLUMNS),),
+        grids=(Grid("reading", "Task, source and expected error", reading_data(view), also=_ALSO),),
     )
 
 

@@ -5,19 +5,12 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.columns import Column
+from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import KINDS, bars, finished, tips
 from hushtable.report.view import View
 
-_COLUMNS: Columns = {
-    "round": "Round",
-    "action": "What was done",
-    "marginal": "Table chosen",
-    "residuals": "Measurements",
-    "sigma": ("Noise (standard deviation)", "{:,.1f}"),
-    "epsilon": ("Epsilon of the choice", "{:.3g}"),
-    "share": ("Share of the budget", "{:.1%}"),
-}
+_ALSO: dict[str, Column] = {"marginal": ("Table chosen", "{:,}")}
 
 
 def rounds_section(view: View) -> Section | None:
@@ -36,7 +29,7 @@ def rounds_section(view: View) -> Section | None:
         "round-list",
         "The rounds",
         data.drop("spent", "before"),
-        _COLUMNS,
+        also=_ALSO,
         searchable=data.height > 30,
     )
     return Section(

@@ -16,19 +16,9 @@ from hushtable.deciders import (
     number_text,
     probability_satisfied,
 )
-from hushtable.report.parts import Columns, Figure, Grid, Section
+from hushtable.report.parts import Figure, Grid, Section
 from hushtable.report.theme import GREEN, RED, chart, finished, tips
 
-_COLUMNS: Columns = {
-    "question": "Question",
-    "verdict": "Close enough?",
-    "synthetic": "Synthetic answer",
-    "tau": "Allowed distance",
-    "error_bound": "Wrong at most",
-    "assumes": "Provided that",
-    "decider": "Decider",
-    "price": "Price per person",
-}
 STEPS = 24
 MOST_CURVES = 12
 
@@ -52,25 +42,26 @@ def verdicts_section(verdicts: Sequence[Verdict], rows_per_person: int) -> Secti
             "true table unless a condition is written beside it.",
         ),
         figures=figures,
-        grids=(Grid("verdicts", "Verdicts", data, _COLUMNS),),
+        grids=(Grid("verdicts", "Verdicts", data),),
     )
 
 
 def verdicts_data(verdicts: Sequence[Verdict]) -> pl.DataFrame:
     """One row per verdict."""
-    return pl.DataFrame(
+    rows = [
         {
-            "question": [v.query for v in verdicts],
-            "verdict": ["yes" if v.satisfied else "no" for v in verdicts],
-            "synthetic": [number_text(v.synthetic) for v in verdicts],
-            "tau": [number_text(v.tau) for v in verdicts],
-            "error_bound": [chance_text(v.error_bound) for v in verdicts],
-            "assumes": [v.assumes or None for v in verdicts],
-            "decider": [v.decider for v in verdicts],
-            "price": [str(v.price) for v in verdicts],
-        },
-        schema_overrides={"assumes": pl.String},
-    )
+            "question": verdict.query,
+            "verdict": "yes" if verdict.satisfied else "no",
+            "synthetic": number_text(verdict.synthetic),
+            "tau": number_text(verdict.tau),
+            "error_bound": chance_text(verdict.error_bound),
+            "assumes": verdict.assumes or None,
+            "decider": verdict.decider,
+            "price": str(verdict.price),
+        }
+        for verdict in verdicts
+    ]
+    return pl.DataFrame(rows, schema_overrides={"assumes": pl.String})
 
 
 def profile_data(verdicts: Sequence[Verdict], rows_per_person: int) -> pl.DataFrame:
