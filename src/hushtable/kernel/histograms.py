@@ -75,9 +75,10 @@ def _fill(shared: Any, row: Any, records: int, width: Any, table: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def count_tables(codes: Any, records: int, tables: Any, first: int, stop: int, counters: Any) -> None:
-    """Add the first ``records`` records to tables ``first .. stop - 1``."""
-    shared = np.empty(records, np.uint32)
+def count_tables(
+    codes: Any, records: int, tables: Any, first: int, stop: int, shared: Any, counters: Any
+) -> None:
+    """Add the first ``records`` records to tables ``first .. stop - 1``; ``shared`` is scratch, one entry a record."""
     current = -1
     for table in range(first, stop):
         if tables.group[table] != current:

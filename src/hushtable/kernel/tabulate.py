@@ -236,8 +236,12 @@ class _Jobs:
         if tables is None:
             return []
         stretches = _stretches(len(tables.last), PIECES_PER_THREAD * self._threads)
-        given = self._buffer, waiting, tables
-        return [partial(count_tables, *given, *stretch, self._table_counters) for stretch in stretches]
+
+        def job(first: int, stop: int) -> None:
+            scratch = np.empty(waiting, np.uint32)
+            count_tables(self._buffer, waiting, tables, first, stop, scratch, self._table_counters)
+
+        return [partial(job, *stretch) for stretch in stretches]
 
     def _expansion_jobs(self, records: int, out: NDArray[np.int64]) -> list[Job]:
         return [
