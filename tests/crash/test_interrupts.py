@@ -238,5 +238,29 @@ def test_an_interrupt_waits_until_what_was_charged_is_stored(tmp_path: Path) -> 
     assert drawn == [7] and ledger.spent() == spend.cost
 
 
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda number, frame: None])
+def test_an_interrupt_that_is_ignored_does_not_cut_a_release_short(tmp_path: Path, handler: Any) -> None:
+    prepare(tmp_path)
+    session = ht.Session.open(
+        tmp_path / "people.csv", schema=tmp_path / "people.yaml", ledger=tmp_path / "people.ledger"
+    )
+    plan = session.plan(
+        ht.Workload.all_marginals(session.schema, order=2), budget=ht.ZCDP("0.1"), strategy="aim"
+    )
+
+    def interrupt(step: str, done: int, total: int) -> None:
+        if step.startswith("step"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        session.run(plan, request="whole", progress=interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    held = session.ledger.holding("whole")
+    assert held is not None and held.state == "settled"
+    assert held.drawn == ht.ZCDP("0.1").limit
+
+
 def is_open(ledger: ht.Ledger) -> bool:
     return any(not charge.stored for holding in ledger.reservations() for charge in holding.charges)

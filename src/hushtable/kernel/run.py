@@ -139,20 +139,24 @@ def _not_empty(transcript: Transcript, *, lost: bool) -> Transcript:
 
 
 def _go_on(job: Job, request: Request, handle: Confidential, credit: _Credit, progress: Progress) -> None:
-    """Prepare, charge, draw, hand over; until the policy ends or its next request can no longer be paid."""
+    """Prepare, charge, draw, hand over; until the policy ends or its next request can no longer be paid.
+
+    An interrupt that is ignored, or whose handler returns, ends nothing: the block is only begun anew.
+    """
     number = len(credit.lines)
-    with undisturbed() as interrupts:
-        while credit.can_pay(request) and not interrupts:
-            draw = handle.prepare(request)
-            credit.charge_for(request)
-            values = draw()
-            credit.keep(request, values)
-            number += 1
-            progress(f"step {number:,}", int(1000.0 * job.purse.share), 1000)
-            try:
-                request = job.policy.send(Reply(request, values))
-            except StopIteration:
-                return
+    while credit.can_pay(request):
+        with undisturbed() as interrupts:
+            while credit.can_pay(request) and not interrupts:
+                draw = handle.prepare(request)
+                credit.charge_for(request)
+                values = draw()
+                credit.keep(request, values)
+                number += 1
+                progress(f"step {number:,}", int(1000.0 * job.purse.share), 1000)
+                try:
+                    request = job.policy.send(Reply(request, values))
+                except StopIteration:
+                    return
 
 
 @dataclass
