@@ -102,6 +102,7 @@ def test_a_hopeless_choice_stops_early(folder: Path, capsys: pytest.CaptureFixtu
         ((), "usage.options"),
         (("--orders", "1"), "choose.one-option"),
         (("--orders", "1", "2", "--snr", "half"), "usage.snr"),
+        (("--orders", "1", "2", "--out", "out"), "usage.out-without-snr"),
         (("--orders", "1", "2", "--snr", "0.5:5", "--rule", "coin"), "linear.rule"),
         (("--orders", "1", "9"), "linear.order"),
         (("--options", "a.yaml", "b.yaml"), "workload.unreadable"),

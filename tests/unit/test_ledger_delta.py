@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from hushtable.cli.app import run
-from hushtable.errors import HushtableError
+from hushtable.errors import BudgetExhausted, HushtableError
 from hushtable.ledger import Ledger, Unit
-from hushtable.privacy.budget import ZCDP, ApproxDP, Cost, PureDP
+from hushtable.privacy.budget import ZCDP, ApproxDP, Budget, Cost, PureDP
 
 WHOLE = ApproxDP(epsilon=2, delta="1e-6", pure=1, truncation="5e-7")
 
@@ -20,7 +21,7 @@ def cost(xi: str, rho: str, delta: str | int) -> Cost:
     return Cost(int(Fraction(xi) * 10**12), int(Fraction(rho) * 10**12), Fraction(delta) or 0)
 
 
-def spend(ledger: Ledger, amount: Cost, **given: str) -> None:
+def spend(ledger: Ledger, amount: Cost, **given: str | None) -> None:
     reservation = ledger.reserve(cost=amount, kind="release", detail={}, **given)  # type: ignore[arg-type]
     ledger.store(ledger.charge(reservation, amount), b"noisy")
     ledger.settle(reservation)
@@ -63,6 +64,23 @@ def test_a_grant_has_a_delta_of_its_own(ledger: Ledger) -> None:
     spend(ledger, cost("0.25", "0", "6e-8"), spender="ann")
     assert ledger.remaining("ann") == cost("0.25", "0", "4e-8")
     assert code_of(lambda: spend(ledger, cost("0", "0", "5e-8"), spender="ann")) == "ledger.grant-exhausted"
+
+
+@pytest.mark.parametrize("spender", [None, "ann"])
+def test_where_only_delta_is_short_the_advice_is_a_budget_that_fits(
+    ledger: Ledger, spender: str | None
+) -> None:
+    ledger.grant("ann", WHOLE)
+    spend(ledger, cost("0.25", "0", "2e-7"), spender=spender)
+    with pytest.raises(BudgetExhausted) as caught:
+        spend(ledger, cost("0.25", "0", "4e-7"), spender=spender)
+    advised = re.search(r"--budget ([^ ]+)\.$", caught.value.fix)
+    assert advised is not None
+    assert Budget.parse(advised[1]).limit == cost("0.25", "0", "3e-7")
+    spend(ledger, Budget.parse(advised[1]).limit, spender=spender)
+    with pytest.raises(BudgetExhausted) as caught:
+        spend(ledger, cost("0.25", "0", "1e-7"), spender=spender)
+    assert "curator" in caught.value.fix
 
 
 def test_a_raise_may_set_more_aside_when_nothing_becomes_less(ledger: Ledger) -> None:

@@ -91,6 +91,12 @@ def start(
     Options go from coarse to fine.  With --snr a rule decides; with --out as well, the option is taken and written.
     If the command is interrupted, repeat it as it was; a choice that is open goes on, at no further cost.
     """
+    if out is not None and snr is None:
+        raise UsageError(
+            "usage.out-without-snr",
+            "--out is for the option that a rule takes, and no rule is given.",
+            "Add --snr 0.5:5, or leave --out out and give it to `hush choose finish`.",
+        )
     earlier = repeated(stored=stored, again=again, quiet=json)
     resumable = None if out is None else ht.release.Resumable(out, data, ledger)
     wanted, judged = None if snr is None else _rule(snr), ht.linear.checked_rule(rule)

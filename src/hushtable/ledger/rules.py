@@ -262,8 +262,15 @@ def _check_account(book: Book, spender: str | None, cost: Cost) -> None:
     waiting = f"; open reservations ({open_count}) hold {account.held}" if open_count else ""
     if left == "0":
         fix = "Ask the curator to raise it (`hush ledger raise` or `hush ledger grant`)."
-    else:
+    elif part != "delta":
         fix = f"Ask for at most --budget {word}={left}."
+    elif (
+        cost.xi and not cost.rho
+    ):  # a truncation is written with the epsilon and the delta that it is part of
+        epsilon = cost.to_dict()["xi"]
+        fix = f"Ask for at most --budget epsilon={epsilon},delta={left},truncation={left}."
+    else:
+        fix = f"Spend a delta of at most {left}."
     raise BudgetExhausted(
         "ledger.exhausted" if spender is None else "ledger.grant-exhausted",
         f"The request costs {cost} and the remaining {word} of {whose} is {left}{waiting}.",
