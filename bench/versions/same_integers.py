@@ -7,7 +7,7 @@ REVISION is checked out beside; or FILE holds what another tree has recorded.  U
 one process a tree, through the public interface alone: every strategy, every kind of option of a choice, reuse, every
 decider, runs that are interrupted and resumed.  The system's bits are replaced by a known stream that starts again with
 each case, and long draws stay in one thread.  Compared are the noisy integers, the tables that follow from them, the
-verdicts, the charges of the ledger in their order with their public facts, and how many random words were taken.
+verdicts, what each request set aside and was charged, with its public facts, and how many random words were taken.
 """
 
 from __future__ import annotations
@@ -133,10 +133,23 @@ class Case:
             self.seen.append([verdict.satisfied, f"{verdict.error_bound:.8e}"])
 
     def charges(self) -> list[Any]:
-        """What the ledger was told, in order, without names, times and hashes."""
-        kept = ("type", "kind", "cost", "detail", "ordinal")
-        entries = [line["entry"] for line in self.session.ledger.export()]
-        return [{k: e[k] for k in kept if k in e} for e in entries]
+        """What the ledger was told, in order, without names, times and hashes.
+
+        Charges of a request stand as their sum: how many rounds share one is no part of what is released.
+        """
+        kept = ("type", "kind", "cost", "detail")
+        told: list[Any] = []
+        charged: dict[int, dict[str, int]] = {}
+        for number, entry in enumerate((line["entry"] for line in self.session.ledger.export()), 1):
+            if entry["type"] == "charge":
+                total = charged[entry["reservation"]]
+                for unit, amount in entry["cost"].items():
+                    total[unit] = total.get(unit, 0) + amount
+            elif entry["type"] != "store":
+                told.append({k: entry[k] for k in kept if k in entry})
+            if entry["type"] == "reserve":
+                charged[number] = told[-1]["charged"] = {}
+        return told
 
 
 def interrupt_after(steps: int) -> Callable[[str, int, int], None]:
