@@ -2,7 +2,7 @@
 
 A batch, a check and a step of a choice are policies that ask once; adaptive strategies ask thousands of times.  After
 its step a choice pauses: it stays open until a person decides.  Rounds are charged in groups: a group is charged before
-its first draw and covers rounds of some milliseconds by counted work; draws use up that credit, each of them before it
+its first draw and covers a fifth of a second by counted work; draws use up that credit, each of them before it
 is made, so that one that is thrown away is never made again on the same credit.  Replies are stored when the credit is
 used up, at the end, and when the loop is interrupted.  The sum of all charges is the exact sum of the rounds' costs,
 rounded up once.  A group charged and not stored is lost and stays spent.
@@ -49,12 +49,11 @@ def silent(step: str, done: int, total: int) -> None:
     """No progress is shown."""
 
 
-GROUP_WORK = 15_000_000
-"""Counted work of a group, about 15 ms: one unit is one cell of a table passed over.
+GROUP_WORK = 200_000_000
+"""Counted work of a group, about a fifth of a second: one unit is one cell of a table passed over.
 
-A kill costs what the group was charged, so its window should hold little beyond its draws and their write.  With more
-work fewer groups are written, each of which takes about 3 ms, and windows hold more of what lies between the draws:
-at 10^9 a window is 1.5 times what it must hold, at 10^7 a release of Adult takes a fifth longer.
+A kill costs what the group was charged.  With more work fewer groups are written, which takes tens of milliseconds each
+on a disk that keeps its word, and a kill costs more; with a tenth of it a release of Adult takes a tenth longer.
 """
 
 _WORK_PER_REQUEST = 400_000
