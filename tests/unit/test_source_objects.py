@@ -127,6 +127,20 @@ def test_text_in_parquet_that_is_not_utf8_is_outside(name: str, coded: bool, tmp
     assert [found[k] for k in good] == codes(pa.table({"x": [words[k].decode() for k in good]}), declared)
 
 
+@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize("width", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8()], ids=str)
+def test_a_parquet_column_that_was_a_dictionary_is_not_refused_for_one_bad_text(
+    width: pa.DataType, coded: bool, tmp_path: Path
+) -> None:
+    words = [b"a", b"\xff", b"7"]
+    offsets = np.cumsum([0, *map(len, words)]).astype(np.int32)
+    cells = pa.StringArray.from_buffers(len(words), pa.py_buffer(offsets), pa.py_buffer(b"".join(words)))
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], width), cells)
+    pq.write_table(pa.table({"x": column}), tmp_path / "t.parquet", use_dictionary=coded)
+    declared = schema("categorical")
+    assert codes(tmp_path / "t.parquet", declared) == codes(pa.table({"x": cells}), declared)
+
+
 def test_dictionaries_with_nulls_and_strange_entries_are_read_entry_by_entry() -> None:
     known = pa.array(["a", None, "zzz", "é"])
     cells = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, None]), known)

@@ -41,7 +41,7 @@ class ParquetFiles:
             if found.schema_arrow.names != header.names or found.schema_arrow.types != header.types:
                 raise file.changed()
             places = _leaves(found, columns)
-            coded = [name for name, place in places.items() if _has_small_dictionaries(found, place)]
+            coded = [name for name, place in places.items() if _is_coded(found, name, place)]
             for batch in _batches(_open(file, coded), sorted(places.values()), size):
                 yield ArrowBlock([batch.column(name) for name in columns])
             file.require_unchanged()
@@ -88,10 +88,20 @@ def _leaves(found: Any, columns: Sequence[str]) -> dict[str, int]:
     return {name: places[name] for name in columns}
 
 
-def _has_small_dictionaries(found: Any, place: int) -> bool:
-    """Whether a column of text is made of dictionaries with few entries."""
+def _is_coded(found: Any, name: str, place: int) -> bool:
+    """Whether a column of text is read as a dictionary: it is made of small ones, or was one when it was written.
+
+    Arrow would give the latter the width of its indices back, and refuse the column for one text that is no UTF-8.
+    """
     if found.metadata.schema.column(place).physical_type != "BYTE_ARRAY":
         return False
+    return pa.types.is_dictionary(found.schema_arrow.field(name).type) or _has_small_dictionaries(
+        found, place
+    )
+
+
+def _has_small_dictionaries(found: Any, place: int) -> bool:
+    """Whether a column is made of dictionaries with few entries."""
     for group in range(found.metadata.num_row_groups):
         chunk = found.metadata.row_group(group).column(place)
         if not chunk.has_dictionary_page:
