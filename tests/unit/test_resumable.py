@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import hushtable as ht
-from hushtable.errors import BundleError, RefusedError
-from hushtable.release import Again, Resumable
+from hushtable.errors import BundleError, LedgerError, RefusedError
+from hushtable.ledger import failpoints
+from hushtable.release import Again, Resumable, write_once
 
 SCHEMA = {"attributes": {"sex": {"type": "categorical", "values": ["F", "M"]}, "member": {"type": "boolean"}}}
 
@@ -31,8 +34,7 @@ def write(session: ht.Session, out: Path, again: Again, *, stop: bool = False) -
         release = session.run(plan, request=request)
         if stop:
             raise KeyboardInterrupt
-        if not work.complete:
-            release.save(out)
+        write_once(out, request, lambda: release.save(out))
     return release
 
 
@@ -49,6 +51,47 @@ def test_what_was_interrupted_goes_on_and_is_paid_for_once(session: ht.Session, 
     assert session.ledger.spent() == spent == planned(session).cost
     assert ht.Release.load(out).table("sex").equals(made.table("sex"))
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".out")) == []
+
+
+@contextmanager
+def at_the_note(action: Callable[[], object]) -> Generator[None]:
+    """Do something else once the note about the work is written, before it begins."""
+
+    def hook(point: str) -> None:
+        if point == "note.written":
+            failpoints.arm(None)
+            action()
+
+    failpoints.arm(hook)
+    try:
+        yield
+    finally:
+        failpoints.arm(None)
+
+
+def test_who_finds_the_folder_written_in_the_meantime_is_content(session: ht.Session, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with at_the_note(lambda: write(session, out, Again())):
+        second = write(session, out, Again())
+    assert ht.Release.load(out).table("sex").equals(second.table("sex"))
+    assert session.ledger.spent() == planned(session).cost and not (tmp_path / ".out.request").exists()
+
+
+def test_who_is_refused_while_another_works_leaves_the_note_of_that_one(
+    session: ht.Session, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with ExitStack() as other:
+
+        def take_the_request() -> None:
+            begun = Resumable(out, "people", session.ledger.path).request
+            assert begun is not None
+            other.enter_context(session.ledger.turn(begun))
+
+        with at_the_note(take_the_request), pytest.raises(LedgerError) as refused:
+            write(session, out, Again())
+    assert refused.value.code == "ledger.in-progress"
+    assert Resumable(out, "people", session.ledger.path).request is not None
 
 
 def test_the_same_elsewhere_is_refused_taken_or_paid_for(session: ht.Session, tmp_path: Path) -> None:

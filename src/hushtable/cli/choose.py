@@ -123,8 +123,8 @@ def start(
                     choice.finish(decision)
                 elif decision is None:
                     choice.abandon()
-            if choice.state == "finished" and out is not None and resumable and not resumable.complete:
-                choice.result().save(out)
+            if choice.state == "finished" and out is not None:
+                ht.release.write_once(out, name, lambda: choice.result().save(out))
         _report(choice, ledger, as_json=json)
 
 
@@ -140,8 +140,7 @@ def finish(
     json: flags.Json = False,
 ) -> None:
     """Take an option: measure what is missing of it, pay the difference, free the rest, write the tables."""
-    written = ht.release.request_in(out) == choice
-    if not written:
+    if ht.release.request_in(out) != choice:
         ht.release.check_free(out)
     opened = ht.session.open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
     with progress(quiet=json) as steps:
@@ -150,8 +149,7 @@ def finish(
             opened.tidy()
         made = opened.result() if opened.taken == option else opened.finish(option)
         steps("writing tables", 1, 2)
-        if not written:
-            made.save(out)
+        ht.release.write_once(out, choice, lambda: made.save(out))
     _report_taken(opened, out, as_json=json)
 
 

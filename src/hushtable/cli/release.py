@@ -80,9 +80,9 @@ def release(
     with telling_how_to_go_on(folder), resumable.under_way(name, opened.ledger, again=again):
         with progress(quiet=json) as steps:
             made = opened.run(plan, request=name, memory=memory, wait=wait, progress=steps)
-            if not resumable.complete:
-                steps("writing tables and report", 3, 4)
-                made.save(folder, also=None if no_report else draw_report)
+            steps("writing tables and report", 3, 4)
+            also = None if no_report else draw_report
+            ht.release.write_once(folder, name, lambda: made.save(folder, also=also))
         _report(made, folder, str(opened.remaining), as_json=json)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hushtable.release.promise import MODELLED, WHOLE_TABLE, approximate
     from hushtable.release.release import Release
     from hushtable.release.repeats import Asking
-    from hushtable.release.resumable import Again, Resumable
+    from hushtable.release.resumable import Again, Resumable, write_once
     from hushtable.release.verdicts import plan_questions
 else:
     __getattr__, __dir__ = lazily(__name__)

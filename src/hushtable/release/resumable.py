@@ -4,8 +4,7 @@
     request = Again().request(plan.asking(None, "people.csv"), session.ledger, resumable=resumable)
     with resumable.under_way(request, session.ledger):
         release = session.run(plan, request=request)
-        if not resumable.complete:
-            release.save("out")
+        write_once("out", request, lambda: release.save("out"))
 
 While the work is under way, a note beside the folder holds the id of its spend; it is the first thing written and the
 last removed.  Whenever it was stopped, repeating it finds the note, takes up the same spend, and writes the folder from
@@ -99,6 +98,17 @@ def _is_lost(held: Holding) -> bool:
     return held.state == "settled" and not (stored and whole)
 
 
+def write_once(folder: str | PathLike[str], request: str, save: Callable[[], None]) -> None:
+    """Write the folder of a spend, unless it is there already or another process writes it in the meantime."""
+    if request_in(folder) == request:
+        return
+    try:
+        save()
+    except BundleError:
+        if request_in(folder) != request:
+            raise
+
+
 class Resumable:
     """The note about work on one folder; the names of data and ledger are kept in it, and others are refused.
 
@@ -165,8 +175,9 @@ class Resumable:
         except HushtableError as error:
             if self._begun is None and error.code == "ledger.request-differs":
                 raise self._other_settings() from None
+            mine = self._begun is not None and error.code != "ledger.in-progress"
             with suppress(HushtableError):
-                if self._begun is not None and ledger.holding(self._begun) is None:
+                if mine and ledger.holding(request) is None:
                     self._file.unlink(missing_ok=True)
             if error.code == "ledger.draw-lost":
                 raise RefusedError(error.code, error.message, "Add --again to pay for a new one.") from None
