@@ -110,3 +110,10 @@ def test_the_same_elsewhere_is_refused_taken_or_paid_for(session: ht.Session, tm
     assert second.table("sex").equals(first.table("sex"))
     write(session, tmp_path / "third", Again(again=True))
     assert session.ledger.spent() == spent + spent
+
+
+@pytest.mark.parametrize("out", ["/", "//", "."])
+def test_a_folder_that_cannot_be_the_place_is_refused_as_taken(session: ht.Session, out: str) -> None:
+    with pytest.raises(BundleError) as refused:
+        Resumable(out, "people", session.ledger.path)
+    assert refused.value.code == "bundle.exists"

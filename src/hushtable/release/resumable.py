@@ -119,7 +119,7 @@ class Resumable:
         self, out: str | PathLike[str], data: str, ledger: Address, *, must_exist: bool = False
     ) -> None:
         out = Path(out)
-        self._file = out.absolute().with_name(f".{out.absolute().name}.request")
+        self._file = out.absolute().parent / f".{out.absolute().name}.request"
         self._out, self._data, self._ledger = out, data, place_of(ledger)
         self._begun: str | None = None
         self.again = False
