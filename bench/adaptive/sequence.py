@@ -18,7 +18,7 @@ from bench.adaptive.tables import DELTA, Rows, Table
 from hushtable.kernel.draw import Confidential
 from hushtable.kernel.select import Gaps
 from hushtable.marginals import Incidence, Layout, assemble
-from hushtable.measurement import Measure, Reply
+from hushtable.measurement import Measure, Reply, ResidualPart
 from hushtable.planning import State
 from hushtable.planning.aim import SKIP
 from hushtable.planning.exact_plans import round_down
@@ -60,7 +60,7 @@ class Sequence:
         ones = [s for s in self.layout.sets if len(s) == 1]
         every = round_down(float(self.rho) / len(ones))
         total = sum((every / self.layout.sizes[s[0]] for s in ones), Fraction(0))
-        return Measure.residuals(self.layout.sizes, ((), *ones), (total, *(every for _ in ones)))
+        return Measure(ResidualPart(self.layout.sizes, ((), *ones), (total, *(every for _ in ones))))
 
     def plan(self, gamma: tuple[int, ...], noise: str) -> Measure:
         """Residuals below ``gamma``, as the loop of ``aim`` plans them, or as equal noise in its cells."""
@@ -74,7 +74,8 @@ class Sequence:
         else:
             precisions = layout.lengths[members] / cells * twice
         exact = tuple(round_down(x) for x in precisions.tolist())
-        return Measure.residuals(layout.sizes, tuple(layout.sets[k] for k in members.tolist()), exact)
+        sets = tuple(layout.sets[k] for k in members.tolist())
+        return Measure(ResidualPart(layout.sizes, sets, exact))
 
     def measure(self, request: Measure) -> None:
         """Draw, and bring the estimates or their gaps up to date."""

@@ -85,7 +85,7 @@ def _once(
         **times,
         "tables_l1": errors[0],
         "records_l1": errors[1],
-        "notes": made.notes,
+        "notes": made.explanation.notes,
     }
 
 

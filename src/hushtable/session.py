@@ -27,7 +27,7 @@ from hushtable.planning import PlanOptions, memory_limit
 from hushtable.privacy import Budget
 from hushtable.reconstruct import Evaluation
 from hushtable.release import CheckDetail, Choice, Plan, Release, choices, plan_questions, plan_release
-from hushtable.release.measured import RunKeywords, measure
+from hushtable.release.measured import measure
 from hushtable.release.verdicts import CheckKeywords, PlanKeywords, answered
 from hushtable.schema import Schema
 
@@ -158,14 +158,18 @@ class Session:
         *,
         budget: Budget,
         accurate: str = "sum",
-        **running: Unpack[RunKeywords],
+        request: str | None = None,
+        memory: str | int | None = None,
+        wait: bool = False,
+        progress: Any = None,
     ) -> Release:
         """Counts of all combinations of attributes, meant for ``release.microdata("sequential")``.
 
         ``accurate``: "point" keeps each count near the truth, "sum" keeps their sum; no records keep both.  The noise
         achieves ``microdata.upper_bound``: a budget whose whole delta is a truncation may buy noise that is cut off.
         """
-        return self.run(self.plan_counts(attributes, budget=budget, accurate=accurate), **running)
+        plan = self.plan_counts(attributes, budget=budget, accurate=accurate)
+        return self.run(plan, request=request, memory=memory, wait=wait, progress=progress)
 
     def plan_counts(
         self, attributes: Sequence[str] | None = None, *, budget: Budget, accurate: str = "sum"

@@ -30,6 +30,8 @@ from hushtable.measurement import (
     Label,
     Line,
     Measure,
+    ResidualPart,
+    Round,
     Select,
     Transcript,
     lines_from_bytes,
@@ -173,7 +175,7 @@ def change_policy(patch: pytest.MonkeyPatch) -> None:
         first = next(real(self, *args))
         assert isinstance(first, Measure)
         part = first.part
-        yield Measure.residuals(part.sizes, part.sets[:-1], part.precisions[:-1])
+        yield Measure(ResidualPart(part.sizes, part.sets[:-1], part.precisions[:-1]))
         raise AssertionError("its questions were answered by stored rounds about other sets")
 
     patch.setattr(AdaptivePlan, "policy", policy)
@@ -208,9 +210,8 @@ def test_an_unfinished_release_of_another_version_can_be_ended_and_read(
 def test_lines_come_back_as_they_were_written() -> None:
     """With all that a reader needs: labels, prices, exact noise, and claims with their tables."""
     sizes = (3, 2)
-    measure = Measure.residuals(
-        sizes, ((0,), (0, 1)), (Fraction(1, 3), Fraction(7, 2**60)), Label("look", (0, 1), 2.5, 0.5)
-    )
+    part = ResidualPart(sizes, ((0,), (0, 1)), (Fraction(1, 3), Fraction(7, 2**60)))
+    measure = Measure(part, label=Label("look", (0, 1), 2.5, 0.5))
     select = Select((), np.array([1, 2]), 0.5, Fraction(1, 7), sets=((0,), (0, 1)))
     compare = Compare(sizes, ((0,), (1,)), np.zeros(5), Fraction(9, 4), label=Label("compare", sigma=1.5))
     claims = [
@@ -240,12 +241,12 @@ def test_lines_come_back_as_they_were_written() -> None:
     read = whole.answers(sizes).part
     assert (read.sets, read.precisions) == (measure.part.sets, measure.part.precisions)
     rounds = whole.rounds(Fraction(1))
-    assert rounds is not None and rounds[0] == measure.label.round(2, measure.rho, Fraction(1))  # type: ignore[union-attr]
+    assert rounds is not None and rounds[0] == Round(measure.label, 2, float(measure.rho))  # type: ignore[arg-type]
     for claim, read in zip(claims, whole.claims(), strict=True):
         assert claim.sets == read.sets and (claim.limits == read.limits).all()
         assert (claim.tables is None) == (read.tables is None)
         assert claim.tables is None or claim.tables.tobytes() == np.asarray(read.tables).tobytes()
-    other = Measure.residuals(sizes, ((0,), (1,)), (Fraction(1), Fraction(1)))
+    other = Measure(ResidualPart(sizes, ((0,), (1,)), (Fraction(1), Fraction(1))))
     assert lines[0].reply_to(other) is None, "other sets"
 
 

@@ -24,7 +24,7 @@ from hushtable.kernel.run import Job, silent
 from hushtable.kernel.run import run as run_job
 from hushtable.kernel.spending import Account, working_on
 from hushtable.ledger import Spend, Unit, failpoints
-from hushtable.measurement import Measure, Transcript, lines_from_bytes
+from hushtable.measurement import Measure, ResidualPart, Transcript, lines_from_bytes
 from hushtable.privacy import Cost
 from hushtable.release.details import RefinementDetail
 
@@ -225,7 +225,7 @@ def test_an_interrupt_waits_until_what_was_charged_is_stored(tmp_path: Path) -> 
             return np.array([7])
 
     def go(account: Account) -> Transcript:
-        asked = Measure.residuals((2,), ((),), (Fraction(1),))
+        asked = Measure(ResidualPart((2,), ((),), (Fraction(1),)))
         job = Job.once(asked, spend.cost, Handle, [])
         return run_job(job, account, account.begin(spend), silent)
 

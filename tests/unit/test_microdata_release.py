@@ -80,7 +80,7 @@ def cells(opened):
 @pytest.mark.parametrize("fit", ["ols", "nnls", "sequential", "reweighted"])
 def test_a_small_domain_gives_records_near_the_released_tables(pairs, fit):
     made = make_microdata(pairs, fit=fit)
-    assert made.fit == fit and made.frame.columns == list(FIELDS["attributes"])
+    assert made.explanation.fit == fit and made.frame.columns == list(FIELDS["attributes"])
     assert abs(made.frame.height - 4000) < 60
     tables = {t["marginal"]: t for t in made.to_dict()["tables"]}
     assert fit == "ols" or (tables["rooms"]["l1_share"] < 0.05 and tables["age x income"]["l1_share"] < 0.15)
@@ -113,7 +113,7 @@ def test_impossible_combinations_have_no_records(pairs, fit):
 def test_the_nonnegative_likelihood_is_optimal(pairs):
     """Twin: the optimality conditions, computed from the released residuals."""
     made = make_microdata(pairs, fit="nnls")
-    assert made.certificate is not None and made.certificate < 1e-6
+    assert made.explanation.certificate is not None and made.explanation.certificate < 1e-6
 
 
 def test_measured_cells_are_fitted_directly(cells):
@@ -184,7 +184,7 @@ def wide(tmp_path_factory):
 def test_a_large_domain_gives_records_whose_tables_match(wide):
     frame, release = wide
     made = make_microdata(release)
-    assert made.fit == "generated" and abs(made.frame.height - frame.height) < 30
+    assert made.explanation.fit == "generated" and abs(made.frame.height - frame.height) < 30
     layout = Layout(release.schema.sizes, release.workload)
     true = count_records(frame.to_numpy().astype(np.int32), layout)
     ours = count_records(made.codes, layout)
@@ -211,10 +211,10 @@ def test_records_reach_consistent_targets_almost_exactly():
     schema = ht.Schema.from_dict(
         {"attributes": {f"x{k}": {"type": "categorical", "values": [0, 1, 2, 3]} for k in range(6)}}
     )
-    made = generate(Targets(layout, want.astype(float)), schema, 5000, sweeps=8)
-    gap = np.abs(count_records(made.records, layout) - want)
+    records, _ = generate(Targets(layout, want.astype(float)), schema, 5000, sweeps=8)
+    gap = np.abs(count_records(records, layout) - want)
     assert np.add.reduceat(gap, layout.offsets[:-1]).max() / 5000 < 0.02
-    start = generate(Targets(layout, want.astype(float)), schema, 5000, sweeps=0).records
+    start, _ = generate(Targets(layout, want.astype(float)), schema, 5000, sweeps=0)
     assert np.abs(count_records(start, layout) - want).sum() > 3 * gap.sum()
 
 
@@ -228,7 +228,7 @@ def test_many_rules_are_obeyed_and_leave_other_attributes_alone():
     rules = [{"x0": a, "x1": b} for a in range(4) for b in range(4) if a != b]
     layout = Layout((4,) * 6, tuple((k,) for k in range(6)))
     wanted = np.concatenate([np.full(8, 250.0), np.tile([0.0, 0.0, 1000.0, 0.0], 4)])
-    records = generate(Targets(layout, wanted), ruled(rules), 1000).records
+    records, _ = generate(Targets(layout, wanted), ruled(rules), 1000)
     assert (records[:, 0] == records[:, 1]).all() and (records[:, 2:] == 2).all()
 
 
@@ -336,7 +336,9 @@ def test_many_tables_of_a_small_domain_take_no_longer_than_a_few_and_have_the_er
     clock = time.process_time()
     made = make_microdata(large)
     many = time.process_time() - clock
-    assert made.fit == "generated" and any("4,096 cells" in note for note in made.notes)
+    assert made.explanation.fit == "generated" and any(
+        "4,096 cells" in note for note in made.explanation.notes
+    )
     assert many < 20 * max(few, 0.05)
     of_tables, of_records = mean_error(data, large, made.frame)
     assert of_records < 1.1 * of_tables
@@ -345,9 +347,9 @@ def test_many_tables_of_a_small_domain_take_no_longer_than_a_few_and_have_the_er
 def test_a_fit_stops_where_its_work_ends_and_says_so(tmp_path: Path) -> None:
     data, release = binary_release(tmp_path, 8, 2, "residual-planner")
     whole = make_microdata(release)
-    assert whole.fit == "reweighted"
+    assert whole.explanation.fit == "reweighted"
     short = make_microdata(release, work=1e6)
-    assert short.fit == "generated"
+    assert short.explanation.fit == "generated"
     of_tables, of_records = mean_error(data, release, short.frame)
     assert of_records < 1.1 * of_tables
     for name in ("nnls", "max", "sequential", "balanced"):
@@ -362,7 +364,7 @@ def test_a_fit_that_would_take_too_long_is_refused_before_its_rows_are_made(
     """One table of sixteen attributes has 65,536 marginals of 65,536 cells: their rows would fill the memory."""
     _, release = binary_release(tmp_path, 8, 8, "residual-planner")
     monkeypatch.setattr(fitting, "Builder", None)
-    assert make_microdata(release, work=1e6).fit == "generated"
+    assert make_microdata(release, work=1e6).explanation.fit == "generated"
     with pytest.raises(WorkloadError, match="too-much-work"):
         make_microdata(release, fit="balanced", work=1e6)
 

@@ -85,8 +85,8 @@ def _report(made: ht.release.Microdata, out: Path | None, *, explain: bool, as_j
     if as_json:
         emit(made.to_dict())
         return
-    where = "" if out is None else f" to {out}"
-    say(f"{made.frame.height:,} records of {made.frame.width} attributes ({made.fit}){where}", *made.notes)
+    told, where = made.explanation, "" if out is None else f" to {out}"
+    say(f"{made.frame.height:,} records of {made.frame.width} attributes ({told.fit}){where}", *told.notes)
     if explain:
         _show(made.explanation)
 

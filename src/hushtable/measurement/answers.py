@@ -118,12 +118,11 @@ class Answers:
     def from_table(cls, table: pa.Table) -> Answers:
         """Read what :meth:`to_table` made; refuses anything else."""
         try:
-            answers = cls._read(table)
+            return cls._read(table)
         except (LookupError, ValueError, TypeError, ArithmeticError, RecursionError, pa.ArrowException):
             raise BundleError(
                 "bundle.damaged", "The measured answers cannot be read.", "Restore the folder from a backup."
             ) from None
-        return answers
 
     @classmethod
     def _read(cls, table: pa.Table) -> Answers:
@@ -138,11 +137,12 @@ class Answers:
         layout = Layout(sizes, sets)
         lists = table["values"].combine_chunks()
         values = lists.flatten().to_numpy(zero_copy_only=False)
-        parameters = _parameters(table["parameter"])
+        parameters, bound = _parameters(table["parameter"]), header.get("bound")
         if (
             header["format"] != FORMAT
             or (header["query"], header["noise"]) not in _KINDS
-            or not _is_bound(header.get("bound"), header["noise"])
+            or (bound is not None and header["noise"] != "laplace")
+            or (bound is not None and not (type(bound) is int and 1 <= bound < LARGEST))
             or values.dtype != np.int64
             or not np.array_equal(lists.value_lengths().to_numpy(zero_copy_only=False), layout.lengths)
             or (len(values) and not -LARGEST < int(values.min()) <= int(values.max()) < LARGEST)
@@ -153,12 +153,7 @@ class Answers:
             pairs = zip(layout.lengths.tolist(), parameters, strict=True)
             return cls(ResidualPart(sizes, sets, tuple(n**2 / p for n, p in pairs)), values)
         precisions = tuple(1 / p for p in parameters)
-        return cls(MarginalPart(sizes, sets, header["noise"], precisions, header.get("bound")), values)
-
-
-def _is_bound(bound: object, noise: str) -> bool:
-    """Whether Laplace noise may be cut off there; no bound is none."""
-    return bound is None or (type(bound) is int and 1 <= bound < LARGEST and noise == "laplace")
+        return cls(MarginalPart(sizes, sets, header["noise"], precisions, bound), values)
 
 
 def _parameters(column: pa.ChunkedArray) -> tuple[Fraction, ...]:

@@ -118,8 +118,9 @@ class Line:
         """What the history says of the line, if anything; ``limit`` is the whole budget."""
         if "label" not in self.facts:
             return None
+        label = Label.from_dict(self.facts["label"])
         residuals = len(self.sets) if self.kind == Measure.kind else 0
-        return Label.from_dict(self.facts["label"]).round(residuals, self.price, limit)
+        return Round(label, residuals, float((self.price + label.beside) / limit))
 
     def claim(self) -> Claim | None:
         """What the line proves, if it is such a note."""

@@ -136,7 +136,11 @@ class MatrixPart(Part):
         largest = float(np.abs(rows).max(initial=0.0))
         scale = min(FINEST_SCALE, floor(MATRIX_BITS - log2(largest))) if largest > 0 else 0
         if scale < 0 or not isfinite(largest):
-            raise _too_much_precision()
+            raise WorkloadError(
+                "choose.overflow",
+                "The noise of a matrix option is too small for exact 64-bit arithmetic.",
+                "Give a smaller budget or larger variances.",
+            )
         matrix = np.rint(np.ldexp(rows, scale)).astype(np.int64)
         return cls(sizes, matrix[matrix.any(axis=1)], scale)
 
@@ -214,11 +218,3 @@ def _require_room(factor: int, variance: Fraction) -> None:
             "The options could leave exact 64-bit arithmetic: their noise differs too much between cells.",
             "Give every option equal noise, or a larger budget.",
         )
-
-
-def _too_much_precision() -> WorkloadError:
-    return WorkloadError(
-        "choose.overflow",
-        "The noise of a matrix option is too small for exact 64-bit arithmetic.",
-        "Give a smaller budget or larger variances.",
-    )

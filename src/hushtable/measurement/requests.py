@@ -33,28 +33,15 @@ LARGEST_PENALTY = 2.0**45
 
 
 @dataclass(frozen=True)
-class Round:
-    """One line of the history: what was asked, about what, with how much noise, for which share of the budget."""
-
-    action: str
-    chosen: AttributeSet | None
-    residuals: int
-    """Residuals measured."""
-    sigma: float
-    """Standard deviation of the noise of a cell of the chosen marginal, measured on its own."""
-    epsilon: float
-    """Of the selection; 0 where nothing was selected."""
-    share: float
-
-
-@dataclass(frozen=True)
 class Label:
     """What the history says of a request, but for what it cost."""
 
     action: str
     chosen: AttributeSet | None = None
     sigma: float = 0.0
+    """Standard deviation of the noise of a cell of the chosen marginal, measured on its own."""
     epsilon: float = 0.0
+    """Of the selection; 0 where nothing was selected."""
     beside: Fraction = Fraction(0)
     """What the selection before it cost."""
 
@@ -69,10 +56,14 @@ class Label:
         told: dict[str, Any] = {**given, "chosen": chosen, "beside": Fraction(given["beside"])}
         return cls(**told)
 
-    def round(self, residuals: int, price: Fraction, limit: Fraction) -> Round:
-        """The line of the history; ``limit`` is the whole budget."""
-        share = float((price + self.beside) / limit)
-        return Round(self.action, self.chosen, residuals, self.sigma, self.epsilon, share)
+
+@dataclass(frozen=True)
+class Round:
+    """One line of the history: what was asked, how many residuals were measured, for which share of the budget."""
+
+    label: Label
+    residuals: int
+    share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,17 +115,6 @@ class Measure(Request):
 
     part: TablePart
     kind: ClassVar[str] = "measure"
-
-    @classmethod
-    def residuals(
-        cls,
-        sizes: tuple[int, ...],
-        sets: tuple[AttributeSet, ...],
-        precisions: tuple[Fraction, ...],
-        label: Label | None = None,
-    ) -> Measure:
-        """Residuals, each with its own precision."""
-        return cls(ResidualPart(sizes, sets, precisions), label=label)
 
     @property
     def rho(self) -> Fraction:

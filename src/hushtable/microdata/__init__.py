@@ -1,5 +1,6 @@
 """Nonnegative records from released answers, and what they cost: fits, bounds, rounding and generation."""
 
+# pyright: reportUnusedImport=false
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
@@ -9,24 +10,6 @@ if TYPE_CHECKING:
     from hushtable.microdata.noise import Noise
     from hushtable.microdata.point_sum import counts_to_buy
     from hushtable.microdata.rounding import Rounded, round_table
-    from hushtable.microdata.uncertainty import TradeOff, hard_table, lower_bound, trade_off, upper_bound
+    from hushtable.microdata.uncertainty import lower_bound, upper_bound
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "METHODS",
-    "Explanation",
-    "Fit",
-    "Measurement",
-    "Noise",
-    "Rounded",
-    "TableGap",
-    "TradeOff",
-    "counts_to_buy",
-    "fit",
-    "hard_table",
-    "lower_bound",
-    "round_table",
-    "trade_off",
-    "upper_bound",
-]

@@ -44,15 +44,6 @@ class Targets:
     values: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Generated:
-    """Records as codes (one row each), the sets they were fitted to, and the sweeps this took."""
-
-    records: Codes
-    sets: tuple[AttributeSet, ...]
-    sweeps: int
-
-
 def affordable(sets: Sequence[AttributeSet], sizes: Sequence[int], rows: int) -> tuple[AttributeSet, ...]:
     """The sets whose every sweep stays below ``MOST_WORK``, few of them large: whole orders, from the smallest up."""
     kept: list[AttributeSet] = []
@@ -75,8 +66,8 @@ def generate(
     seed: object = 0,
     sweeps: int = SWEEPS,
     progress: Progress | None = None,
-) -> Generated:
-    """``rows`` records whose marginals are near the targets and that no ``impossible`` rule forbids."""
+) -> tuple[Codes, int]:
+    """``rows`` records (codes, one row each) near the targets that no ``impossible`` rule forbids, and the sweeps."""
     state = seeded.seeded("generate", seed)
     rules = _rules(schema)
     records = _start(targets, rows, state)
@@ -96,7 +87,7 @@ def generate(
             done += _move(records, small, rules, state, sweeps, report)
         if len(small.layout.sets) < len(targets.layout.sets):
             done += _move(records, targets, rules, state, min(sweeps, LAST_SWEEPS), report)
-    return Generated(records, targets.layout.sets, done)
+    return records, done
 
 
 def _move(

@@ -33,7 +33,7 @@ def ordinary(measurements: Sequence[Measurement], shape: tuple[int, ...]) -> Flo
         ]
         share = centre(sum(parts[1:], parts[0])) / total
         # A residual of the marginal is spread evenly over the axes that tau lacks, once per measured set's own share.
-        table += _spread(share, tau, shape)
+        table += share.reshape([n if axis in tau else 1 for axis, n in enumerate(shape)])
     return table
 
 
@@ -41,10 +41,6 @@ def _summed(answers: Floats, axes: tuple[int, ...], tau: tuple[int, ...]) -> Flo
     """Mean over the axes of a marginal that ``tau`` lacks."""
     gone = tuple(k for k, axis in enumerate(axes) if axis not in tau)
     return answers.mean(axis=gone) if gone else answers
-
-
-def _spread(part: Floats, tau: tuple[int, ...], shape: tuple[int, ...]) -> Floats:
-    return part.reshape([n if axis in tau else 1 for axis, n in enumerate(shape)])
 
 
 def _explicit(measurements: Sequence[Measurement], shape: tuple[int, ...]) -> Floats:

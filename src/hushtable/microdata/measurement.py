@@ -58,7 +58,9 @@ class Measurement:
 
 def check_measurements(measurements: Sequence[Measurement], shape: Sequence[int]) -> tuple[int, ...]:
     """The table's shape as a tuple, when every measurement fits it."""
-    lengths = tuple(_length(n) for n in shape)
+    if not all(is_whole(n) and n >= 1 for n in shape):
+        raise _shapes("Every axis of the table needs at least one cell.")
+    lengths = tuple(int(n) for n in shape)
     if not measurements:
         raise WorkloadError("microdata.empty", "There is nothing to fit.", "Give at least one measurement.")
     for given in measurements:
@@ -114,12 +116,6 @@ def _increasing(axes: Sequence[int]) -> tuple[int, ...]:
     if not whole or list(axes) != sorted(set(axes)) or any(a < 0 for a in axes):
         raise _shapes("Axes must be increasing numbers from 0.")
     return tuple(int(axis) for axis in axes)
-
-
-def _length(size: int) -> int:
-    if not is_whole(size) or size < 1:
-        raise _shapes("Every axis of the table needs at least one cell.")
-    return int(size)
 
 
 def _shapes(message: str) -> WorkloadError:

@@ -89,37 +89,41 @@ def with_matrix(rows: Rows, matrix: Floats) -> Rows:
     )
 
 
-def solve(program: Program, start: Floats | None = None, work: Floats | None = None) -> Solution:
-    """The minimiser; cells without a weight of their own move from ``start`` (by default 0) by proximal steps.
+def solve(program: Program, work: Floats | None = None) -> Solution:
+    """The minimiser; cells without a weight of their own move from 0 by proximal steps.
 
     ``work`` is a purse of multiplications; a fit that empties it is refused.
     """
     work = np.array([np.inf]) if work is None else work
     rows = program.rows
     require_affordable(rows.number, len(rows.row), len(rows.start) - 1, work)
-    scale = _scale(program)
-    tolerance = _INNER * scale
+    scale = max(1.0, *(float(np.abs(given).max(initial=0.0)) for given in (program.b, program.a)))
     limited = np.isfinite(program.least) | np.isfinite(program.most)
     loose = program.d <= 0.0
     x = np.empty_like(program.d)
     y = np.zeros(program.rows.number)
-    if not limited.any() and not loose.any():
-        _newton(program, np.zeros_like(y), np.zeros_like(y), y, x, tolerance, work)
-        return _require_solved(program, x, y, scale)
-    return _outer(program, limited, loose, x, y, scale, start, work)
+    if limited.any() or loose.any():
+        found = _outer(program, limited, loose, x, y, scale, work)
+    else:
+        _newton(program, np.zeros_like(y), np.zeros_like(y), y, x, _INNER * scale, work)
+        found = Solution(x, y, kkt_residual(program, x, y) / scale)
+    if not found.residual <= 1e3 * TOLERANCE:
+        raise RefusedError(
+            "microdata.unsolved",
+            "The fit did not reach its accuracy.",
+            "Bring the noise scales of the measurements closer together, or use method nnls.",
+        )
+    return found
 
 
 def require_affordable(rows: int, entries: int, cells: int, work: Floats) -> None:
-    """Refuse a fit whose easy case, of few steps, is beyond the purse."""
-    if easy_work(rows, entries, cells) > work[0]:
-        raise too_much_work()
-
-
-def easy_work(rows: int, entries: int, cells: int) -> float:
-    """Multiplications of a fit that takes few steps, in the unit of ``dual_loops``."""
+    """Refuse a fit whose easy case, of few steps, takes more multiplications than the purse holds."""
     if rows <= DENSE_ROWS:
-        return STEPS * (dual_loops.SCATTERED * entries * entries / max(1, cells) + rows**3 / 3.0)
-    return STEPS * INNER * 2.0 * dual_loops.SCATTERED * entries
+        easy = STEPS * (dual_loops.SCATTERED * entries * entries / max(1, cells) + rows**3 / 3.0)
+    else:
+        easy = STEPS * INNER * 2.0 * dual_loops.SCATTERED * entries
+    if easy > work[0]:
+        raise too_much_work()
 
 
 def _outer(
@@ -129,29 +133,26 @@ def _outer(
     x: Floats,
     y: Floats,
     scale: float,
-    start: Floats | None,
     work: Floats,
 ) -> Solution:
     """Proximal method of multipliers: anchors for y on limited rows and for x on cells without a weight."""
     heavy = _typical(program)
     stiffness, pull = 1e3 * heavy, 1e-3 * heavy
-    centre = np.clip(program.b if start is None else start, program.low, program.high)
-    best: Solution | None = None
+    centre = np.clip(program.b, program.low, program.high)
+    best = Solution(x, y, np.inf)
     for _ in range(_MOST_OUTER):
         d = np.where(loose, program.d + pull, program.d)
         b = np.where(loose, (program.d * program.b + pull * centre) / d, program.b)
         slack = np.where(limited, 1.0 / stiffness, 0.0)
         _newton(program._replace(d=d, b=b), y.copy(), slack, y, x, _INNER * scale, work)
         found = Solution(x.copy(), y.copy(), kkt_residual(program, x, y) / scale)
-        if best is None or found.residual < best.residual:
+        if found.residual < best.residual:
             best = found
         if best.residual <= 1e-2 * TOLERANCE:
             break
         centre = x.copy()
         stiffness = min(stiffness * 30.0, 1e7 * heavy)
         pull = max(pull * 0.2, 1e-9 * heavy)
-    if best is None or best.residual > 1e3 * TOLERANCE:
-        raise _unsolved()
     return best
 
 
@@ -173,18 +174,6 @@ def kkt_residual(program: Program, x: Floats, y: Floats) -> float:
     return dual_loops.residual(program, x, y, _typical(program))
 
 
-def _require_solved(program: Program, x: Floats, y: Floats, scale: float) -> Solution:
-    residual = kkt_residual(program, x, y) / scale
-    if not residual <= 1e3 * TOLERANCE:
-        raise _unsolved()
-    return Solution(x, y, residual)
-
-
-def _scale(program: Program) -> float:
-    largest = max(np.abs(program.b).max(initial=0.0), np.abs(program.a).max(initial=0.0))
-    return max(1.0, float(largest))
-
-
 def _typical(program: Program) -> float:
     """A weight that stands for the problem, for the size of proximal steps."""
     total, count = 0.0, 0
@@ -200,12 +189,4 @@ def too_much_work() -> WorkloadError:
         "microdata.too-much-work",
         "A fit of the whole table to so many answers would take too long.",
         "Use --fit reweighted: records are then generated from the released tables.",
-    )
-
-
-def _unsolved() -> RefusedError:
-    return RefusedError(
-        "microdata.unsolved",
-        "The fit did not reach its accuracy.",
-        "Bring the noise scales of the measurements closer together, or use method nnls.",
     )

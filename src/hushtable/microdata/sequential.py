@@ -58,21 +58,12 @@ def _project(
     builder = Builder(tuple(shape[axis] for axis in axes))
     unit = np.full(given.answers.size, 1.0)
     builder.weigh(Measurement(tuple(range(len(axes))), given.answers, _UNIT), unit)
-    for overlap, values in _overlaps(axes, held).items():
-        local = tuple(place[axis] for axis in overlap)
-        if len(local) == len(axes):
-            return Measurement(axes, values, given.noise), 0.0
-        builder.hold(Measurement(local, values, _UNIT), values)
-        _drop_zeros(builder, local, values)
-    solution = solve(builder.program(), work=work)
-    return Measurement(axes, solution.x.reshape(given.answers.shape), given.noise), solution.residual
-
-
-def _drop_zeros(builder: Builder, local: tuple[int, ...], values: Floats) -> None:
-    """Cells under a marginal of zero are zero."""
-    kept = np.expand_dims(values, tuple(k for k in range(len(builder.shape)) if k not in local)) > 0.0
-    empty = ~np.broadcast_to(kept, builder.shape).ravel()
-    builder.high[empty] = 0.0
+    overlaps = _overlaps(axes, held)
+    if axes in overlaps:
+        return Measurement(axes, overlaps[axes], given.noise), 0.0
+    kept = [Measurement([place[axis] for axis in s], values, _UNIT) for s, values in overlaps.items()]
+    table, residual = _solved(builder, kept, work)
+    return Measurement(axes, table, given.noise), residual
 
 
 def _overlaps(axes: tuple[int, ...], held: Sequence[Measurement]) -> dict[tuple[int, ...], Floats]:
@@ -97,12 +88,7 @@ def _stage(
     builder = Builder(shape, possible)
     for given in chosen:
         builder.weigh(given, np.full(given.answers.size, 1.0 / given.noise.variance))
-    for given in held:
-        builder.hold(given, given.answers)
-        if given.axes is not None and len(given.axes) < len(shape):
-            _drop_zeros(builder, given.axes, given.answers)
-    solution = solve(builder.program(), work=work)
-    return solution.x.reshape(shape), solution.residual
+    return _solved(builder, held, work)
 
 
 def _flattest(held: Sequence[Measurement], shape: tuple[int, ...], work: Floats) -> tuple[Floats, float]:
@@ -111,12 +97,19 @@ def _flattest(held: Sequence[Measurement], shape: tuple[int, ...], work: Floats)
     level = max((float(given.answers.sum()) for given in held if given.axes is not None), default=0.0)
     builder.d += 1.0
     builder.pull += level / builder.cells
+    return _solved(builder, held, work)
+
+
+def _solved(builder: Builder, held: Sequence[Measurement], work: Floats) -> tuple[Floats, float]:
+    """The best table that has all that is held, and its residual; cells under a marginal of zero are zero."""
     for given in held:
         builder.hold(given, given.answers)
-        if given.axes is not None:
-            _drop_zeros(builder, given.axes, given.answers)
+        if given.axes is not None and len(given.axes) < len(builder.shape):
+            absent = tuple(k for k in range(len(builder.shape)) if k not in given.axes)
+            kept = np.expand_dims(given.answers, absent) > 0.0
+            builder.high[~np.broadcast_to(kept, builder.shape).ravel()] = 0.0
     solution = solve(builder.program(), work=work)
-    return solution.x.reshape(shape), solution.residual
+    return solution.x.reshape(builder.shape), solution.residual
 
 
 def _held(given: Measurement, table: Floats) -> Measurement:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log, pi, sqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hushtable.arrays import Floats, is_whole
+from hushtable.arrays import is_whole
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.microdata.noise import Noise
 from hushtable.microdata.packing import excess_of, last_impossible
@@ -90,38 +88,6 @@ def promise(d: int, accurate: str, noise: Noise) -> Promise:
     if accurate == "point":
         return Promise(square, square * d**2)
     return Promise(_spread(square, absolute, *_largest(_cells(d), noise)), square)
-
-
-@dataclass(frozen=True, eq=False)
-class TradeOff:
-    """For each allowed error of the sum, what the worst count must have at least and can be promised at most."""
-
-    sum_error: Floats
-    least_point_error: Floats
-    promised_point_error: Floats
-
-
-def trade_off(
-    sum_errors: ArrayLike,
-    *,
-    d: int,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    rho: float | None = None,
-) -> TradeOff:
-    """The curve between the two errors; put a release's own errors beside it to see where it stands."""
-    given = np.asarray(sum_errors, np.float64).ravel()
-    budget: dict[str, Any] = {"d": d, "epsilon": epsilon, "delta": delta, "rho": rho}
-    least = [lower_bound(**budget, sum_error=float(e)) for e in given]
-    promised = [upper_bound(**budget, sum_error=float(e)) for e in given]
-    return TradeOff(given, np.array(least), np.array(promised))
-
-
-def hard_table(d: int, *, epsilon: float) -> Floats:
-    """A table on which the principle bites: one count of log(d)/epsilon, the others 0 (Remark 2)."""
-    table = np.zeros(_cells(d))
-    table[0] = round(log(d) / epsilon)
-    return table
 
 
 def _promises(d: int, epsilon: float, delta: float, rho: float) -> list[tuple[float, float]]:

@@ -1,5 +1,6 @@
 """Data-free planning: how much noise each measurement gets, what it costs and how large the errors will be."""
 
+# pyright: reportUnusedImport=false
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
@@ -30,32 +31,3 @@ if TYPE_CHECKING:
     from hushtable.planning.targets import budget_for
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "STRATEGIES",
-    "AdaptivePlan",
-    "BatchPlan",
-    "ErrorModel",
-    "Errors",
-    "NoisePlan",
-    "PlanOptions",
-    "Problem",
-    "State",
-    "Strategy",
-    "budget_for",
-    "cell_cumulants",
-    "check_memory",
-    "conditional_plan",
-    "marginal_error_model",
-    "memory_limit",
-    "memory_need",
-    "minimax_variances",
-    "names_of",
-    "plan_adaptive",
-    "plan_identity",
-    "plan_residuals",
-    "register",
-    "residual_error_model",
-    "residual_plan",
-    "strategy_named",
-]

@@ -126,7 +126,13 @@ def plan_adaptive(
     """Fix the budget and the limits of a loop; ``rho`` is per person."""
     limit = grid_amount(rho, "rho")
     sets = workload.closure
-    check_round_fits(limit, len(sets), rows)
+    floor = Fraction(2 * len(sets), UNIT) * rows**2  # at which a round costs one unit of the ledger
+    if limit < floor:
+        raise BudgetError(
+            "budget.no-round",
+            f"The budget is too small for a single round over {len(sets):,} marginals.",
+            f"Give at least rho={float(floor):.1e}, or ask for fewer marginals.",
+        )
     row = limit / rows**2
     least = [float(row) / (2.0 * len(sets) * prod(workload.sizes[i] for i in s)) for s in sets]
     check_arithmetic(workload.sizes, sets, least, workload.names)
@@ -144,14 +150,3 @@ def work_limit(time: str | float | None) -> int | None:
         )
     unit = {"": 1, "s": 1, "m": 60, "h": 3600}[match[2][:1].lower()]
     return int(float(match[1]) * unit * CELLS_PER_SECOND)
-
-
-def check_round_fits(rho: Fraction, sets: int, rows: int) -> None:
-    """Refuse a budget of which a single round would fall below the ledger's grid."""
-    least = Fraction(2 * sets, UNIT) * rows**2  # at which a round costs one unit of the ledger
-    if rho < least:
-        raise BudgetError(
-            "budget.no-round",
-            f"The budget is too small for a single round over {sets:,} marginals.",
-            f"Give at least rho={float(least):.1e}, or ask for fewer marginals.",
-        )

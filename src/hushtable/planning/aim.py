@@ -15,7 +15,7 @@ import numpy as np
 
 from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
-from hushtable.measurement import Label, Measure, Policy, Purse, Reply, Select
+from hushtable.measurement import Label, Measure, Policy, Purse, Reply, ResidualPart, Select
 from hushtable.planning.claims import SelectionClaims
 from hushtable.planning.exact_plans import round_down
 from hushtable.planning.problem import prices
@@ -98,12 +98,12 @@ class RoundPlanner:
         """All 1-way residuals and the total, as if each 1-way marginal were measured (aim-grem, Algorithm 6)."""
         sizes = self.layout.sizes
         ones = [s for s in self.layout.sets if len(s) == 1]
-        label = Label("start", sigma=sqrt(variance))
-        if not ones:
-            return Measure.residuals(sizes, ((),), (round_down(float(2 * self.purse.left * _CLOSE)),), label)
-        total = sum((Fraction(1, sizes[s[0]]) for s in ones), Fraction(0)) / variance
         kept = [s for s in ones if sizes[s[0]] > 1]
-        return Measure.residuals(sizes, ((), *kept), (total, *(1 / variance for _ in kept)), label)
+        total = sum((Fraction(1, sizes[s[0]]) for s in ones), Fraction(0)) / variance
+        if not ones:
+            total = round_down(float(2 * self.purse.left * _CLOSE))
+        part = ResidualPart(sizes, ((), *kept), (total, *(1 / variance for _ in kept)))
+        return Measure(part, label=Label("start", sigma=sqrt(variance)))
 
     def selection(self, variance: Fraction, epsilon: Fraction, against: Against) -> Select:
         """A choice between all marginals; ``against`` says what the true counts are compared with."""
@@ -127,7 +127,7 @@ class RoundPlanner:
         sets = tuple(self.layout.sets[int(k)] for k in kept)
         while True:
             exact = tuple(round_down(x) for x in precisions.tolist())
-            measure = Measure.residuals(self.layout.sizes, sets, exact, label)
+            measure = Measure(ResidualPart(self.layout.sizes, sets, exact), label=label)
             if measure.rho <= budget:
                 return measure
             precisions = precisions * (1.0 - 2.0**-40)
@@ -142,7 +142,7 @@ class RoundPlanner:
 
     def claims(self, epsilon: Fraction) -> SelectionClaims:
         """What the rounds prove; ``epsilon`` is of the first selection, which no other falls below."""
-        rounds = SelectionClaims.most_rounds(self.purse.limit, epsilon)
+        rounds = int(self.purse.limit / (epsilon**2 / 8)) + 1
         return SelectionClaims(self.layout, self.weights, self.below, rounds)
 
     def _members(self, chosen: int) -> Ints:

@@ -98,15 +98,6 @@ class Allocation:
 
 
 @njit(cache=True, nogil=True)
-def histogram(table: Any, out: Any) -> None:
-    """Cells of a flat table by the half octave of their expected count."""
-    out[:] = 0.0
-    for k in range(table.size):
-        if table[k] > SMALLEST:
-            out[bin_of(table[k])] += 1.0
-
-
-@njit(cache=True, nogil=True)
 def error_and_gain(cells: Any, phi: float, smooth: bool, x: float, levels: Any) -> tuple[float, float]:
     """Expected L1 error of a table at precision x, and minus its derivative."""
     error, gain = 0.0, 0.0
@@ -131,30 +122,28 @@ def expected_errors(histograms: Any, phi: Any, smooth: Any, x: Any, levels: Any)
 
 
 @njit(cache=True, nogil=True)
-def dispersion_of(cells: Any, distance: float, levels: Any) -> float:
-    """The phi at which an unmeasured table has the given expected L1 error, by bisection."""
-    low, high = 1e-3, 1e6
-    for _ in range(50):
-        middle = math.sqrt(low * high)
-        if error_and_gain(cells, middle, True, 0.0, levels)[0] > distance:
-            high = middle
-        else:
-            low = middle
-    return low
-
-
-@njit(cache=True, nogil=True)
 def histograms_of(numbers: Any, ends: Any, tables: Any, out: Any) -> None:
-    """Histograms of flat tables, into the rows ``numbers``."""
+    """Cells of flat tables by the half octave of their expected count, into the rows ``numbers``."""
     for j in range(numbers.size):
-        histogram(tables[ends[j] : ends[j + 1]], out[numbers[j]])
+        row = out[numbers[j]]
+        row[:] = 0.0
+        for k in range(ends[j], ends[j + 1]):
+            if tables[k] > SMALLEST:
+                row[bin_of(tables[k])] += 1.0
 
 
 @njit(cache=True, nogil=True)
 def dispersions_of(numbers: Any, histograms: Any, distances: Any, levels: Any, out: Any) -> None:
-    """The phi of each table at which it is ``distances`` wrong."""
+    """The phi of each table at which it has these expected L1 errors while unmeasured, by bisection."""
     for j in range(numbers.size):
-        out[numbers[j]] = dispersion_of(histograms[numbers[j]], distances[j], levels)
+        low, high = 1e-3, 1e6
+        for _ in range(50):
+            middle = math.sqrt(low * high)
+            if error_and_gain(histograms[numbers[j]], middle, True, 0.0, levels)[0] > distances[j]:
+                high = middle
+            else:
+                low = middle
+        out[numbers[j]] = low
 
 
 @njit(cache=True, nogil=True)

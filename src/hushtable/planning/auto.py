@@ -21,7 +21,7 @@ import numpy as np
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
 from hushtable.marginals.half_octaves import LEVELS
-from hushtable.measurement import GRID, Compare, Label, Measure, Policy, Purse, Reply
+from hushtable.measurement import GRID, Compare, Label, Measure, Policy, Purse, Reply, ResidualPart
 from hushtable.planning.allocation import Allocation
 from hushtable.planning.claims import CLAIMS, claim_of_distances
 from hushtable.planning.exact_plans import round_down
@@ -173,7 +173,7 @@ class _Loop:
         while True:
             exact = tuple(round_down(float(g) * shrink) for g in gain[numbers])
             label = Label(action, sigma=1.0 / sqrt(float(np.mean([float(p) for p in exact]))))
-            request = Measure.residuals(plan.layout.sizes, sets, exact, label)
+            request = Measure(ResidualPart(plan.layout.sizes, sets, exact), label=label)
             if request.rho <= limit:
                 break
             shrink *= float(limit / request.rho) * (1.0 - 2.0**-40)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import log, sqrt
 
 import numpy as np
@@ -82,11 +81,6 @@ class SelectionClaims:
         self._beta = 0.5 * CLAIMS / rounds
         self._best: tuple[float, _Proof, Floats | None] | None = None
         self._since: list[Changes] = []
-
-    @staticmethod
-    def most_rounds(limit: Fraction, epsilon: Fraction) -> int:
-        """Rounds that a budget allows when every selection costs at least ``epsilon^2 / 8``."""
-        return int(limit / (epsilon**2 / 8)) + 1
 
     def add(self, select: Select, chosen: int, away: float, precisions: Floats, changes: Changes) -> None:
         """A round that was measured; kept if it proves more, on average over the tables, than any before.

@@ -87,8 +87,10 @@ class ErrorModel:
             widths[known] = np.sqrt(variances[known]) * spread(alpha, fourth[known] / variances[known] ** 2)
         for k, attributes in enumerate(sets):
             noise = self.raw.get(attributes)
-            if noise is not None:
-                widths[k] = _integer_half_width(noise, alpha)
+            if isinstance(noise, LaplaceNoise):
+                widths[k] = discrete_laplace_half_width(noise.scale, alpha)
+            elif noise is not None:
+                widths[k] = discrete_gaussian_half_width(noise.variance, alpha)
         return widths
 
     def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> Errors:
@@ -115,11 +117,6 @@ class ErrorModel:
         np.maximum.at(largest, pairs.owners[there], spans[pairs.members[there]])
         limits[known] = l1_limits(cells[known], variances[known], (largest / cells)[known], beta)
         return limits
-
-    def excess_kurtosis(self, sets: Sequence[AttributeSet]) -> Floats:
-        """Excess kurtosis of a cell of each marginal (0 when all noise is Gaussian)."""
-        pairs = Incidence.between(sets, self.residuals)
-        return self._fourth_cumulants(sets, pairs) / self._cell_variances(sets, pairs) ** 2
 
     def _cell_variances(self, sets: Sequence[AttributeSet], pairs: Incidence) -> Floats:
         target = Layout(self.residuals.sizes, tuple(sets))
@@ -160,9 +157,3 @@ class ErrorModel:
         table = Layout(layout.sizes, tuple(sets)).shapes
         power_sums(4, table, pairs.links, weight, above, result)
         return result
-
-
-def _integer_half_width(noise: GaussianNoise | LaplaceNoise, alpha: float) -> float:
-    if isinstance(noise, LaplaceNoise):
-        return float(discrete_laplace_half_width(noise.scale, alpha))
-    return float(discrete_gaussian_half_width(noise.variance, alpha))

@@ -50,25 +50,17 @@ class _Dual:
 
 def minimax_variances(problem: Problem, rho: float) -> MinimaxPlan:
     """Minimise the largest ``w Var(cell)`` over the marginals of the problem at cost ``rho``."""
-    orbits = _orbits(problem)
-    dual = _dual(problem) if orbits is None else _reduced(problem, *orbits)
+    of_marginal, of_residual = _orbits(problem) or (
+        np.arange(len(problem.marginals)),
+        np.arange(len(problem.span)),
+    )
+    dual = _dual(problem, of_marginal, of_residual)
     u = _solve(dual)
-    level = np.asarray(dual.matrix.T @ u)
-    if orbits is not None:
-        level = level[orbits[1]]
-    root = problem.span * np.sqrt(level)
+    root = problem.span * np.sqrt(np.asarray(dual.matrix.T @ u)[of_residual])
     value = float((problem.price * root).sum())
     variances = value / (2.0 * rho) / root
     bound = float(dual.q @ np.sqrt(dual.matrix.T @ u)) ** 2 / float(dual.b @ u) / (2.0 * rho)
     return MinimaxPlan(variances, float((problem.weights * problem.cell_variances(variances)).max()), bound)
-
-
-def _dual(problem: Problem) -> _Dual:
-    there = problem.pairs.members >= 0
-    rows, columns = problem.pairs.owners[there], problem.pairs.members[there]
-    shape = (len(problem.marginals), len(problem.span))
-    matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
-    return _Dual(matrix, problem.price * problem.span, problem.cells**2 / problem.weights)
 
 
 def _orbits(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
@@ -99,16 +91,16 @@ def _numbered(patterns: list[tuple[int, ...]]) -> np.ndarray:
     return np.array([number[pattern] for pattern in patterns])
 
 
-def _reduced(problem: Problem, of_marginal: np.ndarray, of_residual: np.ndarray) -> _Dual:
+def _dual(problem: Problem, of_marginal: np.ndarray, of_residual: np.ndarray) -> _Dual:
     """The dual with one unknown per orbit: entry (G, T) counts the marginals of orbit G above one residual of T."""
-    full = _dual(problem)
     counts = np.bincount(of_residual)
     pairs = problem.pairs.members >= 0
     rows, columns = of_marginal[problem.pairs.owners[pairs]], of_residual[problem.pairs.members[pairs]]
     shape = (int(of_marginal.max()) + 1, len(counts))
     matrix = csr_array((1.0 / counts[columns], (rows, columns)), shape=shape)
     matrix.sum_duplicates()
-    q, b = np.bincount(of_residual, full.q), np.bincount(of_marginal, full.b)
+    q = np.bincount(of_residual, problem.price * problem.span)
+    b = np.bincount(of_marginal, problem.cells**2 / problem.weights)
     return _Dual(matrix, q.astype(np.float64), b.astype(np.float64))
 
 

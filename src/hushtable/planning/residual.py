@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 
@@ -40,7 +41,9 @@ def residual_plan(
         marginals = workload
     sets = checked_sets(sizes, marginals)
     problem = Problem.of(sizes, sets, _checked_weights(weights, len(sets)))
-    variances = plan_variances(problem, _checked_rho(rho), objective)
+    if not 0 < float(rho) < inf:
+        raise WorkloadError("planning.rho", "rho must be positive and finite.", "Give rho such as 0.1.")
+    variances = plan_variances(problem, float(rho), objective)
     return dict(zip(problem.residuals.sets, variances.tolist(), strict=True))
 
 
@@ -66,13 +69,6 @@ def sum_variances(problem: Problem, rho: float) -> Floats:
     above = problem.pairs.superset_sums(problem.weights / problem.cells, len(problem.span))
     root = problem.span * np.sqrt(above)
     return float((problem.price * root).sum()) / (2.0 * rho) / root
-
-
-def _checked_rho(rho: float | Fraction) -> float:
-    value = float(rho)
-    if not (np.isfinite(value) and value > 0):
-        raise WorkloadError("planning.rho", "rho must be positive and finite.", "Give rho such as 0.1.")
-    return value
 
 
 def _checked_weights(weights: Sequence[float | Fraction] | None, count: int) -> list[float]:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from hushtable.errors import BundleError, HushtableError
-from hushtable.release.parquet import Damaged
+from hushtable.release.parquet import Damaged, require
 
 MANIFEST = "release.json"
 TABLES = "tables"
@@ -84,11 +84,9 @@ def opened(place: Path, name: str, *, most: int, digest: str | None = None) -> G
         os.close(folder)
     with os.fdopen(found, "rb") as file:
         status = os.fstat(found)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
-            raise Damaged(name)
+        require(stat.S_ISREG(status.st_mode) and status.st_size <= most, name)
         if digest is not None:
-            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                raise Damaged(name)
+            require(hashlib.file_digest(file, "sha256").hexdigest() == digest, name)
             file.seek(0)
         yield file
 
@@ -103,8 +101,7 @@ def read_json(place: Path, name: str, *, most: int, digest: str | None = None) -
     """The value of a JSON file of at most ``MOST_VALUES`` values, all numbers finite, all texts Unicode."""
     with opened(place, name, most=most, digest=digest) as file:
         data = file.read(most + 1)
-    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
-        raise Damaged(name)
+    require(sum(data.count(mark) for mark in (b",", b"[", b"{")) <= MOST_VALUES, name)
     text = data.decode("utf-8")
     value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     if _SURROGATE.search(text):
@@ -158,6 +155,5 @@ def _no_constant(name: str) -> Any:
 
 def _finite(text: str) -> float:
     value = float(text)
-    if not isfinite(value):
-        raise Damaged(text)
+    require(isfinite(value), text)
     return value

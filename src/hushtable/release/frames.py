@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from hushtable.release.tables import NUMBERS, attribute_at, free_names
+from hushtable.release.tables import NUMBERS, free_names
 
 if TYPE_CHECKING:
     from hushtable.release.release import Release
@@ -25,7 +25,7 @@ def long_frame(release: Release, alpha: float = 0.05) -> pl.DataFrame:
 def _parts(release: Release, alpha: float) -> Iterator[pl.DataFrame]:
     names = release.schema.names
     numbers = (*NUMBERS, *free_names(release.schema))
-    kinds = {name: pl.Enum(attribute_at(release.schema, axis).labels) for axis, name in enumerate(names)}
+    kinds = {name: pl.Enum(attribute.labels) for name, attribute in release.schema.attributes.items()}
     for attributes, table in release.tables(alpha):
         labels = [
             _labels(table[name], kinds[name]) if name in attributes else pl.lit(None, kinds[name]).alias(name)

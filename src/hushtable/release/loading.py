@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 from math import prod
-from os import PathLike, sysconf
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,10 +25,11 @@ from hushtable.marginals import MAX_SETS, AttributeSet, is_attribute_set
 from hushtable.measurement import Answers
 from hushtable.microdata import Explanation
 from hushtable.plain import Hash, PlainRecord, Text
+from hushtable.planning import memory_limit
 from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA
 from hushtable.release.card import Card
 from hushtable.release.files import manifest_of, opened, read_json, refusing_damage
-from hushtable.release.parquet import Column, Damaged, ParquetPart, finite_column, float_column, text_column
+from hushtable.release.parquet import Column, ParquetPart, finite_column, float_column, require, text_column
 from hushtable.release.tables import table_columns
 from hushtable.schema import Schema
 from hushtable.schema.document import MAX_STORED_BYTES
@@ -39,8 +40,6 @@ REPEATS = 4096
 """How often one marginal may have been measured: far above what any number of rounds or reused releases does."""
 ROUNDS_WITHOUT_ANSWER = 64
 """Rounds of a history that may have measured nothing; a strategy has at most a handful."""
-MEMORY_SHARE = 0.75
-"""Share of this machine's memory that reading a release may need."""
 _BYTES_PER_VALUE = 32
 """An integer, its page, its estimate and a copy."""
 _PARAMETER = 10_000
@@ -118,12 +117,11 @@ class Bundle:
             sets = self._sets(order)
             part = ParquetPart(file, *table_columns(order))
             rows = sum(self._cells(s) for s in sets)
-            if part.rows != rows:
-                raise Damaged("rows")
+            require(part.rows == rows, "rows")
             table = part.read(_CELL_NUMBERS, most_bytes=32 * rows * len(_CELL_NUMBERS))
             numbers = {name: float_column(table[name], nulls=name == "std") for name in _CELL_NUMBERS}
-            if (numbers["std"] < 0).any() or (numbers["lower"] > numbers["upper"]).any():
-                raise Damaged("numbers")
+            require(not (numbers["std"] < 0).any(), "std")
+            require(not (numbers["lower"] > numbers["upper"]).any(), "ends")
         return numbers
 
     def explanation(self) -> Explanation | None:
@@ -163,56 +161,44 @@ def _check_names(manifest: Manifest, schema: Schema) -> None:
     orders = {len(s) for s in manifest.sets}
     for name in manifest.files.keys() - {SCHEMA, README, MEASUREMENTS, HISTORY, EXPLANATION}:
         match = _ORDER_FILE.fullmatch(name)
-        if match is None or int(match[1]) not in orders:
-            raise Damaged("files")
-    if tuple(manifest.attributes) != schema.names:
-        raise Damaged("attributes")
-    if any(not is_attribute_set(s, len(schema.names)) for s in manifest.sets):
-        raise Damaged("workload")
-    if len(set(manifest.sets)) != len(manifest.sets) or not manifest.sets:
-        raise Damaged("workload")
-    if sum(2 ** len(s) for s in manifest.sets) > 8 * MAX_SETS:
-        raise Damaged("workload")
-    bounds = manifest.card.l1_bounds
-    if bounds is not None and len(bounds.records) != len(manifest.sets):
-        raise Damaged("bounds")
-    _check_account(manifest.card)
-
-
-def _check_account(card: Card) -> None:
-    """The account that a card kept is within its limit, and holds what this release was charged."""
+        require(match is not None and int(match[1]) in orders, "files")
+    require(tuple(manifest.attributes) == schema.names, "attributes")
+    require(all(is_attribute_set(s, len(schema.names)) for s in manifest.sets), "workload")
+    require(0 < len(set(manifest.sets)) == len(manifest.sets), "workload")
+    require(sum(2 ** len(s) for s in manifest.sets) <= 8 * MAX_SETS, "workload")
+    card = manifest.card
+    require(card.l1_bounds is None or len(card.l1_bounds.records) == len(manifest.sets), "bounds")
     account = card.ledger.account
     if account is not None:
-        account.left  # noqa: B018
-        if not card.charged <= account.spent.get("release", card.charged):
-            raise Damaged("account")
+        account.left  # noqa: B018  (refuses an account beyond its limit)
+        require(card.charged <= account.spent.get("release", card.charged), "account")
 
 
 def _read_answers(place: Path, manifest: Manifest, schema: Schema) -> Answers:
     """The noisy integers: sets and noise first, then as many integers as they imply."""
-    memory = int(MEMORY_SHARE * sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES"))
+    memory = memory_limit(None)
     with opened(place, MEASUREMENTS, most=memory, digest=manifest.files[MEASUREMENTS]) as file:
         part = ParquetPart(file, _LISTS)
         below = sum(2 ** len(s) for s in manifest.sets)
-        if part.rows > min(MAX_SETS, REPEATS * below):
-            raise Damaged("rows")
-        if part.values("attributes.list.element") > part.rows * max(1, len(schema.names)):
-            raise Damaged("attributes")
+        require(part.rows <= min(MAX_SETS, REPEATS * below), "rows")
+        most = part.rows * max(1, len(schema.names))
+        require(part.values("attributes.list.element") <= most, "attributes")
         head = ["attributes.list.element", "parameter"]
         described = part.read(head, most_bytes=part.rows * (1024 + 16 * len(schema.names)))
         text_column(described["parameter"], _PARAMETER)
         sets: list[tuple[int, ...]] = [tuple(s) for s in described["attributes"].to_pylist()]
-        if not all(is_attribute_set(s, len(schema.names)) for s in sets):
-            raise Damaged("sets")
+        require(all(is_attribute_set(s, len(schema.names)) for s in sets), "sets")
         cells = sum(prod(schema.sizes[i] for i in s) for s in sets)
-        if cells != part.values("values.list.element"):
-            raise Damaged("values")
-        if cells * _BYTES_PER_VALUE > memory:
-            raise _too_large(place, cells * _BYTES_PER_VALUE)
+        require(cells == part.values("values.list.element"), "values")
+        if (needed := cells * _BYTES_PER_VALUE) > memory:
+            raise BundleError(
+                "bundle.too-large",
+                f"Reading {place} would take about {needed / 2**30:.1f} GiB, more than this machine has to spare.",
+                "Open it on a machine with more memory, or read its files in tables/ one by one.",
+            )
         values = part.read(["values.list.element"], most_bytes=32 * cells)
         header = json.loads(part.metadata[b"hushtable"])
-    if tuple(header["sizes"]) != schema.sizes:
-        raise Damaged("sizes")
+    require(tuple(header["sizes"]) == schema.sizes, "sizes")
     table = described.append_column("values", values["values"])
     return Answers.from_table(table.replace_schema_metadata({b"hushtable": json.dumps(header).encode()}))
 
@@ -226,25 +212,15 @@ def _read_history(place: Path, manifest: Manifest, schema: Schema, measured: int
     most = 2**24 + most_rows * (64 + 2 * longest)
     with opened(place, HISTORY, most=most, digest=manifest.files[HISTORY]) as file:
         part = ParquetPart(file, _ROUNDS)
-        if part.rows > most_rows:
-            raise Damaged("rows")
+        require(part.rows <= most_rows, "rows")
         table = part.read(list(_ROUNDS), most_bytes=part.rows * (256 + 2 * longest))
     texts = {name: text_column(table[name], longest) for name in ("action", "marginal")}
     columns = {name: texts.get(name, table[name]) for name in _ROUNDS}
     for name, column in columns.items():
-        if column.null_count and name != "marginal":
-            raise Damaged(name)
+        require(name == "marginal" or not column.null_count, name)
         if pa.types.is_floating(column.type):
             finite_column(column)
     frame = pl.DataFrame(pl.from_arrow(pa.table(columns)))
-    if frame.select((pl.col("residuals", "sigma", "epsilon", "share") < 0).any()).row(0) != (False,) * 4:
-        raise Damaged("rounds")
+    negative = frame.select((pl.col("residuals", "sigma", "epsilon", "share") < 0).any())
+    require(negative.row(0) == (False,) * 4, "rounds")
     return frame.with_columns(pl.col("action", "marginal").cast(pl.String))
-
-
-def _too_large(place: Path, needed: int) -> BundleError:
-    return BundleError(
-        "bundle.too-large",
-        f"Reading {place} would take about {needed / 2**30:.1f} GiB, more than this machine has to spare.",
-        "Open it on a machine with more memory, or read its files in tables/ one by one.",
-    )

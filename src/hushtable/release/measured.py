@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol, TypedDict, cast
+from typing import Protocol, cast
 
 import polars as pl
 
@@ -26,15 +26,6 @@ from hushtable.release.release import Release
 from hushtable.release.reuse import earlier_answers
 
 _NUMBERS = {"residuals": pl.Int64, "sigma": pl.Float64, "epsilon": pl.Float64, "share": pl.Float64}
-
-
-class RunKeywords(TypedDict, total=False):
-    """How a plan is run, for type checkers."""
-
-    request: str | None
-    memory: str | int | None
-    wait: bool
-    progress: Any
 
 
 class Runner(Protocol):
@@ -128,9 +119,9 @@ def _bounded(workload: Sequence[AttributeSet], sizes: Sequence[int]) -> bool:
 
 def _history(names: Sequence[str], rounds: Sequence[Round]) -> pl.DataFrame:
     """What was asked in each round, about which marginal, with how much noise, for which share of the budget."""
-    chosen = [None if r.chosen is None else marginal_label(r.chosen, names) for r in rounds]
-    numbers = pl.DataFrame(
-        [(r.residuals, r.sigma, r.epsilon, r.share) for r in rounds], _NUMBERS, orient="row"
-    )
-    told = {"round": range(len(rounds)), "action": [r.action for r in rounds]}
+    labels = [r.label for r in rounds]
+    chosen = [None if told.chosen is None else marginal_label(told.chosen, names) for told in labels]
+    rows = [(r.residuals, r.label.sigma, r.label.epsilon, r.share) for r in rounds]
+    numbers = pl.DataFrame(rows, _NUMBERS, orient="row")
+    told = {"round": range(len(rounds)), "action": [told.action for told in labels]}
     return pl.DataFrame({**told, "marginal": pl.Series(chosen, dtype=pl.String)}).hstack(numbers)

@@ -6,7 +6,7 @@ budget, no data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.microdata import METHODS, Explanation, Measurement, Noise, TableGap, fit, round_table
 from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
 from hushtable.microdata.fitting import require_foreseen
-from hushtable.microdata.generator import Targets, affordable, count_records, generate
+from hushtable.microdata.generator import Progress, Targets, affordable, count_records, generate
 from hushtable.microdata.honesty import Totals, compare, small_cells
 from hushtable.microdata.likelihood import likeliest
 from hushtable.microdata.rounding import walkable, whole_rows
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from hushtable.release.release import Release
 
 Priorities = Sequence[Sequence[Sequence[str]]]
-Progress = Callable[[str, int, int], None]
+_Made = tuple[NDArray[np.int32], float | None, tuple[str, ...]]
+"""Records, the KKT residual of their fit (None for generated ones), and what a reader should know of them."""
 MOST_MEASURED = 2_000_000
 """Cells of a domain that is fitted as a whole when its cells were measured."""
 MOST_DERIVED = 100_000
@@ -55,17 +56,10 @@ MOST_COUNTED = 2e9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Microdata:
-    """Records of a release, and how they came about.
-
-    ``explanation`` compares them with every released table; ``certificate`` is the KKT residual of the fit (None for
-    generated records).
-    """
+    """Records of a release; ``explanation`` says how they came about and compares them with every released table."""
 
     frame: pl.DataFrame
     codes: NDArray[np.int32]
-    fit: str
-    certificate: float | None
-    notes: tuple[str, ...]
     explanation: Explanation
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,7 +67,8 @@ class Microdata:
         return self.explanation.to_dict()
 
     def __repr__(self) -> str:
-        return f"<Microdata: {self.frame.height:,} records of {self.frame.width} attributes, {self.fit}>"
+        rows, columns = self.frame.shape
+        return f"<Microdata: {rows:,} records of {columns} attributes, {self.explanation.fit}>"
 
     def _repr_html_(self) -> str:
         told = self.explanation
@@ -106,17 +101,11 @@ def make_microdata(
         raise WorkloadError(
             "microdata.priorities", "Priorities are for sequential fitting alone.", "Add --fit sequential."
         )
-    found = _whole_if_possible(release, fit, priorities, wanted, seed, work)
-    if found is not None:
-        codes, certificate, notes = found
-        name = fit
-    else:
-        codes, notes = _generated(release, wanted, seed, progress)
-        certificate, name = None, "generated"
-    frame = frame_from_codes(release.schema, codes, seed=seed)
-    return Microdata(
-        frame, codes, name, certificate, notes, _explained(release, codes, name, certificate, notes)
-    )
+    found, name = _whole_if_possible(release, fit, priorities, wanted, seed, work), fit
+    if found is None:
+        found, name = _generated(release, wanted, seed, progress), "generated"
+    frame = frame_from_codes(release.schema, found[0], seed=seed)
+    return Microdata(frame, found[0], _explained(release, name, *found))
 
 
 def complete_priorities(release: Release, named: Sequence[Sequence[str]]) -> list[list[tuple[str, ...]]]:
@@ -129,11 +118,13 @@ def complete_priorities(release: Release, named: Sequence[Sequence[str]]) -> lis
 
 def _whole_if_possible(
     release: Release, method: str, priorities: Priorities | None, rows: int | None, seed: object, work: float
-) -> tuple[NDArray[np.int32], float, tuple[str, ...]] | None:
+) -> _Made | None:
     """Records by a fit of the whole table; None where they are better generated, an error where that was not asked."""
     default = method == "reweighted"
+    measured = tuple(range(len(release.schema.sizes))) in release.answers.layout.index
+    fits = release.schema.domain_cells <= (MOST_MEASURED if measured else MOST_DERIVED)
     try:
-        if _fits_whole(release) and (not default or _rounds_well(release, rows)):
+        if fits and (not default or _rounds_well(release, rows)):
             return _whole(release, method, priorities, rows, seed, work)
     except HushtableError as error:
         if not default or error.code not in ("microdata.too-much-work", "microdata.unsolved"):
@@ -145,12 +136,6 @@ def _whole_if_possible(
         "The domain has too many cells for a fit of the whole table.",
         "Use --fit reweighted: records are then generated from the released tables.",
     )
-
-
-def _fits_whole(release: Release) -> bool:
-    everything = tuple(range(len(release.schema.sizes)))
-    measured = everything in release.answers.layout.index
-    return release.schema.domain_cells <= (MOST_MEASURED if measured else MOST_DERIVED)
 
 
 def _rounds_well(release: Release, rows: int | None) -> bool:
@@ -168,7 +153,7 @@ def _rounds_well(release: Release, rows: int | None) -> bool:
 
 def _whole(
     release: Release, method: str, priorities: Priorities | None, rows: int | None, seed: object, work: float
-) -> tuple[NDArray[np.int32], float, tuple[str, ...]]:
+) -> _Made:
     """Fit the full table, round it."""
     possible = possible_cells(release.schema)
     residual = isinstance(release.answers.part, ResidualPart)
@@ -188,11 +173,7 @@ def _whole(
         )
     if method == "ols":
         rows = max(0, round(float(table.sum()))) if rows is None else rows
-        table = (
-            np.where(possible, np.maximum(table, 0.0), 0.0)
-            if possible is not None
-            else np.maximum(table, 0.0)
-        )
+        table = np.where(True if possible is None else possible, np.maximum(table, 0.0), 0.0)
         notes += ("Least squares goes below zero; negative cells were set to zero and the rest scaled down.",)
     rounded = round_table(table, largest_sets(release.workload), total=rows, seed=seed)
     if rounded.worst >= 1.0:
@@ -284,9 +265,7 @@ def _levels(schema: Schema, priorities: Priorities, sets: list[AttributeSet]) ->
     return [[sets.index(s) for s in level] for level in axes]
 
 
-def _generated(
-    release: Release, rows: int | None, seed: object, progress: Progress | None
-) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+def _generated(release: Release, rows: int | None, seed: object, progress: Progress | None) -> _Made:
     """Records of a large domain."""
     sizes = release.schema.sizes
     total = float(release.estimates.marginal(()))
@@ -297,18 +276,18 @@ def _generated(
         wanted = ((), *sets)
         tables = fit_tables("maxent", release.estimates, wanted, Zeros.of(release.schema, wanted))
     layout = Layout(sizes, sets)
-    made = generate(
-        Targets(layout, tables.estimate_all(layout)), release.schema, count, seed=seed, progress=progress
-    )
+    targets = Targets(layout, tables.estimate_all(layout))
+    records, sweeps = generate(targets, release.schema, count, seed=seed, progress=progress)
     order = max((len(s) for s in sets), default=0)
-    return made.records, (
-        f"Generated from the released tables of up to {order} attributes, {made.sweeps} sweeps; a fit of the whole "
-        f"table of {release.schema.domain_cells:,} cells would take too long or round badly.",
+    note = (
+        f"Generated from the released tables of up to {order} attributes, {sweeps} sweeps; a fit of the whole "
+        f"table of {release.schema.domain_cells:,} cells would take too long or round badly."
     )
+    return records, None, (note,)
 
 
 def _explained(
-    release: Release, codes: NDArray[np.int32], name: str, certificate: float | None, notes: tuple[str, ...]
+    release: Release, name: str, codes: NDArray[np.int32], certificate: float | None, notes: tuple[str, ...]
 ) -> Explanation:
     sizes, names = release.schema.sizes, release.schema.names
     kept: list[AttributeSet] = []

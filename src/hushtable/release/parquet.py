@@ -7,9 +7,9 @@ up to what the footer says, and the footer to what the caller expects.  Only the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +28,18 @@ LARGEST_NUMBER = 1e100
 _DICTIONARY, _DATA, _DATA_2 = 2, 0, 3
 _PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY = 0, 2, 3, 8
 _ENCODINGS = frozenset({_PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY})
-_PAGE_FIELDS = {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}
-_ENCODING_FIELD = {_DATA: 2, _DICTIONARY: 2, _DATA_2: 4}
+_PAGES = {_DATA: (5, 2), _DICTIONARY: (7, 2), _DATA_2: (8, 4)}
+"""By the type of a page: the field that holds its header, and the field of the encoding in that."""
 
 
 class Damaged(ValueError):
     """A file that is not what its reader expects."""
+
+
+def require(fits: bool, what: str) -> None:
+    """Refuse a file of which something does not fit."""
+    if not fits:
+        raise Damaged(what)
 
 
 @dataclass(frozen=True)
@@ -62,11 +68,9 @@ class ParquetPart:
         self._opened = pq.ParquetFile(file, memory_map=False)
         self._columns = _columns(self._opened.metadata)
         known = {**(optional or {}), **expected}
-        if not expected.keys() <= self._columns.keys() <= known.keys():
-            raise Damaged("columns")
+        require(expected.keys() <= self._columns.keys() <= known.keys(), "columns")
         for path, (_, column) in self._columns.items():
-            if column not in (FLAT if known[path] is None else (known[path],)):
-                raise Damaged("columns")
+            require(column in (FLAT if known[path] is None else (known[path],)), "columns")
 
     @property
     def rows(self) -> int:
@@ -90,46 +94,31 @@ class ParquetPart:
         self._file.seek(0)
         opened = pq.ParquetFile(self._file, memory_map=False, read_dictionary=texts)
         table = opened.read(columns=list(paths), use_threads=False)
-        if table.num_rows != self.rows:
-            raise Damaged("rows")
+        require(table.num_rows == self.rows, "rows")
         return table
 
     def _check_pages(self, paths: Sequence[str], most_bytes: int) -> None:
-        rows, bytes_left = 0, most_bytes
+        bytes_left = most_bytes
         for group in self._groups:
-            rows += group.rows
             for path in paths:
                 place, column = self._columns[path]
                 chunk = group.chunks[place]
-                if not column.listed and chunk.values != group.rows:
-                    raise Damaged("values")
+                require(column.listed or chunk.values == group.rows, "values")
                 bytes_left -= self._check_chunk(chunk)
-                if bytes_left < 0:
-                    raise Damaged("bytes")
-        if rows != self.rows:
-            raise Damaged("rows")
+                require(bytes_left >= 0, "bytes")
+        require(sum(group.rows for group in self._groups) == self.rows, "rows")
 
     def _check_chunk(self, chunk: _Chunk) -> int:
         """Bytes that the pages of a column chunk decompress to."""
-        end = chunk.start + chunk.length
-        if chunk.start < 4 or end > self._length:
-            raise Damaged("offsets")
+        at, end = chunk.start, chunk.start + chunk.length
+        require(at >= 4 and end <= self._length, "offsets")
         values = size = 0
-        for page in self._pages(chunk.start, end):
-            values += page.values
-            size += page.size
-        if values != chunk.values:
-            raise Damaged("values")
-        return size
-
-    def _pages(self, start: int, end: int) -> Iterator[_Page]:
-        at = start
         while at < end:
             page = _page(self._file, at, end)
-            at += page.length
-            if at > end:
-                raise Damaged("pages")
-            yield page
+            at, values, size = at + page.length, values + page.values, size + page.size
+            require(at <= end, "pages")
+        require(values == chunk.values, "values")
+        return size
 
 
 def text_column(column: pa.ChunkedArray, longest: int) -> pa.ChunkedArray:
@@ -139,48 +128,40 @@ def text_column(column: pa.ChunkedArray, longest: int) -> pa.ChunkedArray:
     for chunk in column.chunks:
         chunk.validate(full=True)
         chunk.dictionary.validate(full=True)
-        if any(len(text) > longest for text in chunk.dictionary.drop_null().to_pylist()):
-            raise Damaged("text")
+        require(all(len(text) <= longest for text in chunk.dictionary.drop_null().to_pylist()), "text")
     return column.cast(pa.string())
 
 
 def float_column(column: pa.ChunkedArray, *, nulls: bool = False) -> Floats:
     """Doubles that can be squared; a missing one is nan, if there may be any."""
-    if not pa.types.is_float64(column.type) or (column.null_count and not nulls):
-        raise Damaged("numbers")
+    require(pa.types.is_float64(column.type) and (nulls or not column.null_count), "numbers")
     found = column.to_numpy()
-    if (np.abs(found) > LARGEST_NUMBER).any():
-        raise Damaged("numbers")
+    require(not (np.abs(found) > LARGEST_NUMBER).any(), "numbers")
     return found
 
 
 def finite_column(column: pa.ChunkedArray) -> Floats:
     """Doubles that are all finite."""
     found = float_column(column)
-    if np.isnan(found).any():
-        raise Damaged("numbers")
+    require(not np.isnan(found).any(), "numbers")
     return found
 
 
-@dataclass(frozen=True)
-class _Page:
+class _Page(NamedTuple):
+    """Bytes in the file with the header, bytes after decompression, and values: 0 for a dictionary."""
+
     length: int
-    """Bytes in the file, with the header."""
     size: int
-    """Bytes after decompression."""
     values: int
-    """Values of a data page, 0 for a dictionary."""
 
 
-@dataclass(frozen=True)
-class _Chunk:
+class _Chunk(NamedTuple):
     values: int
     start: int
     length: int
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(NamedTuple):
     rows: int
     chunks: list[_Chunk]
 
@@ -188,12 +169,10 @@ class _Group:
 def _footer(file: BinaryIO) -> tuple[int, list[_Group]]:
     """Length of the file, and its row groups; read here, because Arrow's accessors end the process on some damage."""
     length = file.seek(0, 2)
-    if length < 12:
-        raise Damaged("length")
+    require(length >= 12, "length")
     file.seek(length - 8)
     size = int.from_bytes(file.read(4), "little")
-    if size > min(MOST_FOOTER, length - 12):
-        raise Damaged("footer")
+    require(size <= min(MOST_FOOTER, length - 12), "footer")
     file.seek(length - 8 - size)
     fields, _ = _struct(file.read(size), 0, 0)
     file.seek(0)
@@ -203,8 +182,7 @@ def _footer(file: BinaryIO) -> tuple[int, list[_Group]]:
 def _chunk(fields: dict[int, Any]) -> _Chunk:
     """Of a column's metadata: values, where its pages begin and how long they are."""
     chunk = _Chunk(fields[5], min(fields[9], fields.get(11, fields[9])), fields[7])
-    if min(chunk.values, chunk.start, chunk.length) < 0:
-        raise Damaged("chunk")
+    require(min(chunk) >= 0, "chunk")
     return chunk
 
 
@@ -212,8 +190,7 @@ def _columns(meta: Any) -> dict[str, tuple[int, Column]]:
     found: dict[str, tuple[int, Column]] = {}
     for k in range(meta.num_columns):
         leaf = meta.schema.column(k)
-        if leaf.path in found or leaf.max_repetition_level > 1:
-            raise Damaged("columns")
+        require(leaf.path not in found and leaf.max_repetition_level <= 1, "columns")
         found[leaf.path] = (k, Column(leaf.physical_type, leaf.max_repetition_level == 1))
     return found
 
@@ -230,21 +207,17 @@ def _page(file: BinaryIO, at: int, end: int) -> _Page:
             continue
     else:
         raise Damaged("header")
-    kind, plain, packed = fields.get(1), fields.get(2), fields.get(3)
-    if kind not in _PAGE_FIELDS:
-        raise Damaged("header")
-    header = fields.get(_PAGE_FIELDS[kind])
-    if not isinstance(header, dict) or not isinstance(plain, int) or not isinstance(packed, int):
-        raise Damaged("header")
-    fields = cast("dict[int, Any]", header)
-    values, encoding = fields.get(1), fields.get(_ENCODING_FIELD[kind])
-    if not isinstance(values, int) or min(values, plain, packed) < 0 or encoding not in _ENCODINGS:
-        raise Damaged("header")
-    if kind == _DICTIONARY:
-        if values > plain:
-            raise Damaged("dictionary")
-        values = 0
-    return _Page(size + packed, size + plain, values)
+    kind: Any = fields.get(1)
+    require(kind in _PAGES, "header")
+    place, encoding = _PAGES[kind]
+    require(type(fields.get(place)) is dict, "header")
+    header: dict[int, Any] = fields[place]
+    require(header.get(encoding) in _ENCODINGS, "header")
+    numbers: list[Any] = [fields.get(2), fields.get(3), header.get(1)]
+    require(all(isinstance(number, int) and number >= 0 for number in numbers), "header")
+    plain, packed, values = numbers
+    require(kind != _DICTIONARY or values <= plain, "dictionary")
+    return _Page(size + packed, size + plain, 0 if kind == _DICTIONARY else values)
 
 
 def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
@@ -252,8 +225,7 @@ def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
 
     An IndexError means that it goes on beyond ``data``.  Texts are passed over.
     """
-    if depth > 8:
-        raise Damaged("depth")
+    require(depth <= 8, "depth")
     fields: dict[int, Any] = {}
     number = 0
     while (lead := data[at]) != 0:
@@ -290,8 +262,7 @@ def _list(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
     at += 1
     if count == 15:
         count, at = _varint(data, at)
-    if count > len(data) or depth > 8:
-        raise Damaged("list")
+    require(count <= len(data) and depth <= 8, "list")
     found: list[Any] = []
     for _ in range(count):
         value, at = _value(data, at, 3 if kind in (1, 2) else kind, depth)
@@ -314,8 +285,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at
         shift += 7
-        if shift > 63:
-            raise Damaged("number")
+        require(shift <= 63, "number")
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int, int]:

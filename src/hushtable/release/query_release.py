@@ -25,7 +25,7 @@ from hushtable.reconstruct import FULLY, published_ends
 from hushtable.release.bundle import new_folder
 from hushtable.release.card import Card
 from hushtable.release.files import MANIFEST, manifest_of, opened, refusing_damage, sha256
-from hushtable.release.parquet import Column, Damaged, ParquetPart, finite_column, text_column
+from hushtable.release.parquet import Column, ParquetPart, finite_column, require, text_column
 from hushtable.release.tables import UNBIASED
 
 FORMAT = "hushtable-queries-1"
@@ -94,13 +94,11 @@ class QueryRelease:
             digest = manifest.get("files", {}).get(ANSWERS)
             with opened(place, ANSWERS, most=MOST_BYTES, digest=digest) as file:
                 part = ParquetPart(file, {**dict.fromkeys(labels), **_NUMBERS, "measured": _WORDS}, _UNBIASED)
-                if part.rows > MOST_ANSWERS:
-                    raise Damaged("rows")
+                require(part.rows <= MOST_ANSWERS, "rows")
                 names = [*labels, *_NUMBERS]
                 table = part.read(names, most_bytes=64 * part.rows * len(names))
             numbers = {name: finite_column(table[name]) for name in _NUMBERS}
-            if (numbers["std"] < 0).any():
-                raise Damaged("std")
+            require(not (numbers["std"] < 0).any(), "std")
             words = [text_column(table[name], MOST_LABEL) for name in labels]
             frame = pl.DataFrame(pl.from_arrow(pa.table(words, names=labels)))
         return cls(frame, numbers["estimate"], numbers["std"] ** 2, card, bool(manifest.get("counts", False)))

@@ -60,13 +60,8 @@ class ReleasedTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, one row per cell."""
-        rows = self.frame.to_dicts()
-        return {
-            "attributes": list(self.attributes),
-            "alpha": self.alpha,
-            "promise": self.promise,
-            "rows": rows,
-        }
+        told = {"attributes": list(self.attributes), "alpha": self.alpha, "promise": self.promise}
+        return {**told, "rows": self.frame.to_dicts()}
 
     def __repr__(self) -> str:
         return f"<ReleasedTable {' x '.join(self.attributes) or 'total'}: {self.frame.height:,} cells>"
@@ -86,8 +81,8 @@ def tidy(schema: Schema, axes: Sequence[int], columns: Columns) -> pl.DataFrame:
     """
     codes = np.indices([schema.sizes[a] for a in axes]).reshape(len(axes), columns.estimates.size)
     labels = [
-        category_column(attribute_at(schema, axis)).gather(codes[k]).alias(schema.names[axis])
-        for k, axis in enumerate(axes)
+        category_column(schema.attributes[name]).gather(codes[k]).alias(name)
+        for k, name in enumerate(schema.names[axis] for axis in axes)
     ]
     (std,), (flag,), (reach,) = columns.stds, columns.measured, columns.reach
     unbiased = _reordered(columns.unbiased, schema, axes)
@@ -131,11 +126,6 @@ def category_column(attribute: Attribute) -> pl.Series:
     return pl.Series(attribute.labels, dtype=pl.String)
 
 
-def attribute_at(schema: Schema, axis: int) -> Attribute:
-    """The attribute of an axis."""
-    return schema.attributes[schema.names[axis]]
-
-
 class LongFile:
     """Writes the marginals of one order into one Parquet file, chunk by chunk."""
 
@@ -143,7 +133,7 @@ class LongFile:
         self._sizes = schema.sizes
         self._order = order
         self._attributes = pa.array(schema.names, pa.string())
-        labels = [attribute_at(schema, axis).labels for axis in range(len(schema.names))]
+        labels = [attribute.labels for attribute in schema.attributes.values()]
         self._first_label = np.cumsum([0, *(len(entry) for entry in labels)])
         self._labels = pa.array([text for entry in labels for text in entry], pa.string())
         words = pa.dictionary(pa.int32(), pa.string())

@@ -74,6 +74,18 @@ def attributes(document: Document, mapping: Any) -> dict[str, kinds.Attribute]:
     return built
 
 
+def domain_fields(sizes: Any) -> dict[str, Any]:
+    """The attributes that a mapping of name to number of codes stands for."""
+    fix = 'Write {"age": 28, "sex": 2}.'
+    if not is_mapping(sizes) or not sizes:
+        raise SchemaError("schema.domain", "The domain does not map attributes to sizes.", fix)
+    for name, size in sizes.items():
+        if not is_integer(size) or size < 1:
+            wrong = f"The size of {str(name)!r} is not a positive whole number."
+            raise SchemaError("schema.domain", wrong, fix)
+    return {str(name): {"type": "categorical", "values": list(range(n))} for name, n in sizes.items()}
+
+
 def _attribute_name(document: Document, key: Any) -> str:
     name = key if isinstance(key, str) else key_text(key)
     where = document.where(("attributes", name))
@@ -248,8 +260,12 @@ def _binned(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
     scale = _SCALES[fields["type"]]
     low, high = _bounds(fields, scale)
     width, count, cuts = scale.width(fields, "width"), fields.positive("bins"), _cuts(fields, scale)
-    _at_most_one(fields)
-    if scale.made is kinds.Real and width is None and count is None and cuts is None:
+    given = [name for name in ("width", "bins", "cuts") if name in fields]
+    if len(given) > 1:
+        raise fields.error(
+            "schema.wrong-bins", given[1], f"contradicts `{given[0]}`", "Keep one of width, bins and cuts."
+        )
+    if scale.made is kinds.Real and not given:
         raise fields.error(
             "schema.missing-field", None, "needs bins", "Add `bins: 50`, `width: 10` or `cuts: [...]`."
         )
@@ -268,14 +284,6 @@ def _binned(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
         cuts=cuts,
         resolution=None if resolution is None else bins.exact(resolution),
     )
-
-
-def _at_most_one(fields: Fields) -> None:
-    given = [name for name in ("width", "bins", "cuts") if name in fields]
-    if len(given) > 1:
-        raise fields.error(
-            "schema.wrong-bins", given[1], f"contradicts `{given[0]}`", "Keep one of width, bins and cuts."
-        )
 
 
 def _bounds(fields: Fields, scale: _Scale) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any, TypeGuard
 
 from hushtable.errors import SchemaError
+from hushtable.schema.attribute import text_of
 from hushtable.schema.document import Address, Document
 
 
@@ -109,11 +110,7 @@ class Fields:
 
 def key_text(key: Any) -> str:
     """A key as text; YAML readers turn the field name ``null`` into None."""
-    if key is None:
-        return "null"
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key)
+    return "null" if key is None else text_of(key)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

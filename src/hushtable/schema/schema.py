@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from hushtable.errors import SchemaError
 from hushtable.notebook import html_card
-from hushtable.schema import build, document, domain, write
+from hushtable.schema import build, document, write
 from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
 from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
@@ -121,10 +121,13 @@ class Schema:
     def from_domain(cls, sizes: Mapping[str, int] | str | Path) -> Schema:
         """A table of integer codes: ``{"age": 28, "sex": 2}``, or a JSON file with that (as ``mbi`` writes it).
 
+        It says less than a schema: every attribute is categorical with the values 0, 1, ..., size - 1.
+
         >>> Schema.from_domain({"age": 3, "sex": 2}).attributes["age"].labels
         ('0', '1', '2')
         """
-        return cls.from_dict(domain.schema_fields(sizes))
+        given = dict(sizes) if isinstance(sizes, Mapping) else document.parse(document.read(sizes)).value
+        return cls.from_dict({"attributes": build.domain_fields(given)})
 
     def save(self, path: str | Path) -> None:
         """Writes YAML."""
@@ -320,9 +323,9 @@ def _written(given: Any) -> Any:
     if isinstance(given, list | tuple):
         items: list[Any] = [*given]
         return [_written(item) for item in items]
-    return (
-        _plain(given.date() if isinstance(given, datetime) else given) if isinstance(given, date) else given
-    )
+    if isinstance(given, datetime):
+        given = given.date()
+    return given.isoformat() if isinstance(given, date) else given
 
 
 def _learnt(source: Document, value: Any) -> tuple[Learnt, ...]:
@@ -353,20 +356,15 @@ def _attribute_dict(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, Categorical | Boolean) and attribute.value_labels:
         out["labels"] = dict(attribute.value_labels)
     if isinstance(attribute, Binned):
-        out |= _binned_dict(attribute)
+        given = ((name, getattr(attribute, name)) for name in ("bounds", "width", "bins", "cuts"))
+        out |= {name: _plain(value) for name, value in given if value is not None}
+        if attribute.resolution is not None and (attribute.kind, attribute.resolution) != ("integer", 1):
+            out["resolution"] = _plain(float(attribute.resolution))
     if attribute.null != "drop":
         out["null"] = attribute.null
     if attribute.outside != attribute.default_outside:
         out["outside"] = attribute.outside
     out |= {k: v for k in ("label", "description") if (v := getattr(attribute, k)) is not None}
-    return out
-
-
-def _binned_dict(attribute: Binned) -> dict[str, Any]:
-    fields = ("bounds", "width", "bins", "cuts")
-    out: dict[str, Any] = {name: _plain(v) for name in fields if (v := getattr(attribute, name)) is not None}
-    if attribute.resolution is not None and not (attribute.kind == "integer" and attribute.resolution == 1):
-        out["resolution"] = _plain(float(attribute.resolution))
     return out
 
 

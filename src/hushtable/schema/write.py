@@ -12,19 +12,17 @@ from hushtable.texts import visible, visible_lines
 
 def block(value: Any) -> str:
     """A whole document, one field per line, short lists inline."""
-    return visible_lines(
-        yaml.dump(
-            value, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=110
-        )
-    )
+    return visible_lines(_dumped(value, default_flow_style=None, width=110))
 
 
 def inline(value: Any) -> str:
     """A value on one line, for use after `field: `."""
-    text = yaml.dump(
-        value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=True, width=10**9
-    )
+    text = _dumped(value, default_flow_style=True, width=10**9)
     return visible(text.removesuffix("\n").removesuffix("\n..."))
+
+
+def _dumped(value: Any, **layout: Any) -> str:
+    return cast("Any", yaml).dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, **layout)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hushtable.errors import LedgerError, RefusedError, WorkloadError
-from hushtable.ledger import Ledger, Spend, Unit
+from hushtable.ledger import Ledger, Spend
 from hushtable.linear import Mechanism, Rule
 from hushtable.linear.lattice import positive
 from hushtable.marginals import ResolvedWorkload
@@ -61,7 +61,7 @@ class ChoiceContext:
 
     def price(self, rho: Fraction) -> Cost:
         """What a cost for one row is per person, in the ledger's currency, rounded up once."""
-        return person_price(rho, Unit.of(self.schema), self.ledger)
+        return person_price(rho, self.schema, self.ledger)
 
 
 class Choice(ChoiceView):

@@ -11,7 +11,7 @@ from typing import Any
 
 from hushtable.arrays import Floats, is_whole
 from hushtable.errors import RefusedError, WorkloadError
-from hushtable.ledger import Ledger, Unit
+from hushtable.ledger import Ledger
 from hushtable.linear import (
     LinearGaussian,
     Mechanism,
@@ -221,7 +221,7 @@ class ChoiceView(ChoiceRecord):
 
     def _units(self, rho: Fraction) -> Cost:
         """Price per person in the ledger's currency, rounded up once."""
-        return person_price(rho, Unit.of(self.schema), self._ledger)
+        return person_price(rho, self.schema, self._ledger)
 
     @property
     def standing(self) -> Chosen:
@@ -250,6 +250,6 @@ class ChoiceView(ChoiceRecord):
         )
 
 
-def person_price(rho: Fraction, unit: Unit, ledger: Ledger) -> Cost:
+def person_price(rho: Fraction, schema: Schema, ledger: Ledger) -> Cost:
     """Price of a cost for one row, per person, in the ledger's currency, rounded up once."""
-    return charge(*price_in(ledger.kind, None, rho * unit.rows**2))
+    return charge(*price_in(ledger.kind, None, rho * schema.max_rows_per_person**2))

@@ -77,7 +77,7 @@ def _tried(view: View, name: str) -> Explanation | None:
         made = make_microdata(view.release, fit=name, work=MOST_WORK / 5)
     except HushtableError:
         return None
-    return None if made.fit == GENERATED else made.explanation
+    return None if made.explanation.fit == GENERATED else made.explanation
 
 
 def _fit_row(found: Explanation) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 What a stored choice, an option file or a list of mechanisms is made of is found here and nowhere else.
 """
 
+# pyright: reportUnusedImport=false
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,23 +18,6 @@ from hushtable.release.choices.families.family import Family, Measured, Measured
 from hushtable.release.choices.families.marginal_tables import MarginalTables, missing_residuals
 from hushtable.release.choices.families.query_matrices import ROUNDING, QueryMatrices
 from hushtable.schema import Schema, document
-
-__all__ = [
-    "FAMILIES",
-    "ROUNDING",
-    "Family",
-    "Measured",
-    "MeasuredPart",
-    "Refinable",
-    "Released",
-    "family_of",
-    "missing_residuals",
-    "option_from_file",
-    "option_text",
-    "read_option",
-    "register",
-    "shared_family",
-]
 
 FAMILIES: dict[str, Family] = {}
 """Every family by its name."""

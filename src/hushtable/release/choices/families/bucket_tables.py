@@ -28,7 +28,6 @@ from hushtable.measurement import CellPart, DeviationPart, Part
 from hushtable.release.card import Card
 from hushtable.release.choices.families.family import Family, Measured, Released
 from hushtable.release.query_release import QueryRelease
-from hushtable.release.tables import attribute_at
 from hushtable.schema import Schema
 
 
@@ -92,10 +91,8 @@ def bucket_labels(schema: Schema, table: BucketTable) -> pl.DataFrame:
     shape = table.variances.shape
     codes = np.indices(shape).reshape(len(shape), -1)
     columns: dict[str, list[str]] = {
-        schema.names[axis]: [
-            _bucket_names(attribute_at(schema, axis).labels, buckets)[c] for c in codes[axis]
-        ]
-        for axis, buckets in enumerate(table.partitions)
+        name: [_bucket_names(schema.attributes[name].labels, buckets)[c] for c in codes[axis]]
+        for axis, (name, buckets) in enumerate(zip(schema.names, table.partitions, strict=True))
         if max(buckets) > 0
     }
     return pl.DataFrame(columns) if columns else pl.DataFrame({"query": ["total"]})
