@@ -1,8 +1,8 @@
-"""Whether a change made anything slower, larger or less accurate: two versions, run by turns.
+"""Whether a change made anything slower, larger or less accurate: versions, run by turns.
 
-    hush bench against -- REVISION [--tasks auto checks ...] [--runs 5] [--json]
+    hush bench against -- REVISION [REVISION ...] [--tasks auto checks ...] [--runs 5] [--json]
 
-REVISION is checked out beside, compiled once, and then each task runs under it and under this tree by turns, every
+Each REVISION is checked out beside, compiled once, and then each task runs under it and under this tree by turns, every
 run in a process of its own.  A figure is the median over the runs; errors are random, so a small difference may be
 chance.
 """
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.shared.history import keep
@@ -61,20 +61,20 @@ def run_once(task: str, tree: Path) -> dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def alternate(task: str, trees: tuple[Path, Path], runs: int) -> tuple[Figures, Figures]:
-    """Each figure of a task, run by run, under both trees."""
+def alternate(task: str, trees: list[Path], runs: int) -> list[Figures]:
+    """Each figure of a task, run by run, under each tree."""
     for tree in trees:
         run_once(task, tree)
-    found: tuple[Figures, Figures] = ({}, {})
+    found: list[Figures] = [{} for _ in trees]
     for number in range(runs):
-        for which in (0, 1) if number % 2 == 0 else (1, 0):
-            for name, value in run_once(task, trees[which]).items():
-                found[which].setdefault(name, []).append(value)
+        turn = list(zip(trees, found, strict=True))
+        for tree, figures in turn if number % 2 == 0 else turn[::-1]:
+            for name, value in run_once(task, tree).items():
+                figures.setdefault(name, []).append(value)
     return found
 
 
-def lines(task: str, found: tuple[Figures, Figures]) -> Iterator[dict[str, object]]:
-    before, after = found
+def lines(task: str, before: Figures, after: Figures) -> Iterator[dict[str, object]]:
     for name, values in after.items():
         if name in before:
             one, two = statistics.median(before[name]), statistics.median(values)
@@ -91,25 +91,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("revision")
+    parser.add_argument("revision", nargs="+")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
     if not options.json:
-        print("| task | figure | before | after | ratio |\n|---|---|---|---|---|")
-    ratios: dict[str, float] = {}
-    with checked_out(options.revision) as other:
+        print("| revision | task | figure | before | after | ratio |\n|---|---|---|---|---|---|")
+    ratios: dict[str, dict[str, float]] = {revision: {} for revision in options.revision}
+    with ExitStack() as stack:
+        others = [stack.enter_context(checked_out(revision)) for revision in options.revision]
         for task in options.tasks:
-            for line in lines(task, alternate(task, (other, ROOT), options.runs)):
-                ratios[f"{task}, {line['figure']}"] = float(line["ratio"])
-                if options.json:
-                    print(json.dumps(line), flush=True)
-                else:
-                    mark = " (worse)" if line["ratio"] > WORSE else ""
-                    numbers = f"{line['before']:.4g} | {line['after']:.4g} | {line['ratio']:.2f}{mark}"
-                    print(f"| {task} | {line['figure']} | {numbers} |", flush=True)
-    keep("against", ratios, revision=options.revision, runs=str(options.runs))
+            *before, after = alternate(task, [*others, ROOT], options.runs)
+            for revision, figures in zip(options.revision, before, strict=True):
+                for line in lines(task, figures, after):
+                    ratios[revision][f"{task}, {line['figure']}"] = float(line["ratio"])
+                    if options.json:
+                        print(json.dumps({"revision": revision, **line}), flush=True)
+                    else:
+                        mark = " (worse)" if line["ratio"] > WORSE else ""
+                        numbers = f"{line['before']:.4g} | {line['after']:.4g} | {line['ratio']:.2f}{mark}"
+                        print(f"| {revision} | {task} | {line['figure']} | {numbers} |", flush=True)
+    for revision, found in ratios.items():
+        keep("against", found, revision=revision, runs=str(options.runs))
 
 
 if __name__ == "__main__":
