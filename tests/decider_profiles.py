@@ -8,7 +8,7 @@ from typing import Any
 
 from hushtable.deciders import AGGREGATES, Decider, ErrorClaim, Interval, Query, Supposed, build, lookup
 from hushtable.deciders.columns import Columns
-from hushtable.deciders.interval import exact
+from hushtable.deciders.intervals import exact
 from hushtable.deciders.selecting import suppose
 
 

@@ -1,7 +1,8 @@
 """Names of a package that are loaded when they are first used, so that importing a package costs nothing.
 
 A package lists what it offers once, by imports under ``if TYPE_CHECKING:``.  Type checkers and linters take them as
-they stand; at run time the same lines say where each name lives.
+they stand; at run time the same lines say where each name lives.  What users may import too is written ``X as X``,
+which says so to their type checkers without a second list.
 """
 
 from __future__ import annotations

@@ -51,6 +51,14 @@ def is_taken(place: str | PathLike[str]) -> bool:
         return False
 
 
+def is_occupied(place: str | PathLike[str]) -> bool:
+    """Whether anything but an empty folder lies here."""
+    try:
+        return is_taken(place) and any(Path(place).iterdir())
+    except OSError:
+        return True
+
+
 def can_write(file: str | PathLike[str], *, parents: bool = False) -> bool:
     """Whether a file could be written here, new or instead of a regular one; folders and devices are left alone."""
     path = Path(file)

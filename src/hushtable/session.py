@@ -30,6 +30,7 @@ from hushtable.release import CheckDetail, Choice, Plan, Release, choices, plan_
 from hushtable.release.measured import measure
 from hushtable.release.verdicts import CheckKeywords, PlanKeywords, answered
 from hushtable.schema import Schema
+from hushtable.watching import silent
 
 
 class Session:
@@ -146,7 +147,7 @@ class Session:
         progress: Any = None,
     ) -> Release:
         """Measure a plan and charge it; go on after what ``request`` has stored, or read it if that is all."""
-        most, show = memory_limit(memory), progress or kernel.silent
+        most, show = memory_limit(memory), progress or silent
         with kernel.working_on(self.ledger, request, wait=wait) as account:
             runner = kernel.Runner(account, self._counter, self.schema, show)
             made = measure(plan, runner, self.spender, most)
@@ -247,7 +248,7 @@ class Session:
         same answer, tau, budget and decider, gets its stored verdict and costs nothing.
         """
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
-        show = progress or kernel.silent
+        show = progress or silent
 
         def decide(name: str, spend: Spend, missing: CheckPlan) -> Transcript:
             # never the name of a settled one

@@ -1,8 +1,16 @@
-"""Who is told when loops are compiled: once per installation it takes a while, in which nothing else would be seen."""
+"""Who is told how far a long job is, and when loops are compiled: once per installation, and it takes a while."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+Progress = Callable[[str, int, int], None]
+"""Called with a step, how much of it is done, and how much there is."""
+
+
+def silent(step: str, done: int, total: int) -> None:
+    """No progress is shown."""
+
 
 _watchers: list[Callable[[bool], None]] = []
 

@@ -91,7 +91,7 @@ def test_its_error_is_said_and_its_rho_is_that_of_a_pure_epsilon(tmp_path: Path)
     assert epsilon * math.tanh(epsilon / 2) == pytest.approx(0.1, rel=0.01)
     inside = chance_inside(range(131, 170), 150, epsilon) ** 2
     beyond = chance_inside(range(131, 170), 190, epsilon) ** 2
-    assert made.planned[0].error_bound == pytest.approx(max(1 - inside, beyond), rel=1e-9)
+    assert made.planned[0].claim.error == pytest.approx(max(1 - inside, beyond), rel=1e-9)
 
 
 def test_refusals_name_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from pathlib import Path
 
 import hushtable as ht
@@ -10,7 +11,9 @@ from hushtable.privacy import sampler
 
 KERNEL = Path(ht.__file__).parent / "kernel"
 DRAWS = {
-    name for name in sampler.__all__ if name.islower() and "variance" not in name and "kurtosis" not in name
+    name
+    for name, value in vars(sampler).items()
+    if inspect.isfunction(value) and value.__module__ == sampler.__name__ and not name.startswith("_")
 }
 WARM = "warm.py"
 """Draws too, from made-up words and about no count, so that loops are compiled before a charge."""

@@ -368,12 +368,12 @@ def test_a_plan_knows_errors_thresholds_and_the_epsilon_needed() -> None:
         ).planned[0]
         profile = plan.profile()
         assert profile[0].distance == 0 and profile[-1].distance == 120
-        assert max(profile[0].error, profile[16].error) <= plan.error_bound + 1e-12
+        assert max(profile[0].error, profile[16].error) <= plan.claim.error + 1e-12
         needed = plan.epsilon_needed(0.05)
         again = ht.deciders.plan_check(
             SCHEMA, [text], synthetic, tau=40, budget=ht.PureDP(needed * 1.002), decider=decider
         ).planned[0]
-        assert again.error_bound <= 0.05 + 1e-9
+        assert again.claim.error <= 0.05 + 1e-9
     count = ht.deciders.plan_check(SCHEMA, ["COUNT"], synthetic, tau=40, budget=ht.PureDP(0.1)).planned[0]
     assert count.threshold(0.05) == pytest.approx(
         ht.deciders.effectiveness_threshold("count-optimal", epsilon=0.1, delta=0.05)
@@ -475,7 +475,7 @@ def test_distances_beyond_64_bits_are_like_any_others(name: str, tau: int) -> No
         return
     made = ht.deciders.plan_check(SCHEMA, [query], people(90), **asked).planned[0]
     near, far, below = (place.satisfied for place in made.at([0, 10**33, -(10**33)]))
-    assert 0 <= made.error_bound <= 1 and 0 <= near <= 1 and max(far, below) < 0.1
+    assert 0 <= made.claim.error <= 1 and 0 <= near <= 1 and max(far, below) < 0.1
 
 
 def test_sums_that_could_overflow_are_refused_from_the_schema() -> None:

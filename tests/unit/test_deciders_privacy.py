@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from hushtable.deciders import DECIDERS, Decider, Facts, Interval, NoisyDecider, build, rows_only, tally
-from hushtable.deciders.cost import rho_of_exponential, rho_of_pure
+from hushtable.deciders.decider import rho_of_parts
 from hushtable.deciders.race import SumRace, SumRaceShared, shared_factor, truncations
 from hushtable.privacy.mechanism import Mechanism, total_price
 
@@ -278,7 +278,7 @@ def renyi(p: float, q: float, order: float) -> float:
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 3.0, 8.0])
 def test_the_pure_price_covers_randomised_response_at_every_order(epsilon: float) -> None:
-    rho = float(rho_of_pure(Fraction(epsilon)))
+    rho = float(rho_of_parts([Fraction(epsilon)]))
     p = 1 / (1 + math.exp(epsilon))
     ratios = [renyi(1 - p, p, order) / order for order in (1.0001, 1.5, 2, 5, 20)]
     assert max(ratios) <= rho * (1 + 1e-9)
@@ -306,8 +306,9 @@ def test_a_coin_charged_an_eighth_too_little_is_caught() -> None:
     epsilon = 0.3
     p = 1 / (1 + math.exp(epsilon / 2))
     worst = max(renyi(1 - p, p, order) / order for order in (1.001, 1.1, 1.5, 2))
-    assert worst <= float(rho_of_exponential(Fraction(epsilon)))
-    assert worst > float(rho_of_exponential(Fraction(epsilon))) * 7 / 8
+    coin = build("count-em", within=Interval(Fraction(9), Fraction(2)), epsilon=epsilon)
+    assert worst <= float(coin.rho)
+    assert worst > float(coin.rho) * 7 / 8
 
 
 @pytest.mark.parametrize("bound", [2, 5, 377, 500_000])
@@ -320,7 +321,7 @@ def test_the_race_price_is_the_worst_row(bound: int) -> None:
                 value / float(s) for s, t in zip(decider.noise, decider.edges, strict=True) if value <= t
             ]
             assert sum(x * math.tanh(x / 2) for x in parts) <= float(decider.rho) * (1 + 1e-9)
-        assert decider.rho <= rho_of_pure(Fraction(1))
+        assert decider.rho <= rho_of_parts([Fraction(1)])
 
 
 @pytest.mark.parametrize("name", DECIDERS)

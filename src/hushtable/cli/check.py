@@ -98,7 +98,7 @@ def _explain(one: ht.deciders.PlannedQuestion, beta: float, distances: list[floa
     question, number = one.question, ht.deciders.number_text
     threshold, needed = one.threshold(beta), one.epsilon_needed(beta)
     known = "depends on the data" if threshold is None else f"{threshold:,.4g}"
-    provided = [f"  provided that      {one.assumes}"] if one.assumes else []
+    provided = [f"  provided that      {one.claim.assumes}"] if one.claim.assumes else []
     supposing = [f"  both suppose that  {one.supposes}"] if one.supposes else []
     say(
         "",
@@ -106,7 +106,7 @@ def _explain(one: ht.deciders.PlannedQuestion, beta: float, distances: list[floa
         f"  synthetic answer   {number(question.synthetic)}, close enough within {number(question.tau)}",
         f"  decider            {question.decider.name}: {question.reason}",
         f"  price              {one.cost} per person (epsilon {float(one.epsilon):.4g})",
-        f"  wrong at most      {ht.deciders.chance_text(one.error_bound)} of the time, at distance 0 and from 2 tau on",
+        f"  wrong at most      {ht.deciders.chance_text(one.claim.error)} of the time, at distance 0 and from 2 tau on",
         *provided,
         f"  smallest tau       {known} for an error of {beta:g}",
         f"  epsilon needed     {needed:.4g} per person to decide this tau with an error of {beta:g}",

@@ -20,7 +20,7 @@ from hushtable.cli import flags
 from hushtable.cli.output import emit, say
 from hushtable.cli.parameters import Option
 from hushtable.errors import UsageError
-from hushtable.outputs import is_taken
+from hushtable.outputs import is_occupied, is_taken
 
 EXAMPLE = "Example: hush demo --out demo"
 MARK = "made by hush demo"
@@ -155,7 +155,7 @@ def _run(context: click.Context, words: list[str]) -> None:
 
 def _clear(out: Path) -> None:
     """Make the folder; an earlier demonstration is replaced, anything else is left alone and refused."""
-    if is_taken(out) and not is_taken(out / ".demo") and not _is_empty_folder(out):
+    if is_occupied(out) and not is_taken(out / ".demo"):
         raise UsageError(
             "demo.exists", f"{out} exists and was not made by this command.", "Give --out another folder."
         )
@@ -168,10 +168,3 @@ def _clear(out: Path) -> None:
         raise UsageError(
             "demo.not-written", f"The folder {out} cannot be made.", "Give --out another folder."
         ) from None
-
-
-def _is_empty_folder(out: Path) -> bool:
-    try:
-        return not any(out.iterdir())
-    except OSError:
-        return False

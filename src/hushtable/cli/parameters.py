@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -26,51 +27,43 @@ LISTS: dict[str, Callable[[], Iterable[str]]] = {
 """What stands for names in the help of a flag: known when it is printed, because anybody may register one."""
 
 
+@dataclass(frozen=True)
 class Option:
     """A flag: what it means, what stands for its value, and between which whole numbers that lies.
 
     It is called as the parameter is, ``--no-report`` for ``no_report``, where ``name`` does not say otherwise.
     """
 
-    def __init__(
-        self,
-        help: str,
-        metavar: str | None = None,
-        *,
-        short: str | None = None,
-        name: str | None = None,
-        between: tuple[int, int] | None = None,
-    ) -> None:
-        self._help, self._metavar, self._short, self._name, self._between = (
-            help,
-            metavar,
-            short,
-            name,
-            between,
-        )
+    help: str
+    metavar: str | None = None
+    _: KW_ONLY
+    short: str | None = None
+    name: str | None = None
+    between: tuple[int, int] | None = None
 
     def made(self, name: str, kind: Any, several: bool, default: Any) -> click.Parameter:
         """click's option for a parameter of a function; without a default it is required."""
         missing = default is inspect.Parameter.empty
-        names = filter(None, (self._name or f"--{name.replace('_', '-')}", self._short, name))
+        names = filter(None, (self.name or f"--{name.replace('_', '-')}", self.short, name))
         return click.Option(
             list(names),
-            type=kind if self._between is None else click.IntRange(*self._between),
+            type=kind if self.between is None else click.IntRange(*self.between),
             is_flag=kind is bool or None,
             required=missing,
             **({"default": default} if kind is bool else _default(default)),
             show_default=not missing and default not in (None, True, False),
             multiple=several,
-            help=self._help,
-            metavar=self._metavar,
+            help=self.help,
+            metavar=self.metavar,
         )
 
 
+@dataclass(frozen=True)
 class Argument:
     """A word at its place."""
 
-    def __init__(self, help: str, metavar: str) -> None:
-        self._help, self._metavar = help, metavar
+    help: str
+    metavar: str
 
     def made(self, name: str, kind: Any, several: bool, default: Any) -> click.Parameter:
         """click's argument for a parameter of a function; without a default it is required."""
@@ -81,8 +74,8 @@ class Argument:
             required=missing,
             **_default(default),
             nargs=-1 if several else 1,
-            help=self._help,
-            metavar=self._metavar,
+            help=self.help,
+            metavar=self.metavar,
         )
 
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushtable.arrays import Ints
-from hushtable.deciders.interval import Interval
+from hushtable.deciders.intervals import Interval
 from hushtable.deciders.tallies import Tally
 from hushtable.errors import QueryError
 

@@ -11,7 +11,7 @@ import math
 
 from hushtable.deciders.aggregates import BETA, Aggregate, Facts
 from hushtable.deciders.decider import Decider, Preferred
-from hushtable.deciders.interval import Number
+from hushtable.deciders.intervals import Number
 from hushtable.deciders.registry import DECIDERS
 from hushtable.deciders.thresholds import threshold_of
 

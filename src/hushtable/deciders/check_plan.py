@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from hushtable.deciders.canonical import resolve
 from hushtable.deciders.columns import columns_of, find
 from hushtable.deciders.decider import Decider, ErrorClaim
-from hushtable.deciders.interval import Number, exact
+from hushtable.deciders.intervals import Number, exact
 from hushtable.deciders.parser import parse
 from hushtable.deciders.queries import Query
 from hushtable.deciders.question import Question, Share, pose
@@ -60,16 +60,6 @@ class PlannedQuestion:
         """The pure privacy loss of a person."""
         return self.question.decider.epsilon * self.rows
 
-    @property
-    def error_bound(self) -> float:
-        """The larger error at distance 0 and from distance 2 tau on."""
-        return self.claim.error
-
-    @property
-    def assumes(self) -> str:
-        """What the error bound assumes of the true rows; empty when it holds for all."""
-        return self.claim.assumes
-
     def at(self, distances: Sequence[Number]) -> list[ErrorAt]:
         """What would be said at these distances, in the attribute's own unit."""
         unit, decider = self.question.resolution, self.question.decider
@@ -97,8 +87,8 @@ class PlannedQuestion:
             "reason": question.reason,
             "epsilon": text(self.epsilon),
             "price": self.cost.to_dict(),
-            "error_bound": self.error_bound,
-            "assumes": self.assumes,
+            "error_bound": self.claim.error,
+            "assumes": self.claim.assumes,
             "threshold": self.threshold(beta),
             "epsilon_needed": needed if isfinite(needed) else None,
             "supposes": self.supposes,
@@ -142,9 +132,9 @@ class PlannedQuestion:
             question.tau,
             question.decider.name,
             self.epsilon,
-            self.error_bound,
+            self.claim.error,
             self.cost,
-            assumes=self.assumes,
+            assumes=self.claim.assumes,
         )
 
 
@@ -181,7 +171,7 @@ class CheckPlan:
 
     def _repr_html_(self) -> str:
         rows = [
-            (one.question.query, one.question.decider.name, chance_text(one.error_bound))
+            (one.question.query, one.question.decider.name, chance_text(one.claim.error))
             for one in self.planned
         ]
         columns = ("question", "decider", "wrong at most")

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Literal
 
-from hushtable.deciders.interval import exact
+from hushtable.deciders.intervals import exact
 from hushtable.deciders.queries import Value
 from hushtable.errors import QueryError
 from hushtable.schema import Attribute, Binned, Categorical, Schema

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, Self
@@ -31,11 +31,10 @@ import numpy as np
 
 from hushtable.arrays import Ints
 from hushtable.deciders.aggregates import Additive, Aggregate, Facts
-from hushtable.deciders.cost import rho_of_exponential, rho_of_pure
-from hushtable.deciders.interval import Interval, Number, exact
+from hushtable.deciders.intervals import Interval, Number, exact
 from hushtable.deciders.tallies import Tally
 from hushtable.errors import BudgetError, QueryError
-from hushtable.privacy import LARGEST_SCALE, Price, positive
+from hushtable.privacy import LARGEST_SCALE, Price, positive, pure_rho
 
 CLEAR = 1e-3
 """An error that is small enough: from here on a claim asks less of the true table rather than promise more."""
@@ -134,7 +133,7 @@ class Decider(ABC):
     @property
     def rho(self) -> Fraction:
         """The zCDP price per row, an upper bound."""
-        return rho_of_pure(self.epsilon)
+        return rho_of_parts((self.epsilon,))
 
     def price(self, rows: int = 1) -> Price:
         """The price of a person with at most ``rows`` rows."""
@@ -243,7 +242,7 @@ class ExponentialDecider(Decider):
 
     @property
     def rho(self) -> Fraction:
-        return rho_of_exponential(self.epsilon)
+        return self.epsilon**2 / 8
 
 
 class CoinDecider(ExponentialDecider):
@@ -285,6 +284,14 @@ class CandidateDecider(ExponentialDecider):
         inside[self.accepted] = True
         rest = weights[~inside].sum()
         return float(weights[inside].sum() / (weights[inside].sum() + rest))
+
+
+def rho_of_parts(epsilons: Iterable[Fraction]) -> Fraction:
+    """The zCDP price of pure mechanisms one after another, independent or adaptive, rounded up to a rational.
+
+    epsilon tanh(epsilon/2) for each, which is tight where nothing else is known (``proofs/decider-cost.md``).
+    """
+    return sum((Fraction(*pure_rho(part.as_integer_ratio())) for part in epsilons), Fraction(0))
 
 
 def first_whole(holds: Callable[[int], bool], last: int, *, above: int = -1) -> int:

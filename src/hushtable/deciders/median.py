@@ -17,9 +17,8 @@ import numpy as np
 from hushtable.arrays import Ints
 from hushtable.deciders import laplace
 from hushtable.deciders.aggregates import rank
-from hushtable.deciders.cost import rho_of_parts
-from hushtable.deciders.decider import CandidateDecider, NoisyDecider, sigmoid
-from hushtable.deciders.interval import number_text
+from hushtable.deciders.decider import CandidateDecider, NoisyDecider, rho_of_parts, sigmoid
+from hushtable.deciders.intervals import number_text
 from hushtable.deciders.margins import QuantileDecider, QuantileMargin
 from hushtable.deciders.tallies import Tally, as_array
 from hushtable.errors import QueryError

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hushtable.deciders.aggregates import AGGREGATES, MAX_STEPS, Aggregate, Facts
 from hushtable.deciders.automatic import choose_decider
 from hushtable.deciders.decider import Decider
-from hushtable.deciders.interval import Number, distance_bound, exact, interval
+from hushtable.deciders.intervals import Number, distance_bound, exact, interval
 from hushtable.deciders.queries import Query
 from hushtable.deciders.registry import lookup
 from hushtable.deciders.supposed import Supposed

@@ -16,9 +16,8 @@ import numpy as np
 from hushtable.arrays import Floats
 from hushtable.deciders import laplace
 from hushtable.deciders.aggregates import SUM
-from hushtable.deciders.cost import rho_of_parts
-from hushtable.deciders.decider import AdditiveDecider, NoisyDecider
-from hushtable.deciders.interval import number_text
+from hushtable.deciders.decider import AdditiveDecider, NoisyDecider, rho_of_parts
+from hushtable.deciders.intervals import number_text
 from hushtable.deciders.tallies import Tally
 
 

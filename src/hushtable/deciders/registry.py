@@ -18,7 +18,7 @@ from hushtable.errors import QueryError
 if TYPE_CHECKING:  # a list of names loads no decider
     from hushtable.deciders.aggregates import Aggregate
     from hushtable.deciders.decider import Decider
-    from hushtable.deciders.interval import Interval, Number
+    from hushtable.deciders.intervals import Interval, Number
 
 _HOMES = {
     "count-lm": "noisy_answer.CountLaplace",

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from hushtable.arrays import Ints
 from hushtable.deciders.aggregates import AGGREGATES, BETA, Aggregate
 from hushtable.deciders.decider import Decider
-from hushtable.deciders.interval import Interval, Number, exact, interval
+from hushtable.deciders.intervals import Interval, Number, exact, interval
 from hushtable.deciders.registry import build, lookup
 from hushtable.deciders.tallies import Tally, rows_only, tally, whole
 from hushtable.errors import QueryError

@@ -15,9 +15,8 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.deciders import laplace
-from hushtable.deciders.cost import rho_of_parts
-from hushtable.deciders.decider import ErrorClaim
-from hushtable.deciders.interval import Interval
+from hushtable.deciders.decider import ErrorClaim, rho_of_parts
+from hushtable.deciders.intervals import Interval
 from hushtable.deciders.noise_loops import first_reached, satisfied_by_level
 from hushtable.deciders.race import TruncatedSums, levels
 from hushtable.deciders.tallies import Tally

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from hushtable.deciders.aggregates import Facts
 from hushtable.deciders.decider import Decider
-from hushtable.deciders.interval import Interval, Number, exact
+from hushtable.deciders.intervals import Interval, Number, exact
 from hushtable.deciders.registry import lookup
 from hushtable.deciders.tallies import tally
 from hushtable.errors import QueryError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hushtable.deciders.interval import number_text
+from hushtable.deciders.intervals import number_text
 from hushtable.errors import BundleError, LedgerError
 from hushtable.measurement import DECIDE, Line, lines_from_bytes
 from hushtable.notebook import html_card

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from hushtable.kernel.draft import draft_schema
     from hushtable.kernel.evaluate import true_errors
     from hushtable.kernel.releasing import Runner
-    from hushtable.kernel.run import silent
     from hushtable.kernel.sources import open_counter, place_of
     from hushtable.kernel.spending import end_request, working_on
 else:

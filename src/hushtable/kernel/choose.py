@@ -12,11 +12,12 @@ from functools import partial
 from hushtable.errors import LedgerError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import Confidential
-from hushtable.kernel.run import Job, run, silent
+from hushtable.kernel.run import Job, run
 from hushtable.kernel.spending import Account, end_request, working_on
 from hushtable.ledger import Ledger, Spend
 from hushtable.measurement import ChoiceStep
 from hushtable.privacy import Cost
+from hushtable.watching import silent
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from hushtable.arrays import Floats, Ints
 from hushtable.errors import RefusedError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.yardstick import sample_share
-from hushtable.marginals import AttributeSet, Layout
+from hushtable.marginals import AttributeSet, Layout, marginal_label
 from hushtable.reconstruct import Evaluation
 from hushtable.schema import Schema
 
@@ -34,17 +34,6 @@ _GROUPS = {
     "mean_l1": pl.Float64,
 }
 _BANDS = (0, 1, 10, 100, 1000, 10_000, 100_000)
-
-
-@dataclass(frozen=True)
-class Names:
-    """What attributes, their categories and marginals are called."""
-
-    attributes: Sequence[str]
-    labels: Sequence[Sequence[str]]
-
-    def marginal(self, attributes: AttributeSet) -> str:
-        return " x ".join(self.attributes[i] for i in attributes) or "total"
 
 
 class Tables(Protocol):
@@ -67,10 +56,8 @@ def true_errors(counter: Counter, release: Tables, *, confidential: bool) -> Eva
             "Comparing a release with the data gives numbers that are not differentially private.",
             "Add --confidential (confidential=True) if only the curator will see them.",
         )
-    schema, sizes = release.schema, release.schema.sizes
-    names = Names(schema.names, [a.labels for a in schema.attributes.values()])
-    tally = _Tally(sizes, names)
-    for _, layout in Layout(sizes, tuple(release.workload)).pieces(CHUNK_CELLS):
+    tally = _Tally(release.schema)
+    for _, layout in Layout(release.schema.sizes, tuple(release.workload)).pieces(CHUNK_CELLS):
         tables = counter.tabulate(layout), *release.published(layout.sets)
         for k, attributes in enumerate(layout.sets):
             tally.add(attributes, *(layout.at(flat, k) for flat in tables))
@@ -81,8 +68,7 @@ def true_errors(counter: Counter, release: Tables, *, confidential: bool) -> Eva
 class _Tally:
     """Sums over marginals."""
 
-    sizes: tuple[int, ...]
-    names: Names
+    schema: Schema
     rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     bands: Floats = field(default_factory=lambda: np.zeros((len(_BANDS), 4)))
     worst: pl.DataFrame | None = None
@@ -103,7 +89,7 @@ class _Tally:
         l1 = float(np.abs(error).sum())
         self.rows.append(
             {
-                "marginal": self.names.marginal(attributes),
+                "marginal": marginal_label(attributes, self.schema.names),
                 "cells": exact.size,
                 "l1_share": l1 / max(1, self.records),
                 "mean_error": l1 / exact.size,
@@ -127,7 +113,7 @@ class _Tally:
             self.bands[:, k] += np.bincount(band, weights=values, minlength=len(_BANDS))
 
     def _add_groups(self, attributes: AttributeSet, exact: Ints, error: Floats) -> None:
-        shape = tuple(self.sizes[i] for i in attributes)
+        shape = tuple(self.schema.sizes[i] for i in attributes)
         for k, axis in enumerate(attributes):
             others = tuple(j for j in range(len(shape)) if j != k)
             size = exact.reshape(shape).sum(axis=others).astype(np.float64)
@@ -140,16 +126,14 @@ class _Tally:
     ) -> None:
         distance = np.abs(estimate - exact)
         top = np.argsort(-distance)[:WORST_CELLS]
-        codes = np.unravel_index(top, [self.sizes[i] for i in attributes]) if attributes else ()
+        codes = np.unravel_index(top, [self.schema.sizes[i] for i in attributes]) if attributes else ()
         words = [
-            " / ".join(
-                self.names.labels[axis][int(code[j])] for axis, code in zip(attributes, codes, strict=True)
-            )
+            " / ".join(self._labels(axis)[int(code[j])] for axis, code in zip(attributes, codes, strict=True))
             for j in range(top.size)
         ]
         frame = pl.DataFrame(
             {
-                "marginal": [self.names.marginal(attributes)] * top.size,
+                "marginal": [marginal_label(attributes, self.schema.names)] * top.size,
                 "cell": words,
                 "true": exact[top],
                 "estimate": estimate[top],
@@ -181,8 +165,8 @@ class _Tally:
     def _group_frame(self) -> pl.DataFrame:
         rows = [
             {
-                "attribute": self.names.attributes[axis],
-                "value": self.names.labels[axis][code],
+                "attribute": self.schema.names[axis],
+                "value": self._labels(axis)[code],
                 "records": int(size[code]),
                 "error_share": float(wrong[code] / tables / size[code]) if size[code] else None,
                 "mean_l1": float(wrong[code] / tables),
@@ -191,6 +175,9 @@ class _Tally:
             for code in range(size.size)
         ]
         return pl.DataFrame(rows, schema=_GROUPS)
+
+    def _labels(self, axis: int) -> Sequence[str]:
+        return self.schema.attributes[self.schema.names[axis]].labels
 
     def _band_frame(self) -> pl.DataFrame:
         cells = self.bands[:, 0]

@@ -12,7 +12,7 @@ from functools import partial
 from hushtable.deciders import CheckPlan, Decide
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import Confidential
-from hushtable.kernel.run import Job, Progress, read, run
+from hushtable.kernel.run import Job, read, run
 from hushtable.kernel.spending import Account
 from hushtable.ledger import Ledger, Spend
 from hushtable.measurement import Answers, Line, Measure, Purse, TablePart, Transcript
@@ -20,6 +20,7 @@ from hushtable.planning import AdaptivePlan, State
 from hushtable.planning.adaptive import Keeping
 from hushtable.reconstruct import fit_for, refit_for
 from hushtable.schema import Schema
+from hushtable.watching import Progress
 
 
 @dataclass(frozen=True)

@@ -41,13 +41,7 @@ from hushtable.measurement import (
     lines_to_bytes,
 )
 from hushtable.privacy import Cost
-
-Progress = Callable[[str, int, int], None]
-
-
-def silent(step: str, done: int, total: int) -> None:
-    """No progress is shown."""
-
+from hushtable.watching import Progress
 
 GROUP_WORK = 200_000_000
 """Counted work of a group, about a fifth of a second: one unit is one cell of a table passed over.

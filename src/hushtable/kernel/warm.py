@@ -29,11 +29,13 @@ from hushtable.privacy import (
 Drawn = Literal["gaussian", "laplace", "selection", "coin"]
 """What the requests of a run draw: noise of a law, candidates, or coins."""
 
-_DRAWS: dict[Drawn, Callable[[BitSource], object]] = {
+_FIRST: dict[str, Callable[[BitSource], object]] = {
     "gaussian": lambda bits: discrete_gaussian_segments([Fraction(3)], [8], bits=bits),
     "laplace": lambda bits: discrete_laplace_segments([Fraction(3)], [8], bits=bits),
     "selection": lambda bits: exponential_mechanism(np.arange(4), Fraction(1, 3), bits=bits),
     "coin": lambda bits: (bernoulli_exp(Fraction(1, 3), bits=bits), bernoulli(Fraction(1, 3), bits=bits)),
+    "threads": get_ready,
+    "lines": lambda _: lines_to_bytes([Line("", Fraction(1))]),
 }
 
 
@@ -51,22 +53,10 @@ class _Made:
 
 def warm(drawn: Iterable[Drawn]) -> None:
     """Make ready to draw these, and to write their lines."""
-    _ready()
-    _write_once()
-    for name in drawn:
-        _draw_once(name)
+    for name in ("threads", "lines", *drawn):
+        _once(name)
 
 
 @cache
-def _ready() -> None:
-    get_ready(_Made())
-
-
-@cache
-def _draw_once(name: Drawn) -> None:
-    _DRAWS[name](_Made())
-
-
-@cache
-def _write_once() -> None:
-    lines_to_bytes([Line("", Fraction(1))])
+def _once(name: str) -> None:
+    _FIRST[name](_Made())

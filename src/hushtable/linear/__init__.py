@@ -3,56 +3,30 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.linear.dense import LinearGaussian, estimates, query_variances
-    from hushtable.linear.lattice import MarginalMechanism, marginals
-    from hushtable.linear.mechanisms import (
-        Mechanism,
-        answerable,
-        budget_saved,
-        common,
-        equivalent,
-        ladder,
-        recreate,
-        residual,
-        stack,
-    )
-    from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_table, buckets
-    from hushtable.linear.sampling import consistent_datasets
-    from hushtable.linear.signal import (
-        Rule,
-        Signal,
-        checked_rule,
-        posterior,
-        signal_to_noise,
-        variance_reduction,
-    )
+    from hushtable.linear.dense import LinearGaussian as LinearGaussian
+    from hushtable.linear.dense import estimates as estimates
+    from hushtable.linear.dense import query_variances as query_variances
+    from hushtable.linear.lattice import MarginalMechanism as MarginalMechanism
+    from hushtable.linear.lattice import marginals as marginals
+    from hushtable.linear.mechanisms import Mechanism as Mechanism
+    from hushtable.linear.mechanisms import answerable as answerable
+    from hushtable.linear.mechanisms import budget_saved as budget_saved
+    from hushtable.linear.mechanisms import common as common
+    from hushtable.linear.mechanisms import equivalent as equivalent
+    from hushtable.linear.mechanisms import ladder as ladder
+    from hushtable.linear.mechanisms import recreate as recreate
+    from hushtable.linear.mechanisms import residual as residual
+    from hushtable.linear.mechanisms import stack as stack
+    from hushtable.linear.partitions import BucketResidual as BucketResidual
+    from hushtable.linear.partitions import BucketTable as BucketTable
+    from hushtable.linear.partitions import bucket_table as bucket_table
+    from hushtable.linear.partitions import buckets as buckets
+    from hushtable.linear.sampling import consistent_datasets as consistent_datasets
+    from hushtable.linear.signal import Rule as Rule
+    from hushtable.linear.signal import Signal as Signal
+    from hushtable.linear.signal import checked_rule as checked_rule
+    from hushtable.linear.signal import posterior as posterior
+    from hushtable.linear.signal import signal_to_noise as signal_to_noise
+    from hushtable.linear.signal import variance_reduction as variance_reduction
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "BucketResidual",
-    "BucketTable",
-    "LinearGaussian",
-    "MarginalMechanism",
-    "Mechanism",
-    "Rule",
-    "Signal",
-    "answerable",
-    "bucket_table",
-    "buckets",
-    "budget_saved",
-    "checked_rule",
-    "common",
-    "consistent_datasets",
-    "equivalent",
-    "estimates",
-    "ladder",
-    "marginals",
-    "posterior",
-    "query_variances",
-    "recreate",
-    "residual",
-    "signal_to_noise",
-    "stack",
-    "variance_reduction",
-]

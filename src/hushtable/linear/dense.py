@@ -107,9 +107,13 @@ class LinearGaussian:
     @cached_property
     def whitened(self) -> Floats:
         """Queries of the same mechanism with unit noise: ``L^-1 B`` where ``Sigma = L L'``."""
+        return self.whiten(self.queries)
+
+    def whiten(self, values: Floats) -> Floats:
+        """``L^-1 values``, for one value per query or rows of them."""
         if self.root.ndim == 1:
-            return self.queries / self.root[:, None]
-        return sl.solve_triangular(self.root, self.queries, lower=True)
+            return values / self.root.reshape(-1, *[1] * (values.ndim - 1))
+        return sl.solve_triangular(self.root, values, lower=True)
 
     @cached_property
     def cost(self) -> Floats:
@@ -258,9 +262,7 @@ def _shares(part: Standard, target: Standard) -> Floats | None:
 
 def _whiten(mechanism: LinearGaussian, output: Floats) -> Floats:
     """``B' Sigma^-1 output``."""
-    if mechanism.root.ndim == 1:
-        return mechanism.whitened.T @ (output.T / mechanism.root).T
-    return mechanism.whitened.T @ sl.solve_triangular(mechanism.root, output, lower=True)
+    return mechanism.whitened.T @ mechanism.whiten(output)
 
 
 def _fitted(mechanism: LinearGaussian, target: Standard, evidence: Floats) -> Floats:

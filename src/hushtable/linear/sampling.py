@@ -8,7 +8,6 @@ source of random bits that the caller passes in.
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.special import gammaincinv
@@ -42,11 +41,7 @@ def consistent_datasets(
             "The output, the confidence or the count does not fit.",
             "Give one number per common query.",
         )
-    centre = (
-        answers / common.root
-        if common.root.ndim == 1
-        else sl.solve_triangular(common.root, answers, lower=True)
-    )
+    centre = common.whiten(answers)
     radius = float(np.sqrt(2 * gammaincinv(len(answers) / 2, confidence)))
     points = np.tile(_deep_point(common.whitened, centre, radius), (count, 1))
     for _ in range(10 * common.cells if steps is None else steps):

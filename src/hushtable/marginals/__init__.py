@@ -3,45 +3,27 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.marginals.algebra import centre, decompose, lift, reconstruct
-    from hushtable.marginals.fused import accumulate, assemble, centre_all, lift_all
-    from hushtable.marginals.incidence import Incidence
-    from hushtable.marginals.layout import (
-        MAX_SETS,
-        AttributeSet,
-        Layout,
-        closure,
-        is_attribute_set,
-        largest_sets,
-        sorted_sets,
-        subsets,
-    )
-    from hushtable.marginals.threads import in_ranges
-    from hushtable.marginals.workload import Domain, ResolvedWorkload, Workload, marginal_label
+    from hushtable.marginals.algebra import centre as centre
+    from hushtable.marginals.algebra import decompose as decompose
+    from hushtable.marginals.algebra import lift as lift
+    from hushtable.marginals.algebra import reconstruct as reconstruct
+    from hushtable.marginals.fused import accumulate as accumulate
+    from hushtable.marginals.fused import assemble as assemble
+    from hushtable.marginals.fused import centre_all as centre_all
+    from hushtable.marginals.fused import lift_all as lift_all
+    from hushtable.marginals.incidence import Incidence as Incidence
+    from hushtable.marginals.layout import MAX_SETS as MAX_SETS
+    from hushtable.marginals.layout import AttributeSet as AttributeSet
+    from hushtable.marginals.layout import Layout as Layout
+    from hushtable.marginals.layout import closure as closure
+    from hushtable.marginals.layout import is_attribute_set as is_attribute_set
+    from hushtable.marginals.layout import largest_sets as largest_sets
+    from hushtable.marginals.layout import sorted_sets as sorted_sets
+    from hushtable.marginals.layout import subsets as subsets
+    from hushtable.marginals.threads import in_ranges as in_ranges
+    from hushtable.marginals.workload import Domain as Domain
+    from hushtable.marginals.workload import ResolvedWorkload as ResolvedWorkload
+    from hushtable.marginals.workload import Workload as Workload
+    from hushtable.marginals.workload import marginal_label as marginal_label
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "MAX_SETS",
-    "AttributeSet",
-    "Domain",
-    "Incidence",
-    "Layout",
-    "ResolvedWorkload",
-    "Workload",
-    "accumulate",
-    "assemble",
-    "centre",
-    "centre_all",
-    "closure",
-    "decompose",
-    "in_ranges",
-    "is_attribute_set",
-    "largest_sets",
-    "lift",
-    "lift_all",
-    "marginal_label",
-    "reconstruct",
-    "sorted_sets",
-    "subsets",
-]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -18,27 +19,16 @@ from numpy.typing import NDArray
 SMALL = 200_000
 """Below this much work (cells) one thread is faster than two."""
 
-
 THREADS = min(os.cpu_count() or 1, 4)
 
 
-class _Helpers:
+@cache
+def _helpers() -> ThreadPoolExecutor:
     """The threads beside the calling one, started when first needed and again in a forked child."""
-
-    def __init__(self) -> None:
-        self._pool: ThreadPoolExecutor | None = None
-
-    def pool(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(THREADS - 1, thread_name_prefix="hushtable")
-        return self._pool
-
-    def forget(self) -> None:
-        self._pool = None
+    return ThreadPoolExecutor(THREADS - 1, thread_name_prefix="hushtable")
 
 
-_HELPERS = _Helpers()
-os.register_at_fork(after_in_child=_HELPERS.forget)
+os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
 def in_ranges(kernel: Callable[..., Any], work: NDArray[np.int64], *arguments: Any) -> None:
@@ -51,8 +41,7 @@ def in_ranges(kernel: Callable[..., Any], work: NDArray[np.int64], *arguments: A
     ahead = np.cumsum(work)
     cuts = [0, *(int(np.searchsorted(ahead, total * k // THREADS)) for k in range(1, THREADS)), jobs]
     ranges = [(first, last) for first, last in pairwise(cuts) if last > first]
-    pool = _HELPERS.pool()
-    runs = [pool.submit(kernel, first, last, *arguments) for first, last in ranges[1:]]
+    runs = [_helpers().submit(kernel, first, last, *arguments) for first, last in ranges[1:]]
     try:
         kernel(*ranges[0], *arguments)
     finally:

@@ -87,10 +87,10 @@ class Workload:
         self, marginals: Iterable[Sequence[str | int]], weights: Sequence[Weight] | None = None
     ) -> None:
         if isinstance(marginals, str):
-            raise _error("workload.marginal", "A workload is a list of marginals, not a text.")
+            raise WorkloadError("workload.marginal", "A workload is a list of marginals, not a text.")
         rows = tuple(_marginal(k, m) for k, m in enumerate(marginals))
         if not rows:
-            raise _error(
+            raise WorkloadError(
                 "workload.empty", "The workload has no marginal.", "List at least one, () is the total."
             )
         object.__setattr__(self, "marginals", rows)
@@ -102,13 +102,13 @@ class Workload:
         names = tuple(schema.names)
         given = cast("object", order)
         if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= len(names):
-            raise _error(
+            raise WorkloadError(
                 "workload.order",
                 f"The order must be a whole number from 0 to {len(names)}, the number of attributes.",
                 f"Give --order {min(3, len(names))}.",
             )
         if comb(len(names), order) > MAX_SETS // 2:
-            raise _error(
+            raise WorkloadError(
                 "workload.too-large",
                 f"{len(names)} attributes have {comb(len(names), order):,} marginals of order {order}.",
                 "Lower --order, or list the marginals that matter in a workload file.",
@@ -118,8 +118,7 @@ class Workload:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Workload:
         """Read a YAML file: a list of attribute lists, or ``marginals:`` with such a list and ``weights:``."""
-        contents = read_workload_file(path)
-        return cls(contents.marginals, contents.weights)
+        return cls(*read_workload_file(path))
 
     def resolve(self, schema: Domain) -> ResolvedWorkload:
         """The same marginals on the axes of ``schema``; unknown and repeated ones are refused."""
@@ -129,7 +128,7 @@ class Workload:
         for k, marginal in enumerate(self.marginals):
             attributes = _resolve(k, marginal, axis_of, names)
             if attributes in seen:
-                raise _error(
+                raise WorkloadError(
                     "workload.duplicate-marginal",
                     f"Marginals {seen[attributes] + 1} and {k + 1} of the workload are both "
                     f"{marginal_label(attributes, names)}.",
@@ -153,7 +152,7 @@ def _weights(weights: Sequence[Weight] | None, count: int) -> tuple[Fraction, ..
     if weights is None:
         return (Fraction(1),) * count
     if len(weights) != count:
-        raise _error(
+        raise WorkloadError(
             "workload.weights",
             f"The workload has {count} marginals and {len(weights)} weights.",
             "Give one weight for each marginal, or none.",
@@ -169,7 +168,7 @@ def _weight(position: int, value: Weight) -> Fraction:
             return weight
     except (BudgetError, OverflowError):
         pass
-    raise _error(
+    raise WorkloadError(
         "workload.weights",
         f"Weight {position + 1} of the workload is not a positive finite number.",
         "Remove the marginal if it does not matter.",
@@ -179,7 +178,7 @@ def _weight(position: int, value: Weight) -> Fraction:
 def _marginal(position: int, marginal: Sequence[str | int]) -> tuple[str | int, ...]:
     given = cast("object", marginal)
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise _error(
+        raise WorkloadError(
             "workload.marginal",
             f"Marginal {position + 1} of the workload is not a list of attributes.",
             'Write one attribute as ["age"], not as "age".',
@@ -188,7 +187,7 @@ def _marginal(position: int, marginal: Sequence[str | int]) -> tuple[str | int, 
     for attribute in attributes:
         name = cast("object", attribute)
         if isinstance(name, bool) or not isinstance(name, str | int):
-            raise _error(
+            raise WorkloadError(
                 "workload.marginal",
                 f"Marginal {position + 1} of the workload holds something that is not an attribute name.",
                 "Write attribute names as texts, or axis numbers from 0.",
@@ -206,7 +205,7 @@ def _resolve(
         axis = axis_of.get(attribute) if isinstance(attribute, str) else attribute
         if axis is None or not 0 <= axis < len(names):
             near = get_close_matches(str(attribute), names, 1)
-            raise _error(
+            raise WorkloadError(
                 "workload.unknown-attribute",
                 f"Marginal {position + 1} of the workload names {str(attribute)[:60]!r}, "
                 "which the schema does not declare.",
@@ -219,7 +218,7 @@ def _resolve(
 
 
 def _duplicate_attribute(position: int) -> WorkloadError:
-    return _error(
+    return WorkloadError(
         "workload.duplicate-attribute",
         f"Marginal {position + 1} of the workload names an attribute twice.",
         "Name each attribute once.",
@@ -228,7 +227,3 @@ def _duplicate_attribute(position: int) -> WorkloadError:
 
 def _listing(names: tuple[str, ...]) -> str:
     return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-
-
-def _error(code: str, message: str, fix: str = "") -> WorkloadError:
-    return WorkloadError(code, message, fix)

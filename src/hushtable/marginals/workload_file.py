@@ -8,7 +8,6 @@ refused, and every complaint names its line.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -21,15 +20,11 @@ MAX_BYTES = 16 * 2**20
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-@dataclass(frozen=True)
-class WorkloadFile:
-    """The contents of a file, not yet checked against a schema."""
-
-    marginals: list[list[str]]
-    weights: list[str] | None
+Contents = tuple[list[list[str]], list[str] | None]
+"""Marginals and their weights, not yet checked against a schema."""
 
 
-def read_workload_file(path: str | PathLike[str]) -> WorkloadFile:
+def read_workload_file(path: str | PathLike[str]) -> Contents:
     """Parse the file at ``path``; see the module for the two forms."""
     file = Path(path)
     try:
@@ -63,19 +58,19 @@ class _Reader:
         self._events = self._parse(text)
         self._line = 1
 
-    def document(self) -> WorkloadFile:
+    def document(self) -> Contents:
+        found: Contents = [], None
         event = self._next()
         while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
             event = self._next()
         if isinstance(event, yaml.MappingStartEvent):
             found = self._mapping()
         elif isinstance(event, yaml.SequenceStartEvent):
-            found = WorkloadFile(self._marginals(), None)
-        elif isinstance(event, yaml.StreamEndEvent) or (
-            isinstance(event, yaml.ScalarEvent) and not event.value
+            found = self._marginals(), None
+        elif not (
+            isinstance(event, yaml.StreamEndEvent)
+            or (isinstance(event, yaml.ScalarEvent) and not event.value)
         ):
-            found = WorkloadFile([], None)
-        else:
             raise self._wrong("a list of marginals is expected")
         if not isinstance(self._next(), yaml.DocumentEndEvent | yaml.StreamEndEvent):
             raise self._wrong("the file goes on after the workload")
@@ -83,7 +78,7 @@ class _Reader:
             raise self._wrong("a second document begins")
         return found
 
-    def _mapping(self) -> WorkloadFile:
+    def _mapping(self) -> Contents:
         marginals: list[list[str]] | None = None
         weights: list[str] | None = None
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
@@ -100,7 +95,7 @@ class _Reader:
                 raise self._wrong("only the fields marginals and weights are known")
         if marginals is None:
             raise self._wrong("the field marginals is missing")
-        return WorkloadFile(marginals, weights)
+        return marginals, weights
 
     def _marginals(self) -> list[list[str]]:
         rows: list[list[str]] = []

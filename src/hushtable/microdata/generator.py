@@ -8,7 +8,7 @@ through the smaller tables that contain them, so that thousands of them cannot o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from math import prod
 
@@ -20,8 +20,8 @@ from hushtable.errors import RefusedError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.microdata import generator_loops, seeded
 from hushtable.schema import Schema
+from hushtable.watching import Progress, silent
 
-Progress = Callable[[str, int, int], None]
 # Table look-ups of one sweep; tables of the highest order are left out beyond.
 MOST_WORK = 1e10
 # Tables of more than three attributes that are made, each in about 5 ms; those of the highest order are left out
@@ -81,7 +81,7 @@ def generate(
             )
     done = 0
     if rows > 0:
-        report = progress or _silent
+        report = progress or silent
         small = _up_to_pairs(targets)
         if small.layout.sets:
             done += _move(records, small, rules, state, sweeps, report)
@@ -224,10 +224,6 @@ def _tree(width: int, gains: dict[AttributeSet, float]) -> tuple[NDArray[np.int6
         order.append(child)
         left.remove(child)
     return parents, np.array(order, np.int64)
-
-
-def _silent(_: str, __: int, ___: int) -> None:
-    pass
 
 
 def _rules(schema: Schema) -> generator_loops.Rules:

@@ -4,30 +4,31 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.planning.adaptive import AdaptivePlan, NoisePlan, plan_adaptive
-    from hushtable.planning.batch import (
-        BatchPlan,
-        cell_cumulants,
-        marginal_error_model,
-        plan_identity,
-        plan_residuals,
-        residual_error_model,
-    )
-    from hushtable.planning.conditional import conditional_plan
-    from hushtable.planning.error_model import ErrorModel, Errors
-    from hushtable.planning.limits import check_memory, memory_limit, memory_need
-    from hushtable.planning.minimax import minimax_variances
-    from hushtable.planning.problem import Problem
-    from hushtable.planning.residual import residual_plan
-    from hushtable.planning.state import State
-    from hushtable.planning.strategies import (
-        STRATEGIES,
-        PlanOptions,
-        Strategy,
-        names_of,
-        register,
-        strategy_named,
-    )
-    from hushtable.planning.targets import budget_for
+    from hushtable.planning.adaptive import AdaptivePlan as AdaptivePlan
+    from hushtable.planning.adaptive import NoisePlan as NoisePlan
+    from hushtable.planning.adaptive import plan_adaptive as plan_adaptive
+    from hushtable.planning.batch import BatchPlan as BatchPlan
+    from hushtable.planning.batch import cell_cumulants as cell_cumulants
+    from hushtable.planning.batch import marginal_error_model as marginal_error_model
+    from hushtable.planning.batch import plan_identity as plan_identity
+    from hushtable.planning.batch import plan_residuals as plan_residuals
+    from hushtable.planning.batch import residual_error_model as residual_error_model
+    from hushtable.planning.conditional import conditional_plan as conditional_plan
+    from hushtable.planning.error_model import ErrorModel as ErrorModel
+    from hushtable.planning.error_model import Errors as Errors
+    from hushtable.planning.limits import check_memory as check_memory
+    from hushtable.planning.limits import memory_limit as memory_limit
+    from hushtable.planning.limits import memory_need as memory_need
+    from hushtable.planning.minimax import minimax_variances as minimax_variances
+    from hushtable.planning.problem import Problem as Problem
+    from hushtable.planning.residual import residual_plan as residual_plan
+    from hushtable.planning.state import State as State
+    from hushtable.planning.strategies import STRATEGIES as STRATEGIES
+    from hushtable.planning.strategies import PlanOptions as PlanOptions
+    from hushtable.planning.strategies import Strategy as Strategy
+    from hushtable.planning.strategies import names_of as names_of
+    from hushtable.planning.strategies import register as register
+    from hushtable.planning.strategies import strategy_named as strategy_named
+    from hushtable.planning.targets import budget_for as budget_for
 else:
     __getattr__, __dir__ = lazily(__name__)

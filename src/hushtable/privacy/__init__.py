@@ -6,99 +6,49 @@ No files, no clock, no logging, no ordinary random numbers.
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.privacy.amounts import positive, text
-    from hushtable.privacy.bits import BitSource, system_bits
-    from hushtable.privacy.budget import (
-        UNIT,
-        ZCDP,
-        ApproxDP,
-        Budget,
-        Cost,
-        Kind,
-        PureDP,
-        charge,
-        decimal,
-        epsilon_from,
-        price_in,
-        rho_from,
-    )
-    from hushtable.privacy.mechanism import (
-        DistanceNoise,
-        GaussianNoise,
-        LaplaceNoise,
-        Mechanism,
-        Price,
-        ResidualNoise,
-        Selection,
-        pure_rho,
-        total_price,
-    )
-    from hushtable.privacy.sampler import (
-        LARGEST_SCALE,
-        Segments,
-        bernoulli,
-        bernoulli_exp,
-        discrete_gaussian,
-        discrete_gaussian_kurtosis,
-        discrete_gaussian_segments,
-        discrete_gaussian_variance,
-        discrete_laplace,
-        discrete_laplace_kurtosis,
-        discrete_laplace_segments,
-        discrete_laplace_variance,
-        exponential_mechanism,
-        gaussian_segments,
-        get_ready,
-        laplace_segments,
-        uniform_below,
-    )
-    from hushtable.privacy.truncation import TruncatedNoise, shared_bound
+    from hushtable.privacy.amounts import positive as positive
+    from hushtable.privacy.amounts import text as text
+    from hushtable.privacy.bits import BitSource as BitSource
+    from hushtable.privacy.bits import system_bits as system_bits
+    from hushtable.privacy.budget import UNIT as UNIT
+    from hushtable.privacy.budget import ZCDP as ZCDP
+    from hushtable.privacy.budget import ApproxDP as ApproxDP
+    from hushtable.privacy.budget import Budget as Budget
+    from hushtable.privacy.budget import Cost as Cost
+    from hushtable.privacy.budget import Kind as Kind
+    from hushtable.privacy.budget import PureDP as PureDP
+    from hushtable.privacy.budget import charge as charge
+    from hushtable.privacy.budget import decimal as decimal
+    from hushtable.privacy.budget import price_in as price_in
+    from hushtable.privacy.conversion import epsilon_from as epsilon_from
+    from hushtable.privacy.conversion import rho_from as rho_from
+    from hushtable.privacy.mechanism import DistanceNoise as DistanceNoise
+    from hushtable.privacy.mechanism import GaussianNoise as GaussianNoise
+    from hushtable.privacy.mechanism import LaplaceNoise as LaplaceNoise
+    from hushtable.privacy.mechanism import Mechanism as Mechanism
+    from hushtable.privacy.mechanism import Price as Price
+    from hushtable.privacy.mechanism import ResidualNoise as ResidualNoise
+    from hushtable.privacy.mechanism import Selection as Selection
+    from hushtable.privacy.mechanism import pure_rho as pure_rho
+    from hushtable.privacy.mechanism import total_price as total_price
+    from hushtable.privacy.moments import discrete_gaussian_kurtosis as discrete_gaussian_kurtosis
+    from hushtable.privacy.moments import discrete_gaussian_variance as discrete_gaussian_variance
+    from hushtable.privacy.moments import discrete_laplace_kurtosis as discrete_laplace_kurtosis
+    from hushtable.privacy.moments import discrete_laplace_variance as discrete_laplace_variance
+    from hushtable.privacy.sampler import LARGEST_SCALE as LARGEST_SCALE
+    from hushtable.privacy.sampler import Segments as Segments
+    from hushtable.privacy.sampler import bernoulli as bernoulli
+    from hushtable.privacy.sampler import bernoulli_exp as bernoulli_exp
+    from hushtable.privacy.sampler import discrete_gaussian as discrete_gaussian
+    from hushtable.privacy.sampler import discrete_gaussian_segments as discrete_gaussian_segments
+    from hushtable.privacy.sampler import discrete_laplace as discrete_laplace
+    from hushtable.privacy.sampler import discrete_laplace_segments as discrete_laplace_segments
+    from hushtable.privacy.sampler import exponential_mechanism as exponential_mechanism
+    from hushtable.privacy.sampler import gaussian_segments as gaussian_segments
+    from hushtable.privacy.sampler import get_ready as get_ready
+    from hushtable.privacy.sampler import laplace_segments as laplace_segments
+    from hushtable.privacy.sampler import uniform_below as uniform_below
+    from hushtable.privacy.truncation import TruncatedNoise as TruncatedNoise
+    from hushtable.privacy.truncation import shared_bound as shared_bound
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "LARGEST_SCALE",
-    "UNIT",
-    "ZCDP",
-    "ApproxDP",
-    "BitSource",
-    "Budget",
-    "Cost",
-    "DistanceNoise",
-    "GaussianNoise",
-    "Kind",
-    "LaplaceNoise",
-    "Mechanism",
-    "Price",
-    "PureDP",
-    "ResidualNoise",
-    "Segments",
-    "Selection",
-    "TruncatedNoise",
-    "bernoulli",
-    "bernoulli_exp",
-    "charge",
-    "decimal",
-    "discrete_gaussian",
-    "discrete_gaussian_kurtosis",
-    "discrete_gaussian_segments",
-    "discrete_gaussian_variance",
-    "discrete_laplace",
-    "discrete_laplace_kurtosis",
-    "discrete_laplace_segments",
-    "discrete_laplace_variance",
-    "epsilon_from",
-    "exponential_mechanism",
-    "gaussian_segments",
-    "get_ready",
-    "laplace_segments",
-    "positive",
-    "price_in",
-    "pure_rho",
-    "rho_from",
-    "shared_bound",
-    "system_bits",
-    "text",
-    "total_price",
-    "uniform_below",
-]

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, cast
 
 from hushtable.errors import BudgetError
 from hushtable.privacy.amounts import Number, exact, positive, text
-from hushtable.privacy.conversion import epsilon_from, rho_from
+from hushtable.privacy.conversion import rho_from
 
 UNIT = 10**12
 """Ledger amounts are integers of 1/UNIT."""
@@ -32,22 +32,6 @@ _ALIKE_BITS = 48
 exponentials and logarithms that differ in their last places."""
 
 Kind = Literal["pure", "zcdp", "approx"]
-
-__all__ = [
-    "LARGEST",
-    "UNIT",
-    "ZCDP",
-    "ApproxDP",
-    "Budget",
-    "Cost",
-    "Kind",
-    "PureDP",
-    "charge",
-    "decimal",
-    "epsilon_from",
-    "price_in",
-    "rho_from",
-]
 
 _WRITE = 'Write "rho=0.1", "epsilon=1" or "epsilon=1,delta=1e-9".'
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, overload
 
 import numpy as np
@@ -23,33 +24,6 @@ from hushtable.privacy import exact, sampler_loops
 from hushtable.privacy.amounts import Number
 from hushtable.privacy.amounts import exact as exact_number
 from hushtable.privacy.bits import BitSource, system_bits
-from hushtable.privacy.moments import (
-    discrete_gaussian_kurtosis,
-    discrete_gaussian_variance,
-    discrete_laplace_kurtosis,
-    discrete_laplace_variance,
-)
-
-__all__ = [
-    "LARGEST_SCALE",
-    "LARGEST_VARIANCE",
-    "Segments",
-    "bernoulli",
-    "bernoulli_exp",
-    "discrete_gaussian",
-    "discrete_gaussian_kurtosis",
-    "discrete_gaussian_segments",
-    "discrete_gaussian_variance",
-    "discrete_laplace",
-    "discrete_laplace_kurtosis",
-    "discrete_laplace_segments",
-    "discrete_laplace_variance",
-    "exponential_mechanism",
-    "gaussian_segments",
-    "get_ready",
-    "laplace_segments",
-    "uniform_below",
-]
 
 Shape = int | tuple[int, ...]
 
@@ -157,7 +131,7 @@ class Segments:
             self._draw_from(0, out, _source(bits))
             return out
         half = out.size // 2
-        other = _HELPER.submit(self._draw_from, half, out, _source(None))
+        other = _helper().submit(self._draw_from, half, out, _source(None))
         try:
             self._draw_from(0, out[:half], _source(None))
         finally:
@@ -314,28 +288,18 @@ def get_ready(rehearsal: BitSource) -> None:
     The integers of a ``rehearsal`` go nowhere; afterwards threads, loops and memory are at hand.
     """
     rehearsed = gaussian_segments([Fraction(3)], [_REHEARSED])
-    for pool in (None, _HELPER):
-        for call in (lambda: system_bits().words(0), lambda: rehearsed.draw(rehearsal)):
-            call() if pool is None else pool.submit(call).result()
+    for call in (lambda: system_bits().words(0), lambda: rehearsed.draw(rehearsal)):
+        call()
+        _helper().submit(call).result()
 
 
-class _Helper:
+@cache
+def _helper() -> ThreadPoolExecutor:
     """A second thread for long draws, with a cipher stream of its own; a forked child starts another."""
-
-    def __init__(self) -> None:
-        self._pool: ThreadPoolExecutor | None = None
-
-    def submit(self, *call: Any) -> Future[None]:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, thread_name_prefix="hushtable-noise")
-        return self._pool.submit(*call)
-
-    def forget(self) -> None:
-        self._pool = None
+    return ThreadPoolExecutor(1, thread_name_prefix="hushtable-noise")
 
 
-_HELPER = _Helper()
-os.register_at_fork(after_in_child=_HELPER.forget)
+os.register_at_fork(after_in_child=_helper.cache_clear)
 
 
 def _request(cells: int) -> int:

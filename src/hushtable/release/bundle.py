@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from hushtable.errors import BundleError
 from hushtable.ledger import failpoints
 from hushtable.microdata import Explanation
-from hushtable.outputs import can_make, is_taken, whole_folder
+from hushtable.outputs import can_make, is_occupied, whole_folder
 from hushtable.reconstruct import reconstruction_named
 from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
 from hushtable.release.promise import interval_promise
@@ -66,7 +66,7 @@ In R:       arrow::read_parquet("tables/order-1.parquet")
 def check_free(folder: str | PathLike[str]) -> Path:
     """The path of a bundle to be written; refuses a place that is taken or cannot be written."""
     place = Path(folder)
-    if is_taken(place) and not _is_empty(place):
+    if is_occupied(place):
         raise BundleError(
             "bundle.exists", f"{place} exists and is not an empty folder.", "Give --out another folder."
         )
@@ -77,13 +77,6 @@ def check_free(folder: str | PathLike[str]) -> Path:
             "Create that one first, or give --out another folder.",
         )
     return place
-
-
-def _is_empty(place: Path) -> bool:
-    try:
-        return not any(place.iterdir())
-    except OSError:
-        return False
 
 
 Also = Callable[[Path], None]

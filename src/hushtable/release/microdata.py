@@ -21,7 +21,7 @@ from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.microdata import METHODS, Explanation, Measurement, Noise, TableGap, fit, round_table
 from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
 from hushtable.microdata.fitting import require_foreseen
-from hushtable.microdata.generator import Progress, Targets, affordable, count_records, generate
+from hushtable.microdata.generator import Targets, affordable, count_records, generate
 from hushtable.microdata.honesty import Totals, compare, small_cells
 from hushtable.microdata.likelihood import likeliest
 from hushtable.microdata.rounding import walkable, whole_rows
@@ -29,6 +29,7 @@ from hushtable.microdata.uncertainty import Promise, promise
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.reconstruct import Zeros, fit_tables
 from hushtable.schema import Schema
+from hushtable.watching import Progress
 
 if TYPE_CHECKING:
     from hushtable.release.release import Release

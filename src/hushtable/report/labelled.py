@@ -18,18 +18,13 @@ def read_records(path: str | PathLike[str], schema: Schema) -> pl.DataFrame:
     """A CSV or Parquet file as labels, one column per attribute; values outside the domain become null."""
     file = Path(path)
     try:
-        frame = _read(file)
+        parquet = file.suffix == ".parquet"
+        frame = pl.read_parquet(file, glob=False) if parquet else read_csv(file, glob=False)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise UsageError(
             "report.microdata", f"The microdata {file} cannot be read.", "Give the --out of `hush microdata`."
         ) from None
     return label_records(frame, schema)
-
-
-def _read(file: Path) -> pl.DataFrame:
-    if file.suffix == ".parquet":
-        return pl.read_parquet(file, glob=False)
-    return read_csv(file, glob=False)
 
 
 def label_records(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:

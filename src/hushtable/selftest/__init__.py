@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable
 
 from hushtable.selftest.accounts import check_kills, check_race
-from hushtable.selftest.outcomes import Outcome, Progress, Report, Unsound
+from hushtable.selftest.outcomes import Outcome, Report, Unsound
 from hushtable.selftest.readers import check_neighbours
 from hushtable.selftest.replays import check_replays
 from hushtable.selftest.sampler import check_noise
+from hushtable.watching import Progress, silent
 
 __all__ = ["PARTS", "Outcome", "Report", "Unsound", "run"]
 
@@ -32,7 +33,7 @@ def run(progress: Progress | None = None) -> Report:
 
     It starts processes: a script that calls it does so under ``if __name__ == "__main__":``.
     """
-    return Report(tuple(_outcome(name, part, progress or _silent) for name, part in PARTS.items()))
+    return Report(tuple(_outcome(name, part, progress or silent) for name, part in PARTS.items()))
 
 
 def _outcome(name: str, part: Callable[[Progress], str], progress: Progress) -> Outcome:
@@ -44,7 +45,3 @@ def _outcome(name: str, part: Callable[[Progress], str], progress: Progress) -> 
     except Exception as error:
         passed, said = False, f"stopped by an unexpected {type(error).__name__}"
     return Outcome(name, passed, said, time.monotonic() - begin)
-
-
-def _silent(step: str, done: int, total: int) -> None:
-    """No progress is shown."""

@@ -21,7 +21,8 @@ from typing import Any
 from hushtable.errors import BudgetExhausted
 from hushtable.ledger import Ledger, Unit
 from hushtable.privacy import UNIT, ZCDP, Cost
-from hushtable.selftest.outcomes import Progress, Unsound
+from hushtable.selftest.outcomes import require
+from hushtable.watching import Progress
 
 GRAIN = 333_333_333
 """An amount that no power of two or ten divides, so that a sum that rounds is noticed."""
@@ -48,12 +49,10 @@ def check_race(progress: Progress) -> str:
         ]
         accepted = _answers(workers, answers)
         entries = [entry.type for entry in ledger.history()]
-        _require(accepted == ROOM, f"{accepted} spends were allowed where the limit has room for {ROOM}")
-        _require(ledger.spent() == grains(ROOM), "the ledger's sum is not what was spent")
-        _require(
-            entries.count("charge") == ROOM == entries.count("store"), "entries are missing, or too many"
-        )
-        _require(ledger.verify(ledger.head).ok, "the ledger's chain does not verify after a race")
+        require(accepted == ROOM, f"{accepted} spends were allowed where the limit has room for {ROOM}")
+        require(ledger.spent() == grains(ROOM), "the ledger's sum is not what was spent")
+        require(entries.count("charge") == ROOM == entries.count("store"), "entries are missing, or too many")
+        require(ledger.verify(ledger.head).ok, "the ledger's chain does not verify after a race")
     tries = PROCESSES * ATTEMPTS
     return f"{PROCESSES} processes tried {tries} spends at once; exactly the {ROOM} that fit were charged"
 
@@ -71,7 +70,7 @@ def check_kills(progress: Progress) -> str:
             worker = context.Process(target=spend_on, args=(path, there))
             worker.start()
             try:
-                _require(here.poll(_PATIENCE) and bool(here.recv()), "a spender did not start")
+                require(here.poll(_PATIENCE) and bool(here.recv()), "a spender did not start")
                 worker.join(chance.uniform(0.0, 0.1))
             finally:
                 worker.kill()
@@ -127,7 +126,7 @@ def _answer(ledger: Ledger, request: str) -> None:
 def _check_books(path: Path) -> int:
     """Everything drawn was charged, everything shown was stored; the number of answers shown."""
     ledger = Ledger.open(path)
-    _require(ledger.verify(ledger.head).ok, "the ledger's chain does not verify after a kill")
+    require(ledger.verify(ledger.head).ok, "the ledger's chain does not verify after a kill")
     charged: set[int] = set()
     stored: dict[int, str] = {}
     for entry in ledger.export():
@@ -137,13 +136,13 @@ def _check_books(path: Path) -> int:
         if body["type"] == "store":
             stored[body["charge"]] = body["sha256"]
     drawn = [line["charge"] for line in _lines(path.parent / "drawn.log")]
-    _require(set(drawn) <= charged, "something was drawn before its charge was durable")
-    _require(len(drawn) == len(set(drawn)), "something was drawn twice for one charge")
+    require(set(drawn) <= charged, "something was drawn before its charge was durable")
+    require(len(drawn) == len(set(drawn)), "something was drawn twice for one charge")
     shown = _lines(path.parent / "shown.log")
     for line in shown:
         digest = hashlib.sha256(bytes.fromhex(line["payload"])).hexdigest()
-        _require(stored.get(line["charge"]) == digest, "something was shown that is not stored")
-    _require(ledger.spent() == grains(len(charged)), "the ledger's sum is not what was charged")
+        require(stored.get(line["charge"]) == digest, "something was shown that is not stored")
+    require(ledger.spent() == grains(len(charged)), "the ledger's sum is not what was charged")
     return len(shown)
 
 
@@ -183,8 +182,3 @@ def _append(path: Path, charge: int, payload: bytes) -> None:
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
-
-
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise Unsound(what)

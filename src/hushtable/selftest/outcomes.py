@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
-
-Progress = Callable[[str, int, int], None]
-"""Called with a step, how much of it is done, and how much there is."""
 
 
 class Unsound(Exception):
     """A part of the self-test that failed, and what it found."""
+
+
+def require(holds: bool, what: str) -> None:
+    """Fail where something does not hold."""
+    if not holds:
+        raise Unsound(what)
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,7 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "name": self.name,
-            "passed": self.passed,
-            "said": self.said,
-            "seconds": round(self.seconds, 3),
-        }
+        return asdict(self) | {"seconds": round(self.seconds, 3)}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hushtable.selftest import neighbours
-from hushtable.selftest.outcomes import Progress, Unsound
+from hushtable.selftest.outcomes import Unsound
+from hushtable.watching import Progress
 
 PAIRS = 200
 """Pairs of tables, at least; shared by the kinds of source."""

@@ -24,7 +24,8 @@ from hushtable.privacy import (
     sampler_loops,
     uniform_below,
 )
-from hushtable.selftest.outcomes import Progress, Unsound
+from hushtable.selftest.outcomes import require
+from hushtable.watching import Progress
 
 SCALES = (*map(Fraction, ("1/20", "1/2", "1", "3/2", "31/10", "355/113", "10000/3", "1000000000001")),)
 DRAWS = 12
@@ -207,5 +208,4 @@ def _selected(words: Words, gaps: list[int], rate: Fraction) -> int:
 
 
 def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise Unsound(f"{what} is not what the reference draws from the same bits")
+    require(holds, f"{what} is not what the reference draws from the same bits")

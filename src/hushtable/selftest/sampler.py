@@ -27,7 +27,8 @@ from hushtable.privacy import (
     system_bits,
     uniform_below,
 )
-from hushtable.selftest.outcomes import Progress, Unsound
+from hushtable.selftest.outcomes import Unsound
+from hushtable.watching import Progress
 
 FALSE_ALARM = 1e-6
 """Chance that the whole part fails although all is well."""

@@ -26,7 +26,7 @@ from hushtable.kernel.sources import Source, open_source
 from hushtable.kernel.sources.records import record_frames
 from hushtable.schema import Binned, Schema
 from hushtable.selftest.neighbours.kinds import Kind
-from hushtable.selftest.neighbours.layouts import Layout, Person, Row
+from hushtable.selftest.neighbours.layouts import Person, Row
 from hushtable.selftest.neighbours.worlds import Codes
 
 STEPS = 16
@@ -121,7 +121,7 @@ def campaign(
     """One table and its neighbours: None for each pair that is as it must be."""
     chance = Random(f"{kind.name} {seed}")
     layout = kind.draw(chance)
-    table = _Table(layout, chance)
+    table = _Table(chance)
     ordinary = [layout.ordinary(number) for number in range(chance.choice(_PEOPLE))]
     for person in ordinary:
         table.add(person)
@@ -145,7 +145,7 @@ def campaign(
 class _Table:
     """Rows in order, each with its person; a person's rows lie among those of others."""
 
-    def __init__(self, layout: Layout, chance: Random) -> None:
+    def __init__(self, chance: Random) -> None:
         self._chance = chance
         self._rows: list[tuple[int, Row]] = []
         self.people: dict[int, Person] = {}
