@@ -6,16 +6,25 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from hushtable.deciders import AGGREGATES, Decider, ErrorClaim, Interval, Query, Supposed, build, lookup
+from hushtable.deciders import (
+    AGGREGATES,
+    Decider,
+    ErrorClaim,
+    Interval,
+    Query,
+    Supposed,
+    Synthetic,
+    build,
+    lookup,
+)
 from hushtable.deciders.columns import Columns
 from hushtable.deciders.intervals import exact
-from hushtable.deciders.selecting import suppose
 
 
 def answer(query: Query, frame: Any, columns: Columns) -> Fraction:
     """The exact answer of a resolved query on a table, in the attribute's own unit."""
     unit = None if query.column is None else columns[query.column].resolution
-    return suppose(query, frame, columns).answer(AGGREGATES[query.function]) * (unit or Fraction(1))
+    return Synthetic(frame, columns).suppose(query).answer(AGGREGATES[query.function]) * (unit or Fraction(1))
 
 
 def decider(name: str, supposed: Supposed, *, tau: Any, epsilon: Any, **more: Any) -> Decider:

@@ -37,8 +37,8 @@ from hushtable.privacy import (
     BitSource,
     bernoulli,
     bernoulli_exp,
-    discrete_laplace_segments,
     exponential_mechanism,
+    laplace_segments,
 )
 from thresholds import AUDIT_BATCHES, Z
 
@@ -112,7 +112,7 @@ def draws(decider: Decider, exact: Tally, runs: int, bits: BitSource | None) -> 
     """Many verdicts, with the draws of the kernel made all at once where they can be."""
     if isinstance(decider, NoisyDecider):
         scales = decider.noise
-        noise = discrete_laplace_segments(scales, [runs] * len(scales), bits=bits).reshape(len(scales), runs)
+        noise = laplace_segments(scales, [runs] * len(scales)).draw(bits).reshape(len(scales), runs)
         return np.array([decider.decide(exact, row) for row in noise.T.tolist()])
     if isinstance(decider, CoinDecider):
         return coins(decider.logit(exact), runs, bits)

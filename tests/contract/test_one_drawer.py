@@ -34,7 +34,7 @@ def names_of(source: str) -> set[str]:
 
 
 def test_no_other_module_of_the_kernel_names_a_sampler() -> None:
-    assert {"discrete_gaussian_segments", "exponential_mechanism", "bernoulli"} <= DRAWS
+    assert {"gaussian_segments", "exponential_mechanism", "bernoulli"} <= DRAWS
     for path in sorted(KERNEL.rglob("*.py")):
         drawn = names_of(path.read_text()) & DRAWS
         assert bool(drawn) == (path.name in ("draw.py", WARM)), (path.name, drawn)

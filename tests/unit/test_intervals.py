@@ -25,8 +25,8 @@ from hushtable.planning.quantiles import (
 from hushtable.privacy import (
     GaussianNoise,
     LaplaceNoise,
-    discrete_gaussian_segments,
-    discrete_laplace_segments,
+    gaussian_segments,
+    laplace_segments,
 )
 from hushtable.reconstruct import from_marginals, from_residuals
 from simulation import by_run, linear_map
@@ -186,7 +186,7 @@ def simulated_errors(strategy: str, sets, sizes):
     if strategy == "residual-planner":
         plan = plan_residuals(workload, rho=Fraction(1, 50))
         layout = plan.part.layout
-        draws = discrete_gaussian_segments(plan.part.noise.parameters, (layout.lengths * RUNS).tolist())
+        draws = gaussian_segments(plan.part.noise.parameters, (layout.lengths * RUNS).tolist()).draw()
         matrix = linear_map(
             lambda y: from_residuals(layout, y, plan.part.precisions).estimate_all(targets), layout
         )
@@ -198,9 +198,9 @@ def simulated_errors(strategy: str, sets, sizes):
         layout = plan.part.layout
         lengths = (layout.lengths * RUNS).tolist()
         if strategy == "identity-gaussian":
-            draws = discrete_gaussian_segments(plan.part.noise.parameters, lengths)
+            draws = gaussian_segments(plan.part.noise.parameters, lengths).draw()
         else:
-            draws = discrete_laplace_segments(plan.part.noise.parameters, lengths)
+            draws = laplace_segments(plan.part.noise.parameters, lengths).draw()
         mechanisms = plan.part.mechanisms
         matrix = linear_map(lambda y: from_marginals(layout, y, mechanisms).estimate_all(targets), layout)
     return by_run(draws, layout, RUNS) @ matrix, targets, plan.error_model()

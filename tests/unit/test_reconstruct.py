@@ -17,9 +17,9 @@ from hushtable.planning import BatchPlan, marginal_error_model
 from hushtable.privacy import (
     GaussianNoise,
     LaplaceNoise,
-    discrete_gaussian_segments,
     discrete_gaussian_variance,
     discrete_laplace_variance,
+    gaussian_segments,
 )
 from hushtable.reconstruct import from_answers, from_marginals, from_residuals
 from simulation import by_run, linear_map
@@ -212,9 +212,7 @@ def test_predicted_variances_match_simulation_and_reject_noise_ten_percent_too_s
     part = ResidualPart(sizes, closure([(0, 1)]), tuple(Fraction(1, k) for k in (7, 3, 5, 2)))
     plan, layout = BatchPlan(((0, 1),), part), part.layout
     noise = [variance * shrink**2 for variance in part.noise.parameters]
-    draws = by_run(
-        discrete_gaussian_segments(noise, [n * runs for n in layout.lengths.tolist()]), layout, runs
-    )
+    draws = by_run(gaussian_segments(noise, [n * runs for n in layout.lengths.tolist()]).draw(), layout, runs)
     matrix = linear_map(
         lambda answers: from_residuals(layout, answers, part.precisions).estimate_all(layout), layout
     )

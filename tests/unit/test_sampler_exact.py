@@ -173,9 +173,9 @@ def test_a_uniform_just_below_the_total_reaches_the_far_tail_exactly(law: Law) -
 @pytest.mark.parametrize("law", [gaussian, laplace])
 def test_segments_draw_each_scale_in_order_from_one_stream(law: Law) -> None:
     scales, lengths = [Fraction(1, 3), Fraction(50), Fraction(10**9), Fraction(2)], [5, 0, 7, 3]
-    many = {gaussian: sampler.discrete_gaussian_segments, laplace: sampler.discrete_laplace_segments}[law]
+    many = {gaussian: sampler.gaussian_segments, laplace: sampler.laplace_segments}[law]
     bits = FixedBits(seed=1)
-    drawn = many([parameters(law, scale)[0] for scale in scales], lengths, bits=bits)
+    drawn = many([parameters(law, scale)[0] for scale in scales], lengths).draw(bits)
     words = iter(bits.given)
     pairs = zip(scales, lengths, strict=True)
     assert drawn.tolist() == [twin(law, scale, words) for scale, length in pairs for _ in range(length)]
@@ -269,11 +269,11 @@ def test_a_long_draw_is_shared_by_threads_without_overlap_or_gap(monkeypatch: py
         return given[-1]
 
     monkeypatch.setattr(sampler, "_source", lambda bits: fresh(bits) if bits is None else bits)
-    drawn = sampler.discrete_gaussian_segments(variances, lengths)
+    drawn = sampler.gaussian_segments(variances, lengths).draw()
     half = sum(lengths) // 2
     ends = [lengths[0], half - lengths[0]], [0, sum(lengths[:2]) - half, lengths[2]]
-    second = sampler.discrete_gaussian_segments(variances, ends[1], bits=FixedBits(seed=0))
-    first = sampler.discrete_gaussian_segments(variances[:2], ends[0], bits=FixedBits(seed=1))
+    second = sampler.gaussian_segments(variances, ends[1]).draw(FixedBits(seed=0))
+    first = sampler.gaussian_segments(variances[:2], ends[0]).draw(FixedBits(seed=1))
     assert len(given) == 2
     assert (drawn == np.concatenate([first, second])).all()
 

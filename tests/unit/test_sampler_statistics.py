@@ -21,10 +21,10 @@ from hushtable.privacy import (
     bernoulli,
     bernoulli_exp,
     discrete_gaussian,
-    discrete_gaussian_segments,
     discrete_laplace,
-    discrete_laplace_segments,
     exponential_mechanism,
+    gaussian_segments,
+    laplace_segments,
     uniform_below,
 )
 from hushtable.selftest.sampler import gaussian_below, laplace_below
@@ -103,10 +103,10 @@ def test_wide_noise_is_fair_in_its_last_digits_and_signs(draw: Callable[[], NDAr
 def test_segments_have_the_distribution_of_their_own_scale() -> None:
     scales = [Fraction(1, 2), Fraction(3), Fraction(1000)] * 20_000
     for many, below, power in (
-        (discrete_gaussian_segments, gaussian_below, 2),
-        (discrete_laplace_segments, laplace_below, 1),
+        (gaussian_segments, gaussian_below, 2),
+        (laplace_segments, laplace_below, 1),
     ):
-        drawn = many([s**power for s in scales], [10] * len(scales)).reshape(-1, 3, 10)
+        drawn = many([s**power for s in scales], [10] * len(scales)).draw().reshape(-1, 3, 10)
         for k in range(3):
             value, cells = statistic(drawn[:, k].ravel(), below, float(scales[k]))
             assert value < chi_square_threshold(cells)
@@ -213,7 +213,7 @@ def test_edge_scales_and_shapes() -> None:
     assert not discrete_gaussian("1e-700", 1000).any() and not discrete_laplace("1e-700", 1000).any()
     assert not discrete_gaussian("0.0001", 1000).any()
     assert discrete_gaussian(2, 0).shape == (0,) and discrete_laplace(2, (3, 0)).shape == (3, 0)
-    assert discrete_gaussian_segments([], []).size == 0
+    assert gaussian_segments([], []).draw().size == 0
     assert discrete_gaussian(2, ()).shape == () and discrete_laplace(2, (2, 3, 4)).dtype == np.int64
     for draw, largest in ((discrete_gaussian, 2**114), (discrete_laplace, 2**53)):
         assert np.abs(draw(largest, 1000)).max() < 2**62
@@ -229,9 +229,9 @@ def test_edge_scales_and_shapes() -> None:
             with pytest.raises(BudgetError, match=r"budget\.unreadable"):
                 draw(bad, 1)
     with pytest.raises(BudgetError, match=r"noise\.lengths"):
-        discrete_gaussian_segments([Fraction(1)], [1, 2])
+        gaussian_segments([Fraction(1)], [1, 2])
     with pytest.raises(BudgetError, match=r"noise\.lengths"):
-        discrete_gaussian_segments([Fraction(1)], [-1])
+        gaussian_segments([Fraction(1)], [-1])
     with pytest.raises(BudgetError, match=r"noise\.bound"):
         uniform_below(0, 1)
     with pytest.raises(BudgetError, match=r"noise\.chance"):

@@ -1,11 +1,13 @@
-"""Flags that several commands share, declared once."""
+"""Flags that several commands share, declared once, and the workload that two of them name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
+import hushtable as ht
 from hushtable.cli.parameters import Argument, Option
+from hushtable.errors import UsageError
 
 Data = Annotated[str, Argument("CSV, CSV.GZ, TSV or Parquet file, or a quoted glob of them.", "DATA")]
 SchemaFile = Annotated[Path, Option("Schema in YAML; `hush init DATA` drafts one.", "FILE", short="-s")]
@@ -31,3 +33,14 @@ Stored = Annotated[bool, Option("Where the same was paid for before, write that;
 PayAgain = Annotated[bool, Option("Pay for a new one, also where the same was paid for before.")]
 Json = Annotated[bool, Option("Print one JSON object.")]
 Memory = Annotated[str | None, Option('Most memory to use, as "8GB".', "SIZE")]
+
+
+def workload_from(schema: ht.Schema, order: int | None, file: Path | None) -> ht.Workload:
+    """All marginals of an order, or those that a file lists."""
+    if (order is None) == (file is None):
+        raise UsageError(
+            "usage.workload",
+            "Give either --order or --workload.",
+            "Type --order 2 for all pairs of attributes.",
+        )
+    return ht.Workload.load(file) if file is not None else ht.Workload.all_marginals(schema, order=order or 0)

@@ -8,7 +8,6 @@ import hushtable as ht
 from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, say
 from hushtable.cli.parameters import Option
-from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
 
 EXAMPLE = (
@@ -36,7 +35,7 @@ def plan(
 ) -> None:
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
     declared = ht.Schema.load(schema)
-    asked = workload_from(declared, order, workload)
+    asked = flags.workload_from(declared, order, workload)
     made = ht.release.plan_release(
         declared,
         asked,

@@ -11,7 +11,6 @@ from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Option
 from hushtable.cli.pending import note_stored, repeated, telling_how_to_go_on
 from hushtable.cli.report import draw_report
-from hushtable.cli.workloads import workload_from
 from hushtable.errors import UsageError
 from hushtable.texts import counted
 
@@ -68,7 +67,7 @@ def release(
     declared = ht.Schema.load(schema)
     plain = order is None and workload is None and strategy == "auto" and not (reuse or time or reconstruct)
     attributes = _counted(counts, accurate, plain=plain)
-    asked = None if attributes else workload_from(declared, order, workload)
+    asked = None if attributes else flags.workload_from(declared, order, workload)
     opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     if asked is None:
         plan = opened.plan_counts(attributes, budget=spent, accurate=accurate or "sum")

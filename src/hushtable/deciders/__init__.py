@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from hushtable.deciders.aggregates import SUM as SUM
     from hushtable.deciders.aggregates import Aggregate as Aggregate
     from hushtable.deciders.aggregates import Facts as Facts
-    from hushtable.deciders.automatic import choose_decider as choose_decider
     from hushtable.deciders.canonical import resolve as resolve
     from hushtable.deciders.check_plan import CheckPlan as CheckPlan
     from hushtable.deciders.check_plan import Currency as Currency
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from hushtable.deciders.parser import parse_batch as parse_batch
     from hushtable.deciders.queries import Query as Query
     from hushtable.deciders.question import Question as Question
+    from hushtable.deciders.question import choose_decider as choose_decider
     from hushtable.deciders.registry import DECIDERS as DECIDERS
     from hushtable.deciders.registry import build as build
     from hushtable.deciders.registry import lookup as lookup

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hushtable.deciders.aggregates import AGGREGATES, MAX_STEPS, Aggregate, Facts
-from hushtable.deciders.automatic import choose_decider
-from hushtable.deciders.decider import Decider
+from hushtable.deciders.aggregates import AGGREGATES, BETA, MAX_STEPS, Aggregate, Facts
+from hushtable.deciders.decider import Decider, Preferred
 from hushtable.deciders.intervals import Number, distance_bound, exact, interval
 from hushtable.deciders.queries import Query
-from hushtable.deciders.registry import lookup
+from hushtable.deciders.registry import DECIDERS, lookup
 from hushtable.deciders.supposed import Supposed
+from hushtable.deciders.thresholds import threshold_of
 from hushtable.errors import BudgetError, QueryError
 from hushtable.privacy import UNIT, Budget, text
 
@@ -130,6 +130,35 @@ def _decider(name: str, aggregate: Aggregate, facts: Facts, share: Share, larges
     if name == "auto":
         return choose_decider(aggregate, facts, epsilon=share.epsilon, rho=share.rho, largest=largest)
     return lookup(name, aggregate).priced(facts, epsilon=share.epsilon, rho=share.rho)
+
+
+def choose_decider(
+    aggregate: Aggregate,
+    facts: Facts,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    largest: int | None = None,
+) -> Decider:
+    """The one that "auto" takes for a pure price ``epsilon`` or a zCDP price ``rho``, per row; not checked.
+
+    It looks at public facts alone, and its ``reason`` says why: for a pure price the noisy margin has the smallest
+    threshold of all deciders whose threshold does not depend on the data, for a zCDP price the coin on the margin has,
+    because it costs a quarter.  The race wins for a SUM only where ``largest``, what the caller supposes to be the
+    largest value in grid steps, is far below the bound.
+    """
+    usual = _preferred(aggregate, "epsilon" if rho is None else "rho")[0]
+    rivals = [] if largest is None else _preferred(aggregate, "largest")
+    able = [kind for kind in rivals if not (kind.nonnegative and facts.low < 0)]
+    made = [kind.priced(facts, epsilon=epsilon, rho=rho) for kind in (usual, *able)]
+    if not able:
+        return made[0]
+    return min(made, key=lambda one: threshold_of(one, BETA, largest) or math.inf)
+
+
+def _preferred(aggregate: Aggregate, when: Preferred) -> list[type[Decider]]:
+    """The deciders that "auto" takes in this case; the first one registered comes first."""
+    return [kind for kind in DECIDERS.values() if kind.aggregate is aggregate and kind.preferred == when]
 
 
 def _steps(largest: Number, resolution: Fraction) -> int:

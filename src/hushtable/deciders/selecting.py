@@ -17,7 +17,6 @@ import polars as pl
 from hushtable.arrays import Ints
 from hushtable.deciders.columns import Column, Columns, find
 from hushtable.deciders.queries import COMPARE, And, Atom, Compare, In, IsNull, Or, Predicate, Query, Value
-from hushtable.deciders.supposed import Supposed
 from hushtable.errors import QueryError
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, text_of
 
@@ -72,14 +71,6 @@ def grid_values(query: Query, frame: Any, columns: Columns) -> Ints:
     if column.resolution is not None and column.resolution != 1:
         values = np.rint(values * float(1 / column.resolution))
     return np.clip(values, grid[0], grid[-1]).astype(np.int64)
-
-
-def suppose(query: Query, frame: Any, columns: Columns) -> Supposed:
-    """What a resolved query aggregates in public rows, as data that one may suppose the truth to look like."""
-    if query.column is None:
-        return Supposed.count(matching(query, frame, columns).height)
-    values = grid_values(query, frame, columns)
-    return Supposed.of(values, find(columns, query.column).grid(), query.quantile or Fraction(1, 2))
 
 
 def _polars(frame: Any) -> pl.DataFrame:

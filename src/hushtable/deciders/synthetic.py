@@ -7,15 +7,16 @@ from confidential rows without privacy.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
-from hushtable.deciders.columns import Columns
+from hushtable.deciders.columns import Columns, find
 from hushtable.deciders.queries import Query
-from hushtable.deciders.selecting import suppose, typed
+from hushtable.deciders.selecting import grid_values, matching, typed
 from hushtable.deciders.supposed import Supposed
 from hushtable.errors import QueryError
 from hushtable.spreadsheets import read_csv
@@ -41,7 +42,10 @@ class Synthetic:
 
     def suppose(self, query: Query) -> Supposed:
         """What a resolved query aggregates, as data that one may suppose the truth to look like."""
-        return suppose(query, self.frame, self.columns)
+        if query.column is None:
+            return Supposed.count(matching(query, self.frame, self.columns).height)
+        values = grid_values(query, self.frame, self.columns)
+        return Supposed.of(values, find(self.columns, query.column).grid(), query.quantile or Fraction(1, 2))
 
 
 def read(path: str | PathLike[str]) -> pl.DataFrame:

@@ -27,7 +27,6 @@ from hushtable.privacy import (
     Segments,
     bernoulli,
     bernoulli_exp,
-    discrete_laplace_segments,
     exponential_mechanism,
     gaussian_segments,
     laplace_segments,
@@ -64,7 +63,7 @@ def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bo
     """One decision about exact tallies: True for "satisfied"."""
     if isinstance(decider, NoisyDecider):
         scales = decider.noise
-        noise = discrete_laplace_segments(scales, [1] * len(scales), bits=bits)
+        noise = laplace_segments(scales, [1] * len(scales)).draw(bits)
         return decider.decide(exact, [int(value) for value in noise])
     if isinstance(decider, CoinDecider):
         return sigmoid_coin(decider.logit(exact), bits)

@@ -20,18 +20,18 @@ from hushtable.privacy import (
     BitSource,
     bernoulli,
     bernoulli_exp,
-    discrete_gaussian_segments,
-    discrete_laplace_segments,
     exponential_mechanism,
+    gaussian_segments,
     get_ready,
+    laplace_segments,
 )
 
 Drawn = Literal["gaussian", "laplace", "selection", "coin"]
 """What the requests of a run draw: noise of a law, candidates, or coins."""
 
 _FIRST: dict[str, Callable[[BitSource], object]] = {
-    "gaussian": lambda bits: discrete_gaussian_segments([Fraction(3)], [8], bits=bits),
-    "laplace": lambda bits: discrete_laplace_segments([Fraction(3)], [8], bits=bits),
+    "gaussian": lambda bits: gaussian_segments([Fraction(3)], [8]).draw(bits),
+    "laplace": lambda bits: laplace_segments([Fraction(3)], [8]).draw(bits),
     "selection": lambda bits: exponential_mechanism(np.arange(4), Fraction(1, 3), bits=bits),
     "coin": lambda bits: (bernoulli_exp(Fraction(1, 3), bits=bits), bernoulli(Fraction(1, 3), bits=bits)),
     "threads": get_ready,

@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from hushtable.privacy.sampler import bernoulli as bernoulli
     from hushtable.privacy.sampler import bernoulli_exp as bernoulli_exp
     from hushtable.privacy.sampler import discrete_gaussian as discrete_gaussian
-    from hushtable.privacy.sampler import discrete_gaussian_segments as discrete_gaussian_segments
     from hushtable.privacy.sampler import discrete_laplace as discrete_laplace
-    from hushtable.privacy.sampler import discrete_laplace_segments as discrete_laplace_segments
     from hushtable.privacy.sampler import exponential_mechanism as exponential_mechanism
     from hushtable.privacy.sampler import gaussian_segments as gaussian_segments
     from hushtable.privacy.sampler import get_ready as get_ready

@@ -56,7 +56,7 @@ def discrete_gaussian(variance: Number, size: Shape, *, bits: BitSource | None =
     (3, 4)
     """
     cells = int(np.prod(size))
-    return discrete_gaussian_segments([exact_number(variance, "variance")], [cells], bits=bits).reshape(size)
+    return gaussian_segments([exact_number(variance, "variance")], [cells]).draw(bits).reshape(size)
 
 
 def discrete_laplace(scale: Number, size: Shape, *, bits: BitSource | None = None) -> Ints:
@@ -66,25 +66,11 @@ def discrete_laplace(scale: Number, size: Shape, *, bits: BitSource | None = Non
     dtype('int64')
     """
     cells = int(np.prod(size))
-    return discrete_laplace_segments([exact_number(scale, "scale")], [cells], bits=bits).reshape(size)
-
-
-def discrete_gaussian_segments(
-    variances: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
-) -> Ints:
-    """One flat array: lengths[i] discrete Gaussians of variances[i], one after another."""
-    return gaussian_segments(variances, lengths).draw(bits)
-
-
-def discrete_laplace_segments(
-    scales: Sequence[Fraction], lengths: Sequence[int], *, bits: BitSource | None = None
-) -> Ints:
-    """One flat array: lengths[i] discrete Laplace integers of scales[i], one after another."""
-    return laplace_segments(scales, lengths).draw(bits)
+    return laplace_segments([exact_number(scale, "scale")], [cells]).draw(bits).reshape(size)
 
 
 def gaussian_segments(variances: Sequence[Fraction], lengths: Sequence[int]) -> Segments:
-    """What :func:`discrete_gaussian_segments` draws, ready to be drawn."""
+    """Ready to be drawn, as one flat array: lengths[i] discrete Gaussians of variances[i], one after another."""
     spreads = np.sqrt(_spreads(variances, 2.0**-120, LARGEST_VARIANCE, "variance"))
     moduli = np.maximum(np.floor(2.0 * spreads), 1.0).astype(np.uint64)
     rates = np.minimum(np.sqrt(0.5) / spreads, _STEEPEST)
@@ -101,7 +87,7 @@ def gaussian_segments(variances: Sequence[Fraction], lengths: Sequence[int]) -> 
 
 
 def laplace_segments(scales: Sequence[Fraction], lengths: Sequence[int]) -> Segments:
-    """What :func:`discrete_laplace_segments` draws, ready to be drawn."""
+    """Ready to be drawn, as one flat array: lengths[i] discrete Laplace integers of scales[i], one after another."""
     spreads = _spreads(scales, 2.0**-60, LARGEST_SCALE, "scale")
     moduli = np.maximum(np.floor(spreads), 1.0).astype(np.uint64)
     rates = np.minimum(1.0 / spreads, _STEEPEST)

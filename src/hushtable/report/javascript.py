@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 import altair as alt
 import vl_convert as vlc
+
+from hushtable.outputs import whole_file
 
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 _LAST = "// the end"
@@ -50,10 +53,7 @@ def _cache_file() -> Path:
 
 
 def _keep(file: Path, script: str) -> None:
-    try:
+    with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}")
-        part.write_text(script, encoding="utf-8")
-        part.replace(file)
-    except OSError:
-        return
+        with whole_file(file) as kept:
+            kept.write(script.encode())
