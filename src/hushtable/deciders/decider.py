@@ -20,7 +20,7 @@ and a larger one never gives a larger error.  ``proofs/decider-errors.md`` deriv
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from hushtable.deciders.aggregates import Additive, Aggregate, Facts
 from hushtable.deciders.intervals import Interval, Number, exact
 from hushtable.deciders.tallies import Tally
 from hushtable.errors import BudgetError, QueryError
-from hushtable.privacy import LARGEST_SCALE, Price, positive, pure_rho
+from hushtable.privacy import LARGEST_SCALE, Mechanism, Ratio, positive, pure_rho
 
 CLEAR = 1e-3
 """An error that is small enough: from here on a claim asks less of the true table rather than promise more."""
@@ -55,7 +55,7 @@ class ErrorClaim:
 
 
 @dataclass(frozen=True)
-class Decider(ABC):
+class Decider(Mechanism):
     """Common part; ``epsilon`` is the pure price per row.  A subclass adds no fields.
 
     Every decider is epsilon-DP, so that it can be paid for in each currency; ``rho`` is what it costs in zCDP.
@@ -135,9 +135,9 @@ class Decider(ABC):
         """The zCDP price per row, an upper bound."""
         return rho_of_parts((self.epsilon,))
 
-    def price(self, rows: int = 1) -> Price:
-        """The price of a person with at most ``rows`` rows."""
-        return Price(rows * self.epsilon, rows * rows * self.rho)
+    def ratios(self, rows: int = 1) -> tuple[Ratio, Ratio]:
+        """rows epsilon, and rows^2 rho."""
+        return (rows * self.epsilon).as_integer_ratio(), (rows * rows * self.rho).as_integer_ratio()
 
     @abstractmethod
     def truth(self, tally: Tally) -> bool:

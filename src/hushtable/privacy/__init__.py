@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hushtable.privacy.mechanism import LaplaceNoise as LaplaceNoise
     from hushtable.privacy.mechanism import Mechanism as Mechanism
     from hushtable.privacy.mechanism import Price as Price
+    from hushtable.privacy.mechanism import Ratio as Ratio
     from hushtable.privacy.mechanism import ResidualNoise as ResidualNoise
     from hushtable.privacy.mechanism import Selection as Selection
     from hushtable.privacy.mechanism import pure_rho as pure_rho
