@@ -147,10 +147,9 @@ class Session:
         progress: Any = None,
     ) -> Release:
         """Measure a plan and charge it; go on after what ``request`` has stored, or read it if that is all."""
-        most, show = memory_limit(memory), progress or silent
         with kernel.working_on(self.ledger, request, wait=wait) as account:
-            runner = kernel.Runner(account, self._counter, self.schema, show)
-            made = measure(plan, runner, self.spender, most)
+            runner = kernel.Runner(account, self._counter, self.schema, progress or silent)
+            made = measure(plan, runner, self.spender, memory_limit(memory))
         return made.release(self.ledger, account.request)
 
     def release_counts(
@@ -248,12 +247,12 @@ class Session:
         same answer, tau, budget and decider, gets its stored verdict and costs nothing.
         """
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
-        show = progress or silent
 
         def decide(name: str, spend: Spend, missing: CheckPlan) -> Transcript:
             # never the name of a settled one
             with kernel.working_on(self.ledger, name, unsettled=True) as account:
-                return kernel.Runner(account, self._counter, self.schema, show).check(spend, missing)
+                runner = kernel.Runner(account, self._counter, self.schema, progress or silent)
+                return runner.check(spend, missing)
 
         asked = CheckDetail(self.schema.version, str(budget), plan.keys)
         verdicts = answered(self.ledger, plan, decide, asked, self.spender, wait=wait)

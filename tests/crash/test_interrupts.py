@@ -20,13 +20,14 @@ from release_campaign import run_until
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.kernel.run import Job, silent
+from hushtable.kernel.run import Job
 from hushtable.kernel.run import run as run_job
 from hushtable.kernel.spending import Account, working_on
 from hushtable.ledger import Spend, Unit, failpoints
 from hushtable.measurement import Measure, ResidualPart, Transcript, lines_from_bytes
 from hushtable.privacy import Cost
 from hushtable.release.details import RefinementDetail
+from hushtable.watching import silent
 
 SCHEMA = {
     "attributes": {"age": {"type": "integer", "bounds": [0, 79], "width": 20}, "member": {"type": "boolean"}}
