@@ -12,7 +12,7 @@ from hushtable.kernel.draw import Confidential
 from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Measure, Purse, Reply
-from hushtable.planning import State, plan_adaptive
+from hushtable.planning import STRATEGIES, AdaptivePlan, PlanOptions, State
 from hushtable.reconstruct.fits import fit_state
 from hushtable.reconstruct.local import LocalTables
 
@@ -48,11 +48,12 @@ def adaptive_loop(
 
     With ``tables``, its candidates are scored against tables of maximum entropy.
     """
-    plan = plan_adaptive(workload, strategy=strategy, rho=Fraction(1, 20))
+    plan = STRATEGIES[strategy].gaussian(workload, Fraction(1, 20), 1, PlanOptions())
+    assert isinstance(plan, AdaptivePlan)
     state, found = State.empty(layout), list[tuple[Measure, NDArray[np.int64]]]()
     refit = LocalTables(layout).refit if tables else None
     purse = Purse(plan.rho)
-    handle = Confidential(DependentRows(layout.sizes), layout, scored=strategy == "aim" and not tables)
+    handle = Confidential(DependentRows(layout.sizes), layout, scored=plan.scores and not tables)
     policy = plan.policy(state, purse, fit_state, plan.keeping(2**30), refit)
     request = next(policy)
     while True:

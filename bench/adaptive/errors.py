@@ -21,7 +21,7 @@ from bench.adaptive.tables import DELTA, MEMORY, Table
 from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout
 from hushtable.measurement import Answers, Measure, Purse, Reply
-from hushtable.planning import AdaptivePlan, State, plan_adaptive, plan_residuals
+from hushtable.planning import STRATEGIES, AdaptivePlan, PlanOptions, State, plan_residuals
 from hushtable.privacy import rho_from
 from hushtable.reconstruct import from_answers
 from hushtable.reconstruct.fits import fit_state, fit_tables
@@ -68,7 +68,7 @@ def adaptive_rounds(plan: AdaptivePlan, reconstruction: str, table: Table, clock
     """Run an adaptive plan whose tables will be read in some way, and give back its measurements."""
     keeping = plan.keeping(MEMORY, reconstruction)
     refit = LocalTables(plan.layout).refit if keeping.tables else None
-    scored = plan.strategy == "aim" and refit is None
+    scored = plan.scores and refit is None
     handle = Confidential(table.source, plan.layout, wide=keeping.wide, scored=scored)
     purse = Purse(plan.rho)
     policy = plan.policy(State.empty(plan.layout), purse, fit_state, keeping, refit)
@@ -89,10 +89,11 @@ def adaptive_rounds(plan: AdaptivePlan, reconstruction: str, table: Table, clock
 def measure(table: Table, strategy: str, reconstruction: str, rho: Fraction, clock: Clock) -> Measured:
     """Noisy residuals by a strategy."""
     if strategy != "residual-planner":
-        plan = plan_adaptive(table.workload, strategy=strategy, rho=rho)
+        plan = STRATEGIES[strategy].gaussian(table.workload, rho, 1, PlanOptions())
+        assert isinstance(plan, AdaptivePlan)
         return adaptive_rounds(plan, reconstruction, table, clock)
     plan = plan_residuals(table.workload, rho=rho)
-    return [(Measure(plan.part), Confidential(table.source).measure(plan.part)())]
+    return [(Measure(plan.part), Confidential(table.source).measure(Measure(plan.part))())]
 
 
 def expected_errors(table: Table, rho: Fraction) -> dict[str, Any]:

@@ -83,6 +83,25 @@ def test_a_session_charges_draws_and_stores_it(tmp_path: Path) -> None:
     assert again.repeated and opened.remaining.epsilon == 20
 
 
+def test_one_that_nothing_can_draw_is_refused_before_it_is_charged(tmp_path: Path) -> None:
+    class CountBare(AdditiveDecider):
+        name = "count-bare"
+        aggregate = COUNT
+        summary = "neither noise nor coin nor candidates"
+
+        def probability(self, tally: Tally) -> float:
+            return 0.5
+
+    register(CountBare)
+    opened = session(tmp_path, ht.PureDP(1))
+    try:
+        with pytest.raises(QueryError) as caught:
+            opened.check("COUNT", TRUTH, tau=20, budget=ht.PureDP(1), decider="count-bare")
+    finally:
+        del _KNOWN["count-bare"]
+    assert caught.value.code == "query.no-draw" and opened.remaining.epsilon == 1
+
+
 def test_its_error_is_said_and_its_rho_is_that_of_a_pure_epsilon(tmp_path: Path) -> None:
     made = session(tmp_path, ht.ZCDP("0.5")).plan_check(
         "COUNT WHERE age > 25", TRUTH, tau=20, budget=ht.ZCDP("0.1"), decider=NAME

@@ -14,7 +14,19 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import ResolvedWorkload
-from hushtable.planning import STRATEGIES, NoisePlan, PlanOptions, Strategy, plan_residuals, register
+from hushtable.measurement import Policy, Purse
+from hushtable.planning import (
+    STRATEGIES,
+    AimPlan,
+    NoisePlan,
+    PlanOptions,
+    State,
+    Strategy,
+    plan_adaptive,
+    plan_residuals,
+    register,
+)
+from hushtable.planning.aim import aim_policy
 
 
 class Thrifty(Strategy):
@@ -27,6 +39,32 @@ class Thrifty(Strategy):
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
     ) -> NoisePlan:
         return plan_residuals(workload, rho=rho / 2, objective=options.objective, rows=rows)
+
+
+class PlainPlan(AimPlan):
+    """Rounds of their own: equal noise in every cell of a chosen marginal."""
+
+    def policy(self, state: State, purse: Purse, *_: object) -> Policy:
+        return aim_policy(self.workload, state, purse, noise="iid")
+
+
+class Plain(Strategy):
+    """Decides its noise on the way."""
+
+    name = "plain"
+    foreseen = False
+
+    def gaussian(
+        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
+    ) -> NoisePlan:
+        return plan_adaptive(PlainPlan, workload, rho=rho, rows=rows)
+
+
+@pytest.fixture
+def plain() -> Iterator[None]:
+    register(Plain())
+    yield
+    STRATEGIES.pop("plain", None)
 
 
 @pytest.fixture
@@ -62,6 +100,26 @@ def test_a_registered_strategy_is_planned_charged_and_read_by_its_own_reconstruc
     with pytest.raises(BudgetError) as caught:
         session.release(workload, budget=ht.PureDP(1), strategy="thrifty")
     assert caught.value.code == "budget.not-pure"
+
+
+@pytest.mark.long
+def test_a_registered_adaptive_strategy_runs_its_own_rounds_and_promises_no_more_than_they_keep(
+    plain: None, files: Path
+) -> None:
+    session = ht.Session.open(
+        files / "people.csv", schema=files / "people.yaml", ledger=files / "l", budget=ht.ZCDP(1)
+    )
+    workload = ht.Workload.all_marginals(session.schema, order=2)
+    release = session.release(workload, budget=ht.ZCDP("0.2"), strategy="plain")
+    assert session.remaining.rho == pytest.approx(0.8, abs=1e-9)
+    assert release.history is not None and "select" in release.history["action"].to_list()
+    assert "approximate, because later noise depended on earlier answers." in release.promise()
+    with pytest.raises(WorkloadError) as caught:
+        session.release(workload, budget=ht.ZCDP("0.2"), strategy="plain", reuse=True)
+    assert caught.value.code == "release.reuse" and session.remaining.rho > 0.79
+    release.save(files / "out")
+    del STRATEGIES["plain"]
+    assert "approximate, because later noise may have depended" in ht.Release.load(files / "out").promise()
 
 
 def test_the_command_line_offers_it_and_lists_it_when_a_name_is_wrong(

@@ -38,7 +38,7 @@ from hushtable.measurement import (
     lines_to_bytes,
 )
 from hushtable.planning import aim, auto, exact_plans
-from hushtable.planning.adaptive import AdaptivePlan
+from hushtable.planning.adaptive import AdaptivePlan, AimPlan, AutoPlan
 from hushtable.session import end
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -114,7 +114,8 @@ def test_a_finished_release_is_read_without_policy_fit_or_data(
     assert made["history"] and (made["bounds"] is not None or way == "auto")
     head = session.ledger.head
     for place, name in (
-        (AdaptivePlan, "policy"),
+        (AimPlan, "policy"),
+        (AutoPlan, "policy"),
         (AdaptivePlan, "keeping"),
         (Confidential, "__init__"),
         (Confidential, "prepare"),
@@ -169,16 +170,17 @@ def test_an_unfinished_release_is_resumed_where_only_the_last_bits_differ(
 
 def change_policy(patch: pytest.MonkeyPatch) -> None:
     """Another version: its first measurement leaves one set out."""
-    real = AdaptivePlan.policy
+    real = {kind: kind.policy for kind in (AimPlan, AutoPlan)}
 
     def policy(self: AdaptivePlan, *args: Any) -> Any:
-        first = next(real(self, *args))
+        first = next(real[type(self)](self, *args))
         assert isinstance(first, Measure)
         part = first.part
         yield Measure(ResidualPart(part.sizes, part.sets[:-1], part.precisions[:-1]))
         raise AssertionError("its questions were answered by stored rounds about other sets")
 
-    patch.setattr(AdaptivePlan, "policy", policy)
+    for kind in real:
+        patch.setattr(kind, "policy", policy)
 
 
 @pytest.mark.parametrize("way", sorted(WAYS))

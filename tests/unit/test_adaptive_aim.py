@@ -15,7 +15,7 @@ from hushtable.kernel.gap_loops import LARGEST_NORM
 from hushtable.kernel.select import Gaps
 from hushtable.marginals import Layout, ResolvedWorkload, decompose, reconstruct
 from hushtable.measurement import GRID, Answers, Line, Measure, Purse, Reply, Select, Transcript
-from hushtable.planning import State, plan_adaptive
+from hushtable.planning import AimPlan, State, plan_adaptive
 from hushtable.planning.adaptive import work_limit
 from hushtable.planning.aim import aim_policy, improvement_weights, root_below
 from hushtable.privacy import exponential_mechanism
@@ -251,7 +251,7 @@ def test_a_work_limit_ends_the_loop_and_still_spends_everything() -> None:
 def test_bad_limits_are_refused_with_what_to_do() -> None:
     workload = workload_of(SIZES)
     with pytest.raises(BudgetError) as caught:
-        plan_adaptive(workload, strategy="aim", rho=Fraction(1, 10**11))
+        plan_adaptive(AimPlan, workload, rho=Fraction(1, 10**11))
     assert caught.value.code == "budget.no-round" and "rho=" in caught.value.fix
     for text in ("soon", "-3s", "0"):
         with pytest.raises(WorkloadError) as refused:
@@ -259,7 +259,7 @@ def test_bad_limits_are_refused_with_what_to_do() -> None:
         assert refused.value.code == "time.unreadable"
     assert work_limit("2min") == 120 * work_limit("1")
     with pytest.raises(WorkloadError):
-        plan_adaptive(workload, strategy="aim", rho=Fraction(1)).keeping(100)
+        plan_adaptive(AimPlan, workload, rho=Fraction(1)).keeping(100)
 
 
 def test_the_root_is_below_and_close() -> None:

@@ -23,7 +23,7 @@ from hushtable.kernel.spending import working_on
 from hushtable.ledger import Spend
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Compare, Measure, Policy, Purse, Reply, Select
-from hushtable.planning import AdaptivePlan, State, plan_adaptive
+from hushtable.planning import AdaptivePlan, AimPlan, AutoPlan, State, plan_adaptive
 from hushtable.reconstruct.fits import fit_state, refit_for
 from hushtable.release.details import RefinementDetail
 
@@ -196,7 +196,7 @@ def test_memory_decides_beforehand_how_counts_and_tables_are_kept() -> None:
     sets = tuple(combinations(range(6), 3))
     resolved = ResolvedWorkload(sets, (Fraction(1),) * len(sets), sizes)
     cells = Layout(sizes, resolved.closure).cells
-    aim, auto = (plan_adaptive(resolved, strategy=s, rho=Fraction(1)) for s in ("aim", "auto"))
+    aim, auto = (plan_adaptive(kind, resolved, rho=Fraction(1)) for kind in (AimPlan, AutoPlan))
     assert aim.keeping(100 * cells, "maxent").tables and not aim.keeping(100 * cells, "mle").tables
     assert not aim.keeping(50 * cells, "maxent").tables and aim.keeping(50 * cells, "maxent").wide
     assert not auto.keeping(30 * cells, "maxent").large

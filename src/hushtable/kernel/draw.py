@@ -37,6 +37,9 @@ Drawing = Callable[[], Ints]
 
 LAWS = {"gaussian": gaussian_segments, "laplace": laplace_segments}
 
+DRAWN = (NoisyDecider, CoinDecider, CandidateDecider)
+"""What a decider must be one of to be drawn."""
+
 PASS_CELLS = 150_000_000
 """Cells tabulated in one pass when counts are kept narrow: 1.2 GB.  With fewer, rows are read more often."""
 
@@ -70,7 +73,15 @@ def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bo
     if isinstance(decider, CandidateDecider):
         chosen = exponential_mechanism(-decider.penalties(exact), decider.rate, bits=bits)
         return chosen in range(decider.accepted.start, decider.accepted.stop)
-    raise QueryError("query.no-draw", f"The decider {decider.name!r} cannot be drawn.", "Choose another one.")
+    raise _no_draw(decider)
+
+
+def _no_draw(decider: Decider) -> QueryError:
+    return QueryError(
+        "query.no-draw",
+        f"The decider {decider.name!r} cannot be drawn: it adds no noise, flips no coin and has no candidates.",
+        "Choose another one.",
+    )
 
 
 def sigmoid_coin(logit: Fraction, bits: BitSource | None = None) -> bool:
@@ -153,6 +164,9 @@ class Confidential:
     def decide(self, request: Decide) -> Drawing:
         """The questions of a check, each decided by its own decider from its exact tally."""
         questions = request.plan.questions
+        for question in questions:  # a refusal after the charge would cost it
+            if not isinstance(question.decider, DRAWN):
+                raise _no_draw(question.decider)
         tallies = self._counter.tally(questions)
         pairs = [(question.decider, exact) for question, exact in zip(questions, tallies, strict=True)]
         return lambda: np.array([verdict(decider, exact, self._bits) for decider, exact in pairs], np.int64)

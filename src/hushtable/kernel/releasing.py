@@ -74,7 +74,7 @@ class Runner:
         policy = plan.policy(state, purse, fit_for(self.schema, plan.layout.sets), keeping, refit)
 
         def handle() -> Confidential:
-            scored = plan.strategy == "aim" and refit is None
+            scored = plan.scores and refit is None
             return Confidential(self.counter, plan.layout, wide=keeping.wide, scored=scored)
 
         notes: Callable[[], list[Line]] = (lambda: _proved(plan, state)) if noted else list

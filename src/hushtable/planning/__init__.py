@@ -5,6 +5,8 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.planning.adaptive import AdaptivePlan as AdaptivePlan
+    from hushtable.planning.adaptive import AimPlan as AimPlan
+    from hushtable.planning.adaptive import AutoPlan as AutoPlan
     from hushtable.planning.adaptive import NoisePlan as NoisePlan
     from hushtable.planning.adaptive import plan_adaptive as plan_adaptive
     from hushtable.planning.batch import BatchPlan as BatchPlan

@@ -6,10 +6,12 @@ The noise of each round is decided on the way; what is fixed beforehand is publi
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from typing import ClassVar
 
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload
@@ -44,10 +46,15 @@ class Keeping:
 
 
 @dataclass(frozen=True)
-class AdaptivePlan:
-    """What a loop may spend, for a person with at most ``rows`` rows; ``rho`` is for one row."""
+class AdaptivePlan(ABC):
+    """What a loop may spend, for a person with at most ``rows`` rows; ``rho`` is for one row.
 
-    strategy: str
+    Each loop is a class below this one, with its policy and the memory that it needs.
+    """
+
+    scores: ClassVar[bool] = True
+    """Whether it selects by comparing counts with estimates that change, so that gaps must be kept."""
+
     workload: ResolvedWorkload
     rho: Fraction
     rows: int
@@ -57,6 +64,11 @@ class AdaptivePlan:
     def layout(self) -> Layout:
         """The closure: every marginal that may be measured."""
         return Layout(self.workload.sizes, self.workload.closure)
+
+    @property
+    def small(self) -> int:
+        """Cells of the marginals of at most two attributes."""
+        return int(self.layout.lengths[(self.layout.shapes > 0).sum(axis=1) <= 2].sum())
 
     @property
     def noise(self) -> DiscreteNoise:
@@ -72,38 +84,30 @@ class AdaptivePlan:
         """The whole budget."""
         return Price(None, self.rho * rows**2)
 
+    @abstractmethod
     def policy(
         self, state: State, purse: Purse, fit: Fit, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         """The rounds over a public state; ``fit`` makes tables of it.
 
-        With ``refit``, the rounds of "aim" are scored against the tables that it makes.
+        With ``refit``, selections are scored against the tables that it makes.
         """
-        if self.strategy == "aim":
-            scorer = None if refit is None else TableScorer(self.layout, refit)
-            return aim_policy(self.workload, state, purse, scorer, work=self.work)
-        cells = self.work if keeping.large else 0
-        return auto_policy(self.workload, state, purse, fit, largest=cells)
+
+    @abstractmethod
+    def ways(self, method: str) -> dict[Keeping, int]:
+        """How counts may be kept if tables are read by ``method``, the best first, and the bytes that each needs."""
 
     def may_score_tables(self, method: str) -> bool:
         """Whether rounds may be scored against tables of maximum entropy, memory permitting."""
-        few = len(self.layout.sets) <= MOST_PER_ATTRIBUTE * len(self.layout.sizes)
-        return self.strategy == "aim" and method == "maxent" and few
+        return False
 
     def keeping(self, memory: int, method: str = "mle", *, tables: bool | None = None) -> Keeping:
         """What fits into ``memory`` bytes, from public sizes; refuses what cannot run, or not be read by ``method``.
 
         ``tables`` is what a release that is resumed was begun with.
         """
-        layout = self.layout
-        cells, small = layout.cells, int(layout.lengths[(layout.shapes > 0).sum(axis=1) <= 2].sum())
-        if self.strategy == "aim":
-            options = {Keeping(True, True): 24 * cells, Keeping(False, True): 4 * cells + _PASS + 24 * small}
-            if self.may_score_tables(method):
-                options = {Keeping(True, True, tables=True): 64 * cells} | options
-        else:
-            options = {Keeping(True, True): 40 * cells, Keeping(False, False): 80 * small}
-        afterwards = 64 * cells if method == "nonneg" else 0
+        options = self.ways(method)
+        afterwards = 64 * self.layout.cells if method == "nonneg" else 0
         if tables is not None:
             options = {keeping: needed for keeping, needed in options.items() if keeping.tables == tables}
         for keeping, needed in options.items():
@@ -112,18 +116,54 @@ class AdaptivePlan:
         raise too_large(self.workload, max(afterwards, min(options.values())), memory)
 
 
+class AimPlan(AdaptivePlan):
+    """Rounds that select a marginal and measure it."""
+
+    def policy(
+        self, state: State, purse: Purse, fit: Fit, keeping: Keeping, refit: Refit | None = None
+    ) -> Policy:
+        scorer = None if refit is None else TableScorer(self.layout, refit)
+        return aim_policy(self.workload, state, purse, scorer, work=self.work)
+
+    def ways(self, method: str) -> dict[Keeping, int]:
+        cells = self.layout.cells
+        plain = {Keeping(True, True): 24 * cells, Keeping(False, True): 4 * cells + _PASS + 24 * self.small}
+        if not self.may_score_tables(method):
+            return plain
+        return {Keeping(True, True, tables=True): 64 * cells} | plain
+
+    def may_score_tables(self, method: str) -> bool:
+        few = len(self.layout.sets) <= MOST_PER_ATTRIBUTE * len(self.layout.sizes)
+        return method == "maxent" and few
+
+
+class AutoPlan(AdaptivePlan):
+    """Distances of pairs, and then batches; nothing is selected."""
+
+    scores = False
+
+    def policy(
+        self, state: State, purse: Purse, fit: Fit, keeping: Keeping, refit: Refit | None = None
+    ) -> Policy:
+        cells = self.work if keeping.large else 0
+        return auto_policy(self.workload, state, purse, fit, largest=cells)
+
+    def ways(self, method: str) -> dict[Keeping, int]:
+        return {Keeping(True, True): 40 * self.layout.cells, Keeping(False, False): 80 * self.small}
+
+
 NoisePlan = BatchPlan | AdaptivePlan
 
 
 def plan_adaptive(
+    kind: type[AdaptivePlan],
     workload: ResolvedWorkload,
     *,
-    strategy: str,
     rho: Fraction,
     rows: int = 1,
     time: str | float | None = None,
 ) -> AdaptivePlan:
-    """Fix the budget and the limits of a loop; ``rho`` is per person."""
+    """Fix the budget and the limits of a loop of some kind; ``rho`` is per person."""
     limit = grid_amount(rho, "rho")
     sets = workload.closure
     floor = Fraction(2 * len(sets), UNIT) * rows**2  # at which a round costs one unit of the ledger
@@ -136,7 +176,7 @@ def plan_adaptive(
     row = limit / rows**2
     least = [float(row) / (2.0 * len(sets) * prod(workload.sizes[i] for i in s)) for s in sets]
     check_arithmetic(workload.sizes, sets, least, workload.names)
-    return AdaptivePlan(strategy, workload, row, rows, work_limit(time))
+    return kind(workload, row, rows, work_limit(time))
 
 
 def work_limit(time: str | float | None) -> int | None:

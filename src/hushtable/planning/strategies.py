@@ -1,7 +1,7 @@
 """The strategies: how a workload is measured.  Each is an object with its name, its currencies and its defaults.
 
 One registry: what a command offers, what an error lists and what a session plans comes from ``STRATEGIES``.  A new
-strategy is a class with a ``plan`` and one call of ``register``.
+strategy is a class with ``gaussian`` and one call of ``register``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,13 @@ class Strategy(ABC):
 
     def differences(self) -> Strategy:
         """The strategy that measures what earlier answers lack."""
-        return self
+        if self.foreseen:
+            return self
+        raise WorkloadError(
+            "release.reuse",
+            f"The strategy {self.name} decides its noise on the way and cannot be charged by difference.",
+            f"Use --strategy {names_of('foreseen')}; earlier {self.name} releases are reused.",
+        )
 
 
 class ResidualPlanner(Strategy):
@@ -102,14 +108,7 @@ class Aim(Strategy):
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
     ) -> NoisePlan:
-        return planning.plan_adaptive(workload, strategy=self.name, rho=rho, rows=rows, time=options.time)
-
-    def differences(self) -> Strategy:
-        raise WorkloadError(
-            "release.reuse",
-            f"The strategy {self.name} decides its noise on the way and cannot be charged by difference.",
-            f"Use --strategy {names_of('foreseen')}; earlier {self.name} releases are reused.",
-        )
+        return planning.plan_adaptive(planning.AimPlan, workload, rho=rho, rows=rows, time=options.time)
 
 
 class Auto(Aim):
@@ -117,6 +116,11 @@ class Auto(Aim):
 
     name = "auto"
     reconstruction = "maxent"
+
+    def gaussian(
+        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
+    ) -> NoisePlan:
+        return planning.plan_adaptive(planning.AutoPlan, workload, rho=rho, rows=rows, time=options.time)
 
     def differences(self) -> Strategy:
         return STRATEGIES[ResidualPlanner.name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hushtable.planning import STRATEGIES
 from hushtable.release.card import Card
 
 TRIALS: Mapping[tuple[str, str], float] = {
@@ -19,8 +20,6 @@ TRIALS: Mapping[tuple[str, str], float] = {
 }
 """The least coverage of intervals at 95%, in per cent: over all populations, budgets and classes of the trials."""
 
-ADAPTIVE = frozenset(strategy for strategy, _ in TRIALS)
-
 MODELLED = "Where not all was measured, the estimate is a model's guess: rely on lower and upper."
 
 WHOLE_TABLE = (
@@ -30,23 +29,22 @@ WHOLE_TABLE = (
 
 def approximate(card: Card) -> bool:
     """Whether intervals are meant to hold as often as they say, and no more: the noise or the answers were chosen."""
-    return card.plan.strategy in ADAPTIVE or card.plan.strategy == "choose" or card.reuse is not None
+    return card.plan.strategy == "choose" or card.reuse is not None or not _foreseen(card.plan.strategy)
 
 
 def interval_promise(card: Card, alpha: float = 0.05) -> str:
     """The sentence for intervals at ``1 - alpha`` of the release with this privacy card."""
     strategy, level = card.plan.strategy, f"{100 * (1 - alpha):.10g}%"
     meant = f"Each interval is meant to hold the true count with probability {level}"
-    if strategy in ADAPTIVE:
-        held = _least(strategy, card.reconstruct)
-        return (
-            f"{meant}; it is approximate, because later noise depended on earlier answers: in trials at 95%, "
-            f"{held:.1f}% or more of each kind of cell held."
-        )
     if strategy == "choose":
         return (
             f"{meant}; it is approximate, because the option was taken after seeing a part of these answers."
         )
+    if not _foreseen(strategy):
+        held = _least(strategy, card.reconstruct)
+        depended = "depended" if strategy in STRATEGIES else "may have depended"
+        trials = "" if held is None else f": in trials at 95%, {held:.1f}% or more of each kind of cell held"
+        return f"{meant}; it is approximate, because later noise {depended} on earlier answers{trials}."
     if card.reuse is not None:
         return f"{meant}; it is approximate where earlier answers came from auto or aim."
     return (
@@ -55,7 +53,12 @@ def interval_promise(card: Card, alpha: float = 0.05) -> str:
     )
 
 
-def _least(strategy: str, reconstruct: str) -> float:
-    """Of the trials of that way to read the answers, or of all ways of the strategy."""
+def _foreseen(strategy: str) -> bool:
+    """Whether the noise was known beforehand; of a strategy that is not registered here nobody can say so."""
+    return strategy in STRATEGIES and STRATEGIES[strategy].foreseen
+
+
+def _least(strategy: str, reconstruct: str) -> float | None:
+    """Of the trials of that way to read the answers, or of all ways of the strategy; None where there were none."""
     ours = [held for (name, _), held in TRIALS.items() if name == strategy]
-    return TRIALS.get((strategy, reconstruct), min(ours))
+    return TRIALS.get((strategy, reconstruct), min(ours, default=None))
