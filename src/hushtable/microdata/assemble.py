@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf, prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,12 @@ from hushtable.microdata.measurement import Measurement
 from hushtable.microdata.program import Labels, Program, cell_labels, stack_labels, with_matrix
 
 
-@dataclass(frozen=True, eq=False)
-class _Terms:
-    """What a group of rows costs: weights, answers, and limits from below and above, one of each per row."""
+class _Terms(NamedTuple):
+    """What a group of rows costs: weights, answers and, where there are any, limits; one of each per row."""
 
     w: Floats
     a: Floats
-    least: Floats
-    most: Floats
-
-    @classmethod
-    def weighed(cls, w: Floats, a: Floats) -> _Terms:
-        """Squared errors, without limits."""
-        return cls(w, a, np.full(len(a), -inf), np.full(len(a), inf))
+    limits: tuple[Floats, Floats] | None = None
 
 
 @dataclass(eq=False)
@@ -47,22 +40,22 @@ class Builder:
 
     def weigh(self, given: Measurement, weights: Floats) -> None:
         """Add ``weights/2 (query - answer)^2`` for every answer of a measurement."""
-        self._add(given, _Terms.weighed(weights, given.answers.ravel()))
+        self._add(given, _Terms(weights, given.answers.ravel()))
 
     def hold(self, given: Measurement, values: Floats) -> None:
         """Keep every query of a measurement at its value."""
         flat = values.ravel()
-        self._add(given, _Terms(np.zeros(len(flat)), flat, flat, flat))
+        self._add(given, _Terms(np.zeros(len(flat)), flat, (flat, flat)))
 
     def limit(self, given: Measurement, weights: Floats, reach: float) -> None:
         """Add squared errors and keep each within ``reach`` noise standard deviations."""
         flat, span = given.answers.ravel(), reach * given.noise.std
         most = np.maximum(flat + span, 0.0) if self._is_diagonal(given) else flat + span
-        self._add(given, _Terms(weights, flat, flat - span, most))
+        self._add(given, _Terms(weights, flat, (flat - span, most)))
 
     def weigh_sum(self, given: Measurement, chosen: NDArray[np.bool_], weight: float, answer: float) -> None:
         """Add ``weight/2 (sum of the chosen queries - answer)^2``."""
-        terms = _Terms.weighed(np.array([weight]), np.array([answer]))
+        terms = _Terms(np.array([weight]), np.array([answer]))
         if given.matrix is not None:
             self.matrices.append((given.matrix[chosen].sum(axis=0, keepdims=True), terms))
             return
@@ -80,8 +73,13 @@ class Builder:
             self.high = np.where(self.possible, self.high, 0.0)
             self.low = np.where(self.possible, self.low, 0.0)
         b = np.divide(self.pull, self.d, out=np.zeros(self.cells), where=self.d > 0.0)
-        w, a = _joined(t.w for t in terms), _joined(t.a for t in terms)
-        least, most = _joined(t.least for t in terms), _joined(t.most for t in terms)
+        w, a = _joined([t.w for t in terms]), _joined([t.a for t in terms])
+        least, most = np.full(len(a), -inf), np.full(len(a), inf)
+        first = 0
+        for found in terms:
+            where = slice(first, first := first + len(found.a))
+            if found.limits is not None:
+                least[where], most[where] = found.limits
         return Program(rows, self.d, b, w, a, self.low, self.high, least, most)
 
     def _is_diagonal(self, given: Measurement) -> bool:
@@ -93,7 +91,9 @@ class Builder:
         elif self._is_diagonal(given):
             self.d += terms.w
             self.pull += terms.w * terms.a
-            self.low, self.high = np.maximum(self.low, terms.least), np.minimum(self.high, terms.most)
+            if terms.limits is not None:
+                least, most = terms.limits
+                self.low, self.high = np.maximum(self.low, least), np.minimum(self.high, most)
         else:
             self.layers.append((cell_labels(self.shape, given.axes or ()), terms))
 
@@ -106,6 +106,5 @@ def query_values(given: Measurement, table: Floats) -> Floats:
     return table.sum(axis=tuple(k for k in range(table.ndim) if k not in axes)).reshape(-1)
 
 
-def _joined(parts: Iterable[Floats]) -> Floats:
-    kept = list(parts)
-    return np.concatenate(kept) if kept else np.zeros(0)
+def _joined(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.zeros(0)
