@@ -6,6 +6,7 @@ charge that would be time in which a crash costs money.  The bits here are made 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
@@ -60,3 +61,8 @@ def warm(drawn: Iterable[Drawn]) -> None:
 @cache
 def _once(name: str) -> None:
     _FIRST[name](_Made())
+
+
+os.register_at_fork(
+    after_in_child=_once.cache_clear
+)  # a child has no second thread yet, and no keys of its own
