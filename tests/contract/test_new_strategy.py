@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -60,18 +61,23 @@ class Plain(Strategy):
         return plan_adaptive(PlainPlan, workload, rho=rho, rows=rows)
 
 
+@contextmanager
+def registered(strategy: Strategy) -> Iterator[None]:
+    register(strategy)
+    yield
+    STRATEGIES.pop(strategy.name, None)
+
+
 @pytest.fixture
 def plain() -> Iterator[None]:
-    register(Plain())
-    yield
-    STRATEGIES.pop("plain", None)
+    with registered(Plain()):
+        yield
 
 
 @pytest.fixture
 def thrifty() -> Iterator[None]:
-    register(Thrifty())
-    yield
-    del STRATEGIES["thrifty"]
+    with registered(Thrifty()):
+        yield
 
 
 @pytest.fixture

@@ -37,9 +37,6 @@ Drawing = Callable[[], Ints]
 
 LAWS = {"gaussian": gaussian_segments, "laplace": laplace_segments}
 
-DRAWN = (NoisyDecider, CoinDecider, CandidateDecider)
-"""What a decider must be one of to be drawn."""
-
 PASS_CELLS = 150_000_000
 """Cells tabulated in one pass when counts are kept narrow: 1.2 GB.  With fewer, rows are read more often."""
 
@@ -64,24 +61,42 @@ def segments_of(noise: DiscreteNoise) -> Segments:
 
 def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bool:
     """One decision about exact tallies: True for "satisfied"."""
-    if isinstance(decider, NoisyDecider):
-        scales = decider.noise
-        noise = laplace_segments(scales, [1] * len(scales)).draw(bits)
-        return decider.decide(exact, [int(value) for value in noise])
-    if isinstance(decider, CoinDecider):
-        return sigmoid_coin(decider.logit(exact), bits)
-    if isinstance(decider, CandidateDecider):
-        chosen = exponential_mechanism(-decider.penalties(exact), decider.rate, bits=bits)
-        return chosen in range(decider.accepted.start, decider.accepted.stop)
-    raise _no_draw(decider)
+    return way_to_draw(decider)(decider, exact, bits)
 
 
-def _no_draw(decider: Decider) -> QueryError:
-    return QueryError(
+def way_to_draw(decider: Decider) -> Callable[[Any, Tally, BitSource | None], bool]:
+    """How a decider is drawn; one that cannot be is refused."""
+    for kind, way in WAYS.items():
+        if isinstance(decider, kind):
+            return way
+    raise QueryError(
         "query.no-draw",
         f"The decider {decider.name!r} cannot be drawn: it adds no noise, flips no coin and has no candidates.",
         "Choose another one.",
     )
+
+
+def _by_noise(decider: NoisyDecider, exact: Tally, bits: BitSource | None) -> bool:
+    scales = decider.noise
+    noise = laplace_segments(scales, [1] * len(scales)).draw(bits)
+    return decider.decide(exact, [int(value) for value in noise])
+
+
+def _by_coin(decider: CoinDecider, exact: Tally, bits: BitSource | None) -> bool:
+    return sigmoid_coin(decider.logit(exact), bits)
+
+
+def _by_candidate(decider: CandidateDecider, exact: Tally, bits: BitSource | None) -> bool:
+    chosen = exponential_mechanism(-decider.penalties(exact), decider.rate, bits=bits)
+    return chosen in range(decider.accepted.start, decider.accepted.stop)
+
+
+WAYS: dict[type[Decider], Callable[[Any, Tally, BitSource | None], bool]] = {
+    NoisyDecider: _by_noise,
+    CoinDecider: _by_coin,
+    CandidateDecider: _by_candidate,
+}
+"""How each kind of decider is drawn."""
 
 
 def sigmoid_coin(logit: Fraction, bits: BitSource | None = None) -> bool:
@@ -164,9 +179,8 @@ class Confidential:
     def decide(self, request: Decide) -> Drawing:
         """The questions of a check, each decided by its own decider from its exact tally."""
         questions = request.plan.questions
-        for question in questions:  # a refusal after the charge would cost it
-            if not isinstance(question.decider, DRAWN):
-                raise _no_draw(question.decider)
+        for question in questions:
+            way_to_draw(question.decider)  # or it is refused, while that costs nothing
         tallies = self._counter.tally(questions)
         pairs = [(question.decider, exact) for question, exact in zip(questions, tallies, strict=True)]
         return lambda: np.array([verdict(decider, exact, self._bits) for decider, exact in pairs], np.int64)
