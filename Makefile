@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: demo quick test test-all coverage browser hooks lint bench docs lock clean
