@@ -52,8 +52,12 @@ on a disk that keeps its word, and a kill costs more; with a tenth of it a relea
 
 _WORK_PER_REQUEST = 400_000
 _WORK_PER_DRAW = 300
-_MOST_AHEAD = 8
-"""At most this part of what is left is charged ahead."""
+_MOST_AHEAD = 16
+"""At most this part of what is left is charged ahead.
+
+With 8, a small table's groups waited 1.6 times as long for their payload as drawing and writing take, with 16 about 1.3
+times; a release of Adult writes 65 groups then instead of 40, in the same time.
+"""
 _ALONE = 4
 """So many draws of a run are charged and stored one by one: what is compiled on the way is then compiled in between."""
 
