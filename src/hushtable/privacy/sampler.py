@@ -40,7 +40,7 @@ _SHARED = 1 << 13
 """Draws of at least this many integers are shared by two threads, unless the caller gives the bits."""
 
 _REHEARSED = 1 << 17
-"""Integers of a rehearsal: 1 MB, which the allocator keeps.  With less, a first draw of 50,000 took half as long again."""
+"""Integers of a rehearsal: 1 MB, which the allocator keeps; without it a first draw takes half as long again."""
 
 _STEEPEST = 2.0**60
 """Rates above this are as good as infinite: every term but the middle one is below the loops' cutoff."""
