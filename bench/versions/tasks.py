@@ -61,6 +61,8 @@ def load_everything() -> None:
         for thing in gc.get_objects():
             if isinstance(thing, Loop):
                 thing.dispatcher  # noqa: B018
+    gc.collect()
+    gc.freeze()  # a collector that walks what only this function loaded would be charged to the task
 
 
 @contextlib.contextmanager
@@ -95,23 +97,38 @@ def error(release: ht.Release, frame: pl.DataFrame, order: int) -> float:
 def release_by(
     strategy: str, *extra: str, epsilon: str = "1", order: int = 3
 ) -> Callable[[Path], dict[str, float]]:
-    """A whole release of Adult by the command line."""
+    """A whole release of Adult by the command line, after one of a few of its rows.
+
+    The small one imports what is needed and loads what is compiled: a version that does so at its start and one that
+    does so on the way are then alike.  What the process took in all, from its first moment on, stands beside.
+    """
 
     def task(folder: Path) -> dict[str, float]:
         frame, data, schema = adult(folder)
+        small = folder / "small.parquet"
+        frame.head(1000).write_parquet(small)
         budget = f"epsilon={epsilon},delta={DELTA}"
-        figures: dict[str, float] = {}
-        hush("ledger", "create", folder / "l", "--budget", budget)
-        with processor(figures, "release"):
+
+        def release(file: Path) -> Path:
+            ledger, out = file.with_suffix(".ledger"), file.with_suffix(".out")
+            hush("ledger", "create", ledger, "--budget", budget)
             hush(
-                *("release", data, "--schema", schema, "--ledger", folder / "l", "--budget", budget),
-                *("--order", order, "--strategy", strategy, *extra, "--no-report", "--out", folder / "out"),
+                *("release", file, "--schema", schema, "--ledger", ledger, "--budget", budget),
+                *("--order", order, "--strategy", strategy, *extra, "--no-report", "--out", out),
             )
+            return out
+
+        release(small)
+        figures: dict[str, float] = {}
+        with processor(figures, "release"):
+            out = release(data)
+        used = os.times()
+        figures["process until then, s"] = used.user + used.system
         figures["memory, GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        figures["mean L1 / N"] = error(ht.Release.load(folder / "out"), frame, order)
+        figures["mean L1 / N"] = error(ht.Release.load(out), frame, order)
         if strategy == "auto" and not extra:
             with processor(figures, "microdata"):
-                hush("microdata", folder / "out", "--out", folder / "records.parquet")
+                hush("microdata", out, "--out", folder / "records.parquet")
             figures["records, mean L1 / N"] = records_error(folder / "records.parquet", frame)
         return figures
 
@@ -217,9 +234,12 @@ def fits(folder: Path) -> dict[str, float]:
             noisy = {axes: t + rng.laplace(0, 8, np.shape(t)) for axes, t in sums.items()}
             cases.append([ht.microdata.Measurement(axes, t, laplace) for axes, t in noisy.items()])
         ht.microdata.fit(cases[0], (9, 24), method=method)
-        with processor(figures, f"40 fits by {method}"):
-            for case in cases[1:]:
-                ht.microdata.fit(case, (9, 24), method=method)
+        passes: dict[str, float] = {}
+        for number in range(7):
+            with processor(passes, str(number)):
+                for case in cases[1:]:
+                    ht.microdata.fit(case, (9, 24), method=method)
+        figures[f"40 fits by {method}, least of seven, s"] = min(passes.values())
     return figures
 
 

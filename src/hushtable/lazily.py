@@ -2,7 +2,7 @@
 
 A package lists what it offers once, by imports under ``if TYPE_CHECKING:``.  Type checkers and linters take them as
 they stand; at run time the same lines say where each name lives.  What users may import too is written ``X as X``,
-which says so to their type checkers without a second list.
+which says so to their type checkers without a second list; a package without such lines offers all that it imports.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     module = sys.modules[package]
 
     def load(name: str) -> Any:
-        if name == "__all__":  # of a package that offers what it imports, no less
-            return sorted(homes(package))
-        if name not in homes(package):
+        found = homes(package)
+        if name == "__all__":
+            return sorted([name for name, (*_, offered) in found.items() if offered] or found)
+        if name not in found:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home, there = homes(package)[name]
+        home, there, _ = found[name]
         value = (
             import_module(f"{package}.{there}") if home == package else getattr(import_module(home), there)
         )
@@ -40,14 +41,14 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
 @functools.cache
-def homes(package: str) -> dict[str, tuple[str, str]]:
-    """Module and name there of all that a package imports under ``if TYPE_CHECKING:``."""
+def homes(package: str) -> dict[str, tuple[str, str, bool]]:
+    """Of all that a package imports under ``if TYPE_CHECKING:`` the module, the name there, and if it is ``X as X``."""
     import ast  # when the first name is asked for
 
     loader: Any = getattr(sys.modules[package].__spec__, "loader", None)
     source: str | None = loader.get_source(package) if loader else None
     return {
-        alias.asname or alias.name: (line.module, alias.name)
+        alias.asname or alias.name: (line.module, alias.name, alias.asname is not None)
         for block in ast.parse(source or "").body
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for line in block.body

@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 Text = Annotated[str, Field(max_length=100_000)]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Count = Annotated[int, Field(ge=0, lt=2**62)]
+WholeNumber = Annotated[int, Field(ge=0, lt=2**62)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Amount = Annotated[str, Field(pattern=r"^\d{1,40}(\.\d{1,12})?$")]
+DecimalText = Annotated[str, Field(pattern=r"^\d{1,40}(\.\d{1,12})?$")]
 
 
 class PlainRecord(BaseModel):

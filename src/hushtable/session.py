@@ -18,7 +18,7 @@ from typing import Any, Unpack, overload
 from hushtable import kernel
 from hushtable.deciders import CheckPlan, Query, Verdict
 from hushtable.ledger import Holding, Ledger, Remaining, Spend, Unit
-from hushtable.linear import Mechanism
+from hushtable.linear import OptionMechanism
 from hushtable.marginals import Workload
 from hushtable.measurement import Transcript
 from hushtable.microdata import counts_to_buy
@@ -26,9 +26,19 @@ from hushtable.notebook import html_card
 from hushtable.planning import PlanOptions, memory_limit
 from hushtable.privacy import Budget
 from hushtable.reconstruct import Evaluation
-from hushtable.release import CheckDetail, Choice, Plan, Release, choices, plan_questions, plan_release
-from hushtable.release.measured import measure
-from hushtable.release.verdicts import CheckKeywords, PlanKeywords, answered
+from hushtable.release import (
+    CheckDetail,
+    CheckKeywords,
+    Choice,
+    Plan,
+    PlanKeywords,
+    Release,
+    answered,
+    choices,
+    measure,
+    plan_questions,
+    plan_release,
+)
 from hushtable.schema import Schema
 from hushtable.watching import silent
 
@@ -148,7 +158,7 @@ class Session:
     ) -> Release:
         """Measure a plan and charge it; go on after what ``request`` has stored, or read it if that is all."""
         with kernel.working_on(self.ledger, request, wait=wait) as account:
-            runner = kernel.Runner(account, self._counter, self.schema, progress or silent)
+            runner = kernel.RequestRunner(account, self._counter, self.schema, progress or silent)
             made = measure(plan, runner, self.spender, memory_limit(memory))
         return made.release(self.ledger, account.request)
 
@@ -180,7 +190,7 @@ class Session:
 
     def choose(
         self,
-        options: Sequence[Mechanism],
+        options: Sequence[OptionMechanism],
         *,
         budget: Budget | None = None,
         request: str | None = None,
@@ -251,7 +261,7 @@ class Session:
         def decide(name: str, spend: Spend, missing: CheckPlan) -> Transcript:
             # never the name of a settled one
             with kernel.working_on(self.ledger, name, unsettled=True) as account:
-                runner = kernel.Runner(account, self._counter, self.schema, progress or silent)
+                runner = kernel.RequestRunner(account, self._counter, self.schema, progress or silent)
                 return runner.check(spend, missing)
 
         asked = CheckDetail(self.schema.version, str(budget), plan.keys)

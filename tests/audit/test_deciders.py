@@ -33,13 +33,7 @@ from hushtable.deciders import (
     tally,
 )
 from hushtable.kernel.draw import sigmoid_coin, verdict
-from hushtable.privacy import (
-    BitSource,
-    bernoulli,
-    bernoulli_exp,
-    exponential_mechanism,
-    laplace_segments,
-)
+from hushtable.privacy import BitSource, bernoulli, bernoulli_exp, exponential_mechanism, laplace_segments
 from thresholds import AUDIT_BATCHES, Z
 
 EPSILON = Fraction(1)

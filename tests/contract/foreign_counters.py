@@ -17,7 +17,7 @@ import pyarrow as pa
 from hushtable.deciders import Question, Tally
 from hushtable.kernel import Counter
 from hushtable.kernel.sources import OPENERS, Header, Opener, TableOpener, open_counter, register
-from hushtable.kernel.sources.tables import TYPED_ROWS, ArrowBlock
+from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
 from hushtable.marginals import Layout
 from hushtable.schema import Schema
 

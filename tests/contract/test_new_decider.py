@@ -16,7 +16,7 @@ from hushtable.cli.app import run
 from hushtable.deciders import COUNT, DECIDERS, AdditiveDecider, NoisyDecider, Tally, register
 from hushtable.deciders.registry import _KNOWN
 from hushtable.errors import QueryError
-from hushtable.report.sections.verdicts import profile_data
+from hushtable.report.sections.verdicts_section import profile_data
 
 NAME = "count-twice"
 SCHEMA = {"attributes": {"age": {"type": "integer", "bounds": [0, 90], "width": 10}}}

@@ -87,13 +87,17 @@ def files(tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame) ->
     return tmp_path
 
 
-@pytest.mark.long
-def test_a_registered_strategy_is_planned_charged_and_read_by_its_own_reconstruction(
-    thrifty: None, files: Path
-) -> None:
-    session = ht.Session.open(
+@pytest.fixture
+def session(files: Path) -> ht.Session:
+    return ht.Session.open(
         files / "people.csv", schema=files / "people.yaml", ledger=files / "l", budget=ht.ZCDP(1)
     )
+
+
+@pytest.mark.long
+def test_a_registered_strategy_is_planned_charged_and_read_by_its_own_reconstruction(
+    thrifty: None, files: Path, session: ht.Session
+) -> None:
     workload = ht.Workload.all_marginals(session.schema, order=2)
     assert session.plan(workload, budget=ht.ZCDP("0.2"), strategy="thrifty").cost.rho == 10**11
     release = session.release(workload, budget=ht.ZCDP("0.2"), strategy="thrifty")
@@ -110,11 +114,8 @@ def test_a_registered_strategy_is_planned_charged_and_read_by_its_own_reconstruc
 
 @pytest.mark.long
 def test_a_registered_adaptive_strategy_runs_its_own_rounds_and_promises_no_more_than_they_keep(
-    plain: None, files: Path
+    plain: None, files: Path, session: ht.Session
 ) -> None:
-    session = ht.Session.open(
-        files / "people.csv", schema=files / "people.yaml", ledger=files / "l", budget=ht.ZCDP(1)
-    )
     workload = ht.Workload.all_marginals(session.schema, order=2)
     release = session.release(workload, budget=ht.ZCDP("0.2"), strategy="plain")
     assert session.remaining.rho == pytest.approx(0.8, abs=1e-9)

@@ -18,7 +18,7 @@ STEPS = ("reserve", "charge", "store", "settle")
 HOME = "hushtable.kernel.spending"
 OTHERS = {
     "kernel/run.py": {"account", "credit", "self", "self._account"},
-    "kernel/choose.py": {"account"},
+    "kernel/choosing.py": {"account"},
     "kernel/tabulate.py": {"self._jobs"},
     "kernel/bitplanes.py": {"builder"},
 }

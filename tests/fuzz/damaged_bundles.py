@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 
 from hushtable.errors import BundleError
 from hushtable.report.public import public_report
-from hushtable.report.sections.budget import budget_data
-from hushtable.report.sections.card import card_section
-from hushtable.report.sections.marginals import marginals_data
-from hushtable.report.sections.microdata import tables_data
-from hushtable.report.sections.reading import reading_data
-from hushtable.report.sections.rounds import rounds_data
+from hushtable.report.sections.budget_section import budget_data
+from hushtable.report.sections.card_section import card_section
+from hushtable.report.sections.marginals_section import marginals_data
+from hushtable.report.sections.microdata_section import tables_data
+from hushtable.report.sections.reading_section import reading_data
+from hushtable.report.sections.rounds_section import rounds_data
 from hushtable.report.view import View
 
 FILES = (

@@ -25,7 +25,7 @@ import hushtable as ht
 from hushtable.cli import app
 from hushtable.errors import BundleError
 from hushtable.release import Bundle, add_explanation, make_microdata
-from hushtable.release.parquet import Column, Damaged, ParquetPart
+from hushtable.release.parquet_check import Damaged, Leaf, ParquetPart
 
 OLD = Path(__file__).resolve().parents[1] / "fixtures" / "v0_1"
 MOST_GROWTH = 400_000
@@ -266,7 +266,7 @@ def test_a_page_that_holds_more_than_its_footer_says_is_not_decoded(tmp_path: Pa
     assert start == 0 and data[footer:].count(said) >= 2
     file.write_bytes(data[:footer] + data[footer:].replace(said, other))
     with file.open("rb") as opened:
-        part = ParquetPart(opened, {"x": Column("DOUBLE")})
+        part = ParquetPart(opened, {"x": Leaf("DOUBLE")})
         assert part.rows == part.values("x") == 100
         with pytest.raises(Damaged):
             part.read(["x"], most_bytes=10**6)
@@ -276,11 +276,11 @@ def test_no_change_of_one_byte_of_a_footer_ends_the_process() -> None:
     """Arrow's own accessors of a footer abort, without an exception, where a histogram has another length."""
     data = (OLD / "auto" / "measurements.parquet").read_bytes()
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    lists = {"attributes.list.element": Column("INT32", True), "values.list.element": Column("INT64", True)}
+    lists = {"attributes.list.element": Leaf("INT32", True), "values.list.element": Leaf("INT64", True)}
     for at in range(footer, len(data)):
         changed = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
         with suppress(ValueError, LookupError, TypeError, OSError, pa.ArrowException):
-            part = ParquetPart(BytesIO(changed), {**lists, "parameter": Column("BYTE_ARRAY")})
+            part = ParquetPart(BytesIO(changed), {**lists, "parameter": Leaf("BYTE_ARRAY")})
             for path in lists:
                 part.values(path)
                 part.read([path], most_bytes=10**6)
@@ -291,7 +291,7 @@ def test_encodings_that_we_never_write_are_not_decoded(tmp_path: Path) -> None:
     long = pa.table({"x": pa.array([f"{'y' * 1000}{k}" for k in range(100)])})
     pq.write_table(long, file, use_dictionary=False, column_encoding={"x": "DELTA_BYTE_ARRAY"})
     with file.open("rb") as opened, pytest.raises(Damaged):
-        ParquetPart(opened, {"x": Column("BYTE_ARRAY")}).read(["x"], most_bytes=10**6)
+        ParquetPart(opened, {"x": Leaf("BYTE_ARRAY")}).read(["x"], most_bytes=10**6)
 
 
 def test_a_folder_of_answers_is_read_or_refused_with_a_code(tmp_path: Path) -> None:

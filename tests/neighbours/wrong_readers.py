@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from hushtable.kernel.sources import Source, open_source
 from hushtable.schema import Schema
-from hushtable.selftest.neighbours.pairs import Reading, read
+from hushtable.selftest.neighbours.pairs import TableRead, read
 
 WIDE = Context(prec=100)
 TINY = 53
@@ -40,10 +40,10 @@ read_in_tiny_blocks = partial(read, opening=_open_tiny)
 # Wrong readers of text
 
 
-def lines_changed(change: Callable[[bytes], bytes]) -> Callable[[Any, Schema], Reading]:
+def lines_changed(change: Callable[[bytes], bytes]) -> Callable[[Any, Schema], TableRead]:
     """Reads a text file after a change to everything behind its header."""
 
-    def reader(data: Any, schema: Schema) -> Reading:
+    def reader(data: Any, schema: Schema) -> TableRead:
         header, end, rest = data.read_bytes().partition(b"\n")
         other = data.with_name("changed.csv")
         other.write_bytes(header + end + change(rest))
@@ -93,7 +93,7 @@ def repaired(text: bytes) -> bytes:
 # Wrong readers of tables
 
 
-def clipped_keys(data: pa.Table, schema: Schema) -> Reading:
+def clipped_keys(data: pa.Table, schema: Schema) -> TableRead:
     """Whole numbers saturate at 2^62, keys too."""
     if schema.person is not None and pa.types.is_integer(data.schema.field(schema.person).type):
         place = data.schema.get_field_index(schema.person)
@@ -102,7 +102,7 @@ def clipped_keys(data: pa.Table, schema: Schema) -> Reading:
     return read(data, schema)
 
 
-def keys_as_floats(data: pa.Table, schema: Schema) -> Reading:
+def keys_as_floats(data: pa.Table, schema: Schema) -> TableRead:
     """Large decimal keys pass through floating point."""
     if schema.person is not None and pa.types.is_decimal(data.schema.field(schema.person).type):
         place = data.schema.get_field_index(schema.person)
@@ -111,7 +111,7 @@ def keys_as_floats(data: pa.Table, schema: Schema) -> Reading:
     return read(data, schema)
 
 
-def keys_in_seconds(data: pa.Table, schema: Schema) -> Reading:
+def keys_in_seconds(data: pa.Table, schema: Schema) -> TableRead:
     """Instants that are keys lose what is below a second."""
     if schema.person is not None and pa.types.is_timestamp(data.schema.field(schema.person).type):
         place = data.schema.get_field_index(schema.person)
@@ -119,7 +119,7 @@ def keys_in_seconds(data: pa.Table, schema: Schema) -> Reading:
     return read(data, schema)
 
 
-def narrow_decimals(data: pa.Table, schema: Schema) -> Reading:
+def narrow_decimals(data: pa.Table, schema: Schema) -> TableRead:
     """Decimal keys keep their lowest 64 bits."""
     if schema.person is not None and pa.types.is_decimal(data.schema.field(schema.person).type):
         place = data.schema.get_field_index(schema.person)
@@ -130,7 +130,7 @@ def narrow_decimals(data: pa.Table, schema: Schema) -> Reading:
     return read(data, schema)
 
 
-def paths_before_contents(path: Path, schema: Schema) -> Reading:
+def paths_before_contents(path: Path, schema: Schema) -> TableRead:
     """A folder named ``column=value`` says what every row of its files holds."""
     table = pq.read_table(path)
     column = next(iter(schema.attributes.values())).column
@@ -141,17 +141,17 @@ def paths_before_contents(path: Path, schema: Schema) -> Reading:
     return read(table, schema)
 
 
-def refused_text(path: Path, schema: Schema) -> Reading:
+def refused_text(path: Path, schema: Schema) -> TableRead:
     """One text that is not UTF-8 refuses the whole file."""
     try:
         for column in pq.read_table(path).columns:
             column.validate(full=True)
     except pa.ArrowInvalid as error:
-        return Reading(words=(str(error),))
+        return TableRead(words=(str(error),))
     return read(path, schema)
 
 
-def one_text_of_all_uuids(frame: pd.DataFrame, schema: Schema) -> Reading:
+def one_text_of_all_uuids(frame: pd.DataFrame, schema: Schema) -> TableRead:
     """Every key that is a UUID has the same text."""
     if schema.person is not None:
         keys = [uuid.UUID(int=0) if type(key) is uuid.UUID else key for key in frame[schema.person]]
@@ -159,7 +159,7 @@ def one_text_of_all_uuids(frame: pd.DataFrame, schema: Schema) -> Reading:
     return read(frame, schema)
 
 
-def keys_without_fractions(frame: pd.DataFrame, schema: Schema) -> Reading:
+def keys_without_fractions(frame: pd.DataFrame, schema: Schema) -> TableRead:
     """A decimal key is its whole part."""
     if schema.person is not None:
         keys = [int(key) if type(key) is Decimal and key.is_finite() else key for key in frame[schema.person]]
@@ -167,7 +167,7 @@ def keys_without_fractions(frame: pd.DataFrame, schema: Schema) -> Reading:
     return read(frame, schema)
 
 
-def texts_of_keys(frame: pd.DataFrame, schema: Schema) -> Reading:
+def texts_of_keys(frame: pd.DataFrame, schema: Schema) -> TableRead:
     """A key is what it shows itself as."""
     if schema.person is not None:
         keys = [
@@ -177,34 +177,34 @@ def texts_of_keys(frame: pd.DataFrame, schema: Schema) -> Reading:
     return read(frame, schema)
 
 
-def truth_of_every_cell(frame: pd.DataFrame, schema: Schema) -> Reading:
+def truth_of_every_cell(frame: pd.DataFrame, schema: Schema) -> TableRead:
     """Asks each cell of a column that is read whether it differs from itself; pd.NA and arrays have no answer."""
     try:
         for attribute in schema.attributes.values():
             any(bool(value != value) for value in frame[attribute.column].tolist())
     except Exception as error:
-        return Reading(words=(str(error),))
+        return TableRead(words=(str(error),))
     return read(frame, schema)
 
 
-def digits_of_every_number(frame: pd.DataFrame, schema: Schema) -> Reading:
+def digits_of_every_number(frame: pd.DataFrame, schema: Schema) -> TableRead:
     """Writes each whole number in decimal, which Python refuses beyond 4,300 digits."""
     try:
         for column in frame:
             [str(value) for value in frame[column].tolist() if type(value) is int]
     except ValueError as error:
-        return Reading(words=(str(error),))
+        return TableRead(words=(str(error),))
     return read(frame, schema)
 
 
-def warned_of_infinity(frame: pl.DataFrame, schema: Schema) -> Reading:
+def warned_of_infinity(frame: pl.DataFrame, schema: Schema) -> TableRead:
     """Mentions that a column holds a number beyond all bounds."""
     found = read(frame, schema)
     infinite = any(frame[name].is_infinite().any() for name in frame.columns if frame[name].dtype.is_float())
-    return Reading(found.rows, ("a value is infinite",)) if infinite else found
+    return TableRead(found.rows, ("a value is infinite",)) if infinite else found
 
 
-def column_scaled(frame: pl.DataFrame, schema: Schema) -> Reading:
+def column_scaled(frame: pl.DataFrame, schema: Schema) -> TableRead:
     """Clips numbers to what the column holds beside its largest value."""
     for name in {a.column for a in schema.attributes.values() if a.kind == "real"}:
         if frame[name].dtype.is_float() and len(frame):
@@ -212,7 +212,7 @@ def column_scaled(frame: pl.DataFrame, schema: Schema) -> Reading:
     return read(frame, schema)
 
 
-def few_people(table: pa.Table, schema: Schema) -> Reading:
+def few_people(table: pa.Table, schema: Schema) -> TableRead:
     """Keys are hashed to three bits."""
     if schema.person is not None:
         place = table.schema.get_field_index(schema.person)

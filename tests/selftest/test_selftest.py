@@ -18,7 +18,7 @@ from hushtable.cli.app import run as hush
 from hushtable.kernel.sources import people, rows
 from hushtable.privacy import sampler
 from hushtable.selftest import accounts, readers, replays
-from hushtable.selftest import sampler as noise
+from hushtable.selftest import noise_check as noise
 from hushtable.selftest.outcomes import Outcome, Unsound
 from thresholds import Z
 
@@ -222,6 +222,6 @@ def test_the_command_names_what_failed_and_leaves_with_1(monkeypatch, capsys) ->
 
 
 def test_a_report_is_the_sum_of_its_parts() -> None:
-    report = selftest.Report((Outcome("a", True, "x", 1.5), Outcome("b", False, "y", 2.0)))
+    report = selftest.SelftestReport((Outcome("a", True, "x", 1.5), Outcome("b", False, "y", 2.0)))
     assert not report.ok and report.seconds == 3.5
     assert report.to_dict()["parts"][1] == {"name": "b", "passed": False, "said": "y", "seconds": 2.0}

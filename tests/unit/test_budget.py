@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hushtable.errors import BudgetError
 from hushtable.privacy import UNIT, ZCDP, ApproxDP, Budget, Cost, PureDP, charge, price_in, rho_from
-from hushtable.privacy.amounts import exact, text
+from hushtable.privacy.amounts import exact_number, text
 
 BAD = [
     0, -1, -0.0, "0", float("nan"), float("inf"), -float("inf"), "nan", "inf", "many", "", "1/0", "-1/2", True, False,
@@ -67,16 +67,16 @@ def test_amounts_off_the_ledgers_range_are_refused() -> None:
     ],
 )
 def test_numbers_are_read_as_people_write_them(given_as: object, meant: Fraction) -> None:
-    assert exact(given_as, "rho") == meant
+    assert exact_number(given_as, "rho") == meant
 
 
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**6))
 def test_text_of_an_amount_reads_back_exactly(amount: Fraction) -> None:
-    assert exact(text(amount), "rho") == amount
+    assert exact_number(text(amount), "rho") == amount
 
 
 def test_a_tenth_and_two_tenths_fit_three_tenths() -> None:
-    spent = charge(Fraction(0), exact(0.1, "rho")) + charge(Fraction(0), exact(0.2, "rho"))
+    spent = charge(Fraction(0), exact_number(0.1, "rho")) + charge(Fraction(0), exact_number(0.2, "rho"))
     assert spent == ZCDP(0.3).limit
 
 

@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from hushtable.cli.app import run
 from hushtable.cli.newcomer import next_step
-from hushtable.cli.output import Steps
+from hushtable.cli.output import StepBar
 from hushtable.cli.table import bar, print_table
 
 
@@ -92,7 +92,7 @@ def test_hush_bench_says_where_the_programs_are_when_they_are_not_here(
 
 def test_the_bar_says_that_loops_are_compiled_and_then_shows_the_step_again() -> None:
     bar = Progress()
-    steps = Steps(bar)
+    steps = StepBar(bar)
     steps("counting", 1, 4)
     steps.compiling(True)
     assert bar.tasks[0].description == "compiling, once"

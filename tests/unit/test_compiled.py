@@ -85,6 +85,35 @@ def test_what_was_compiled_is_read_again(tmp_path: Path) -> None:
     assert {p: p.stat().st_mtime_ns for p in package.glob("__pycache__/*.nbc")} == before
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("kept", [0, 10, 200])
+def test_a_file_that_was_cut_short_is_compiled_anew_and_written_again(
+    tmp_path: Path, ending: str, kept: int
+) -> None:
+    package = write(tmp_path)
+    assert answer(tmp_path) == 22
+    files = list(package.glob(f"__pycache__/*.{ending}"))
+    for file in files:
+        file.write_bytes(file.read_bytes()[:kept])
+    assert files and answer(tmp_path) == 22
+    assert all(file.stat().st_size > 200 for file in files)
+
+
+@pytest.mark.long
+def test_code_for_a_type_that_was_renamed_since_is_left_alone(tmp_path: Path) -> None:
+    package = write(tmp_path)
+    text = (
+        "from typing import NamedTuple\nfrom hushtable.compiled import njit\n\n"
+        "class Pair(NamedTuple):\n    a: int\n    b: int\n\n"
+        "@njit(cache=True)\ndef added(p):\n    return p.a + p.b\n\n"
+        "def doubled(x):\n    return added(Pair(x, x + 2))\n"
+    )
+    for name in ("Pair", "Couple"):
+        (package / "caller.py").write_text(text.replace("Pair", name))
+        assert answer(tmp_path) == 22
+
+
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs a folder that nobody can write to")
 def test_where_no_folder_can_be_written_code_is_compiled_and_not_kept(tmp_path: Path) -> None:
     package = write(tmp_path)

@@ -16,13 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hushtable.deciders import (
-    AGGREGATES,
-    Facts,
-    Interval,
-    error_probability,
-    probability_satisfied,
-)
+from hushtable.deciders import AGGREGATES, Facts, Interval, error_probability, probability_satisfied
 from hushtable.deciders.tallies import tally
 from hushtable.errors import QueryError
 

@@ -22,12 +22,7 @@ from hushtable.planning.quantiles import (
     spread,
     variance_gamma_spread,
 )
-from hushtable.privacy import (
-    GaussianNoise,
-    LaplaceNoise,
-    gaussian_segments,
-    laplace_segments,
-)
+from hushtable.privacy import GaussianNoise, LaplaceNoise, gaussian_segments, laplace_segments
 from hushtable.reconstruct import from_marginals, from_residuals
 from simulation import by_run, linear_map
 from thresholds import Z

@@ -19,7 +19,7 @@ from hushtable.planning.claims import BETA, CELLS, CLAIMS, NOISE, TOTAL
 from hushtable.planning.l1_noise import l1_limits
 from hushtable.privacy.mechanism import LaplaceNoise
 from hushtable.reconstruct import from_answers, from_marginals, from_residuals
-from hushtable.reconstruct.l1_bounds import l1_bounds
+from hushtable.reconstruct.table_bounds import l1_bounds
 from simulation import DependentRows, adaptive_loop, by_run, linear_map
 from thresholds import FALSE_ALARM
 

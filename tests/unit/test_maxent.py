@@ -11,13 +11,7 @@ import pytest
 
 from hushtable.marginals import Incidence, Layout, centre, closure
 from hushtable.measurement import Residuals
-from hushtable.planning.allocation import (
-    LEVELS,
-    Allocation,
-    error_and_gain,
-    tabulate_gains,
-    water_fill,
-)
+from hushtable.planning.allocation import LEVELS, Allocation, error_and_gain, tabulate_gains, water_fill
 from hushtable.reconstruct import from_residuals
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.bounds import Bounder

@@ -19,8 +19,8 @@ from hushtable.microdata.uncertainty import promise
 from hushtable.privacy import Cost, shared_bound
 from hushtable.privacy.amounts import text
 from hushtable.privacy.truncation import least_bound
-from hushtable.release.microdata import laws_of
 from hushtable.release.plan import plan_release
+from hushtable.release.record_fits import laws_of
 
 SCHEMA = {"attributes": {"block": {"type": "categorical", "values": list(range(40))}}}
 

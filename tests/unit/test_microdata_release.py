@@ -375,7 +375,7 @@ def test_the_explanation_compares_no_more_than_it_can_put_together(
     """All that lies in one table of n binary attributes takes 5^n sums; small tables come first."""
     _, release = binary_release(tmp_path, 6, 6, "residual-planner")
     assert len(make_microdata(release).explanation.tables) == 2**6
-    monkeypatch.setattr(sys.modules["hushtable.release.microdata"], "MOST_ASSEMBLED", 1 + 4 * 6 + 16 * 15)
+    monkeypatch.setattr(sys.modules["hushtable.release.record_fits"], "MOST_ASSEMBLED", 1 + 4 * 6 + 16 * 15)
     assert len(make_microdata(release).explanation.tables) == 1 + 6 + 15
 
 

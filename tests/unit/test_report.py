@@ -17,9 +17,9 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import BundleError, WorkloadError
 from hushtable.report import javascript, public_report, write_confidential_report, write_report
-from hushtable.report.sections.error_map import error_map_data
-from hushtable.report.sections.marginals import marginals_data
-from hushtable.report.sections.tables import table_data
+from hushtable.report.sections.error_map_section import error_map_data
+from hushtable.report.sections.marginals_section import marginals_data
+from hushtable.report.sections.tables_section import table_data
 from hushtable.report.view import View
 
 

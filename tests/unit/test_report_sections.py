@@ -17,7 +17,7 @@ from hushtable.privacy import Cost
 from hushtable.release import add_explanation, make_microdata
 from hushtable.report import public_report
 from hushtable.report.labelled import label_records
-from hushtable.report.sections.verdicts import verdicts_section
+from hushtable.report.sections.verdicts_section import verdicts_section
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.microdata import lower_bound
-from hushtable.report.sections.uncertainty import LINE, RECORDS, TABLES, standing, uncertainty_section
+from hushtable.report.sections.uncertainty_section import LINE, RECORDS, TABLES, standing, uncertainty_section
 from hushtable.report.view import View
 
 SIZE = 4_000

@@ -27,7 +27,7 @@ from hushtable.privacy import (
     laplace_segments,
     uniform_below,
 )
-from hushtable.selftest.sampler import gaussian_below, laplace_below
+from hushtable.selftest.noise_check import gaussian_below, laplace_below
 from thresholds import DRAWS, LEAST_EXPECTED, MUTANT_SCALE, Z, chi_square_threshold
 
 SCALES = ["0.3", "0.5", "0.9", "1", "1.5", "3", "7.7", "40", "1000", "1e6", "1e9", "1e12"]

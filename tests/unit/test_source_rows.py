@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from hushtable.kernel.sources import delimited, rows
 from hushtable.kernel.sources.delimited import _RowReader
-from hushtable.kernel.sources.rows import MAX_ROW, Marks
+from hushtable.kernel.sources.rows import MAX_ROW, Delimiters
 
-COMMA = Marks(ord(","), ord('"'), ord('"'), True)
+COMMA = Delimiters(ord(","), ord('"'), ord('"'), True)
 BACKSLASH = COMMA._replace(escape=ord("\\"))
 NO_QUOTE = COMMA._replace(quote=-1, escape=-1)
 
 
-def split(text: bytes, width: int, marks: Marks = COMMA) -> list[list[bytes]]:
+def split(text: bytes, width: int, marks: Delimiters = COMMA) -> list[list[bytes]]:
     data = np.frombuffer(bytearray(text), np.uint8)
     starts, ends = rows.split_rows(data, marks, np.arange(width, dtype=np.int32), width)
     return [[data[starts[c, r] : ends[c, r]].tobytes() for c in range(width)] for r in range(starts.shape[1])]
 
 
-def slow_row(line: bytes, width: int, marks: Marks) -> list[bytes] | None:
+def slow_row(line: bytes, width: int, marks: Delimiters) -> list[bytes] | None:
     """One line by the documented rules; None when it is malformed."""
     if 0 in line or len(line) > MAX_ROW:
         return None
@@ -60,7 +60,7 @@ def slow_row(line: bytes, width: int, marks: Marks) -> list[bytes] | None:
         i += 1
 
 
-def slow_split(text: bytes, width: int, marks: Marks) -> list[list[bytes]]:
+def slow_split(text: bytes, width: int, marks: Delimiters) -> list[list[bytes]]:
     found = []
     for line in text.split(b"\n"):
         line = line.rstrip(b"\r")

@@ -19,7 +19,7 @@ from hushtable.cli.output import emit, grid, note, say
 from hushtable.deciders.synthetic import read
 from hushtable.report.labelled import read_records
 from hushtable.report.page import Page
-from hushtable.report.parts import Grid, Section
+from hushtable.report.pieces import Grid, Section
 from hushtable.spreadsheets import neutralised, read_csv, restored, write_csv
 from hushtable.texts import visible, visible_json
 

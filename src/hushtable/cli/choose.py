@@ -82,7 +82,7 @@ def start(
     memory: flags.Memory = None,
     frozen: Frozen = False,
     wait: flags.Wait = False,
-    stored: flags.Stored = False,
+    stored: flags.StoredFlag = False,
     again: flags.PayAgain = False,
     json: flags.Json = False,
 ) -> None:
@@ -175,7 +175,7 @@ def show(
 
 def _options(
     schema: ht.Schema, orders: list[int] | None, files: list[Path] | None
-) -> list[ht.linear.Mechanism]:
+) -> list[ht.linear.OptionMechanism]:
     if bool(orders) == bool(files):
         raise UsageError(
             "usage.options",

@@ -91,7 +91,7 @@ class _Story:
         self._do(f'{asked} --synthetic {records} --query "{DRIVERS}"')
         shuffle(self._out / "records.csv", self._out / "shuffled.csv")
         self._say(
-            "   Somebody else has another file: each column is right by itself, and the columns were shuffled.",
+            "   Somebody else has another file: each column is right by itself, and the columns were shuffled."
         )
         self._do(f'{asked} --synthetic {self._at("shuffled.csv")} --query "{RETIRED}"')
         self._say("6. The account: what was spent on what, and proof that nobody edited it.")

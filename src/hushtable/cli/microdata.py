@@ -17,7 +17,7 @@ MOST_TABLES = 25
 
 
 def microdata(
-    folder: flags.Released,
+    folder: flags.ReleaseFolder,
     out: Annotated[Path | None, Option("File to write: .csv or .parquet.", "FILE", short="-o")] = None,
     fit: Annotated[str, Option("reweighted, balanced, nnls, max, sequential or ols.", "NAME")] = "reweighted",
     priority: Annotated[

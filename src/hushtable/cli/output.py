@@ -86,7 +86,7 @@ def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequen
     console().print(table)
 
 
-class Steps:
+class StepBar:
     """A progress bar over named steps; silent when standard error is not a terminal."""
 
     def __init__(self, progress: Progress | None) -> None:
@@ -111,10 +111,10 @@ class Steps:
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Generator[Steps]:
+def progress(*, quiet: bool = False) -> Generator[StepBar]:
     """A progress bar for the time of a long job."""
     if quiet or not sys.stderr.isatty():
-        yield Steps(None)
+        yield StepBar(None)
         return
     from rich.progress import (
         BarColumn,
@@ -134,6 +134,6 @@ def progress(*, quiet: bool = False) -> Generator[Steps]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console(error=True), transient=True) as bar:
-        steps = Steps(bar)
+        steps = StepBar(bar)
         with Watch(steps.compiling):
             yield steps

@@ -24,7 +24,7 @@ def plan(
     ] = None,
     order: flags.Order = None,
     workload: flags.WorkloadFile = None,
-    strategy: flags.Strategy = "residual-planner",
+    strategy: flags.StrategyFlag = "residual-planner",
     objective: flags.Objective = "sum_variance",
     want: Annotated[
         list[str] | None,
@@ -96,13 +96,7 @@ def _print(made: ht.Plan, alpha: float, *, backwards: bool) -> None:
         say(f'The smallest budget that reaches it: --budget "{made.budget}"', "")
     say(*str(made).split("\n"), "")
     rows = [
-        [
-            r.marginal,
-            f"{r.cells:,}",
-            f"{r.std:,.1f}",
-            f"± {r.half_width:,.1f}",
-            f"{r.expected_l1:,.0f}",
-        ]
+        [r.marginal, f"{r.cells:,}", f"{r.std:,.1f}", f"± {r.half_width:,.1f}", f"{r.expected_l1:,.0f}"]
         for r in tables[:MOST_ROWS]
     ]
     columns = ["table", "cells", "std of a cell", f"{1 - alpha:.0%} of cells within", "expected L1"]

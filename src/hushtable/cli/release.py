@@ -35,7 +35,7 @@ def release(
     accurate: Annotated[
         str | None, Option("With --counts: point (each count) or sum (their sum).", "WORD")
     ] = None,
-    strategy: flags.Strategy = "auto",
+    strategy: flags.StrategyFlag = "auto",
     reconstruct: Annotated[
         str | None, Option("One of {reconstructions}; else the way of the strategy.", "NAME")
     ] = None,
@@ -50,7 +50,7 @@ def release(
     ] = None,
     reuse: Annotated[bool, Option("Charge only what earlier releases in the ledger do not answer.")] = False,
     wait: flags.Wait = False,
-    stored: flags.Stored = False,
+    stored: flags.StoredFlag = False,
     again: flags.PayAgain = False,
     no_report: Annotated[bool, Option("Do not write report.html beside the tables.")] = False,
     json: flags.Json = False,

@@ -18,7 +18,7 @@ EXAMPLE = "Example: hush report out --ledger people.ledger --table age,sex"
 
 
 def report(
-    folder: flags.Released,
+    folder: flags.ReleaseFolder,
     out: Annotated[
         Path | None, Option("Write here; by default report.html in DIR.", "FILE", short="-o")
     ] = None,

@@ -19,7 +19,7 @@ WIDTH = 20
 
 
 def table(
-    folder: flags.Released,
+    folder: flags.ReleaseFolder,
     attributes: Annotated[
         list[str] | None, Argument("Attributes; none for the total.", "ATTRIBUTE...")
     ] = None,

@@ -17,7 +17,7 @@ from hushtable.deciders.queries import (
     COMPARE,
     And,
     Atom,
-    Compare,
+    Comparison,
     In,
     IsNull,
     Like,
@@ -25,7 +25,7 @@ from hushtable.deciders.queries import (
     Or,
     Predicate,
     Query,
-    Value,
+    Term,
     all_of,
     any_of,
     atoms,
@@ -85,20 +85,20 @@ def _atom(atom: Atom, column: Column) -> Predicate | None:
         values = sorted({_typed(value, column) for value in atom.values})
         if len(values) > 1:
             return replace(atom, values=tuple(values))
-        return _comparison(Compare(atom.column, "<>" if atom.negated else "=", values[0]), column)
+        return _comparison(Comparison(atom.column, "<>" if atom.negated else "=", values[0]), column)
     return _comparison(atom, column)
 
 
-def _comparison(atom: Compare, column: Column) -> Predicate:
+def _comparison(atom: Comparison, column: Column) -> Predicate:
     value = _typed(atom.value, column)
     if isinstance(value, bool):
         if atom.operator not in ("=", "<>"):
             raise _mistyped(column, atom.operator, "= or <>")
-        return Compare(atom.column, "=", value == (atom.operator == "="))
+        return Comparison(atom.column, "=", value == (atom.operator == "="))
     if isinstance(value, date):
-        return Compare(atom.column, *_whole_days(atom.operator, value))
+        return Comparison(atom.column, *_whole_days(atom.operator, value))
     if column.kind == "integer" and isinstance(value, Fraction):
-        return Compare(atom.column, *_whole(atom.operator, value))
+        return Comparison(atom.column, *_whole(atom.operator, value))
     return replace(atom, value=value)
 
 
@@ -120,7 +120,7 @@ def _whole(operator: Operator, value: Fraction) -> tuple[Operator, Fraction]:
     return operator, value
 
 
-def _typed(value: Value, column: Column) -> Value:
+def _typed(value: Term, column: Column) -> Term:
     """The literal as a value of the column."""
     if column.kind == "date" and isinstance(value, str):
         try:
@@ -133,10 +133,10 @@ def _typed(value: Value, column: Column) -> Value:
     return value
 
 
-def _members(atom: Compare | In | Like, column: Column) -> Predicate:
+def _members(atom: Comparison | In | Like, column: Column) -> Predicate:
     """Any atom on a categorical attribute as a set of declared values."""
     negated = (isinstance(atom, In | Like) and atom.negated) or (
-        isinstance(atom, Compare) and atom.operator == "<>"
+        isinstance(atom, Comparison) and atom.operator == "<>"
     )
     if isinstance(atom, Like):
         chosen = _like(atom.pattern, column)
@@ -152,11 +152,11 @@ def _members(atom: Compare | In | Like, column: Column) -> Predicate:
     if not ordered:
         raise _never()
     if len(ordered) == 1:
-        return Compare(atom.column, "<>" if negated else "=", ordered[0])
+        return Comparison(atom.column, "<>" if negated else "=", ordered[0])
     return In(atom.column, ordered, negated)
 
 
-def _declared(value: Value, column: Column) -> Value:
+def _declared(value: Term, column: Column) -> Term:
     for known in column.values:
         if known == value and isinstance(known, bool) == isinstance(value, bool):
             return known
@@ -167,13 +167,13 @@ def _declared(value: Value, column: Column) -> Value:
     )
 
 
-def _like(pattern: str, column: Column) -> set[Value]:
+def _like(pattern: str, column: Column) -> set[Term]:
     texts = [value for value in column.values if isinstance(value, str)]
     if not texts:
         raise _mistyped(column, "LIKE", "= or IN")
     parts = {"%": ".*", "_": "."}
     expression = re.compile("".join(parts.get(char) or re.escape(char) for char in pattern), re.DOTALL)
-    found: set[Value] = {text for text in texts if expression.fullmatch(text)}
+    found: set[Term] = {text for text in texts if expression.fullmatch(text)}
     if not found:
         raise QueryError(
             "query.unknown-value",
@@ -183,7 +183,7 @@ def _like(pattern: str, column: Column) -> set[Value]:
     return found
 
 
-def _ordered(operator: Operator, value: Value, column: Column) -> set[Value]:
+def _ordered(operator: Operator, value: Term, column: Column) -> set[Term]:
     numbers = [known for known in column.values if isinstance(known, Fraction)]
     if len(numbers) < len(column.values) or not isinstance(value, Fraction):
         raise _mistyped(column, operator, "=, <>, IN or LIKE")

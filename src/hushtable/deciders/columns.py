@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from hushtable.deciders.intervals import exact
-from hushtable.deciders.queries import Value
+from hushtable.deciders.queries import Term
 from hushtable.errors import QueryError
 from hushtable.schema import Attribute, Binned, Categorical, Schema
 
@@ -29,7 +29,7 @@ class Column:
     kind: ColumnKind
     low: Fraction | date | None = None
     high: Fraction | date | None = None
-    values: tuple[Value, ...] = ()
+    values: tuple[Term, ...] = ()
     resolution: Fraction | None = None
     nullable: bool = False
     other: bool = False
@@ -94,7 +94,7 @@ def _column(name: str, attribute: Attribute) -> Column:
     return Column(name, kind, low, high, (), attribute.resolution, nullable, other)
 
 
-def value_of(value: str | int | bool) -> Value:
+def value_of(value: str | int | bool) -> Term:
     """A declared category as the query language writes it."""
     return value if isinstance(value, str | bool) else Fraction(value)
 

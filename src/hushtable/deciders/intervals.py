@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hushtable.errors import BudgetError, QueryError
-from hushtable.privacy.amounts import Number
-from hushtable.privacy.amounts import exact as read_exactly
+from hushtable.privacy import Number, exact_number
 
 BEYOND = 2**62
 """No answer and no noise is as large, so that nothing is lost where a tau beyond 64 bits is cut off here."""
@@ -21,7 +20,7 @@ BEYOND = 2**62
 def exact(number: Number) -> Fraction:
     """The decimal number as written, e.g. 1/10 for 0.1; ValueError when it is not a finite number."""
     try:
-        return read_exactly(number, "number")
+        return exact_number(number, "number")
     except BudgetError:
         raise ValueError("not a finite number") from None
 

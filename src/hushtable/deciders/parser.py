@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 
 from hushtable.deciders.queries import (
     MIRRORED,
-    Compare,
+    Comparison,
     Function,
     In,
     IsNull,
@@ -26,7 +26,7 @@ from hushtable.deciders.queries import (
     Operator,
     Predicate,
     Query,
-    Value,
+    Term,
     all_of,
     any_of,
 )
@@ -203,17 +203,17 @@ def _predicate(node: exp.Expr, tables: frozenset[str], depth: int) -> Predicate:
     if isinstance(node, exp.Is):
         return _nullness(node, tables)
     if isinstance(node, exp.Column):
-        return Compare(_column(node, tables), "=", True)
+        return Comparison(_column(node, tables), "=", True)
     raise _refused(node)
 
 
 def _comparison(node: exp.Expr, operator: Operator, tables: frozenset[str]) -> Predicate:
     left, right = node.this, node.args.get("expression")
     if isinstance(left, exp.Column):
-        return Compare(_column(left, tables), operator, _value(right))
+        return Comparison(_column(left, tables), operator, _value(right))
     if not isinstance(right, exp.Column):
         raise _refused(left)
-    return Compare(_column(right, tables), MIRRORED[operator], _value(left))
+    return Comparison(_column(right, tables), MIRRORED[operator], _value(left))
 
 
 def _between(node: exp.Between, tables: frozenset[str]) -> Predicate:
@@ -221,7 +221,7 @@ def _between(node: exp.Between, tables: frozenset[str]) -> Predicate:
         raise _unreadable("BETWEEN SYMMETRIC is not part of the language")
     column = _column(node.this, tables)
     low, high = _value(node.args.get("low")), _value(node.args.get("high"))
-    return all_of((Compare(column, ">=", low), Compare(column, "<=", high)))
+    return all_of((Comparison(column, ">=", low), Comparison(column, "<=", high)))
 
 
 def _membership(node: exp.In, tables: frozenset[str]) -> Predicate:
@@ -230,7 +230,7 @@ def _membership(node: exp.In, tables: frozenset[str]) -> Predicate:
     if not values:
         raise _unreadable("IN needs a list of values")
     column = _column(node.this, tables)
-    return Compare(column, "=", values[0]) if len(values) == 1 else In(column, values)
+    return Comparison(column, "=", values[0]) if len(values) == 1 else In(column, values)
 
 
 def _likeness(node: exp.Like, tables: frozenset[str]) -> Predicate:
@@ -257,7 +257,7 @@ def _column(node: exp.Expr | None, tables: frozenset[str]) -> str:
     return node.name
 
 
-def _value(node: exp.Expr | None) -> Value:
+def _value(node: exp.Expr | None) -> Term:
     if isinstance(node, exp.Paren):
         return _value(node.this)
     if isinstance(node, exp.Boolean):

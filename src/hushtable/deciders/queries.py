@@ -18,7 +18,7 @@ from typing import Any, Literal, Self, cast
 
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
 Function = Literal["COUNT", "SUM", "AVG", "MEDIAN", "QUANTILE"]
-Value = str | bool | Fraction | date
+Term = str | bool | Fraction | date
 
 NEGATED: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
@@ -33,19 +33,19 @@ MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", ">": "<", 
 
 
 @dataclass(frozen=True)
-class Compare:
+class Comparison:
     """column operator value."""
 
     column: str
     operator: Operator
-    value: Value
+    value: Term
 
     def __str__(self) -> str:
         return f"{quote(self.column)} {self.operator} {literal(self.value)}"
 
     def negation(self) -> Predicate:
         """NOT of it."""
-        return Compare(self.column, NEGATED[self.operator], self.value)
+        return Comparison(self.column, NEGATED[self.operator], self.value)
 
 
 class _Negatable:
@@ -67,7 +67,7 @@ class In(_Negatable):
     """column [NOT] IN (values)."""
 
     column: str
-    values: tuple[Value, ...]
+    values: tuple[Term, ...]
     negated: bool = False
 
     def __str__(self) -> str:
@@ -126,7 +126,7 @@ class Or:
         return all_of(tuple(part.negation() for part in self.parts))
 
 
-Atom = Compare | In | Like | IsNull
+Atom = Comparison | In | Like | IsNull
 Predicate = Atom | And | Or
 
 
@@ -186,7 +186,7 @@ def quote(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-def literal(value: Value) -> str:
+def literal(value: Term) -> str:
     """A value in canonical text, as SQL writes it; numbers as plain decimals."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"

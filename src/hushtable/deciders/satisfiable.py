@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.deciders.columns import Column, Columns
-from hushtable.deciders.queries import COMPARE, And, Atom, Compare, In, IsNull, Or, Predicate, atoms
+from hushtable.deciders.queries import COMPARE, And, Atom, Comparison, In, IsNull, Or, Predicate, atoms
 
 MAX_CASES = 1 << 20
 """Combinations that are tried, some 0.1 s; a clause with more is asked as it is."""
@@ -53,7 +53,7 @@ def _holds(atom: Atom, value: Any) -> bool:
         return False
     if isinstance(atom, In):
         return (value in atom.values) != atom.negated
-    if not isinstance(atom, Compare):
+    if not isinstance(atom, Comparison):
         return False
     if value is _OTHER:
         return atom.operator != "="
@@ -78,7 +78,7 @@ def _representatives(column: Column, where: Predicate) -> list[Any]:
 def _constants(name: str, where: Predicate) -> set[Any]:
     found: set[Any] = set()
     for atom in atoms(where):
-        if atom.column == name and isinstance(atom, Compare):
+        if atom.column == name and isinstance(atom, Comparison):
             found.add(atom.value)
         elif atom.column == name and isinstance(atom, In):
             found.update(atom.values)

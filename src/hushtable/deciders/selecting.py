@@ -16,16 +16,11 @@ import polars as pl
 
 from hushtable.arrays import Ints
 from hushtable.deciders.columns import Column, Columns, find
-from hushtable.deciders.queries import COMPARE, And, Atom, Compare, In, IsNull, Or, Predicate, Query, Value
+from hushtable.deciders.queries import COMPARE, And, Atom, Comparison, In, IsNull, Or, Predicate, Query, Term
 from hushtable.errors import QueryError
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, text_of
 
-_DTYPES: dict[str, Any] = {
-    "integer": pl.Int64,
-    "real": pl.Float64,
-    "boolean": pl.Boolean,
-    "date": pl.Date,
-}
+_DTYPES: dict[str, Any] = {"integer": pl.Int64, "real": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
 
 
 def check_header(names: Iterable[str], columns: Columns) -> None:
@@ -164,7 +159,7 @@ def _atom(atom: Atom, column: Column) -> pl.Expr:
     if isinstance(atom, In):
         found = source.is_in(_members(atom, column))
         return (~found if atom.negated else found).fill_null(False)
-    if isinstance(atom, Compare):
+    if isinstance(atom, Comparison):
         return COMPARE[atom.operator](source, pl.lit(_plain(atom.value, column))).fill_null(False)
     raise QueryError(
         "query.unresolved", "LIKE needs the declared values.", "Resolve the query with the schema first."
@@ -179,7 +174,7 @@ def _members(atom: In, column: Column) -> list[Any]:
     return [_plain(value, column) for value in values]
 
 
-def _plain(value: Value, column: Column) -> Any:
+def _plain(value: Term, column: Column) -> Any:
     """The value as the typed column holds it; categories of mixed types are texts."""
     plain = value
     if isinstance(value, Fraction):

@@ -27,12 +27,7 @@ ANY = Interval(Fraction(1), Fraction(1))
 
 
 def effectiveness_threshold(
-    decider: str,
-    *,
-    epsilon: Number,
-    delta: float,
-    bound: int | None = None,
-    largest: int | None = None,
+    decider: str, *, epsilon: Number, delta: float, bound: int | None = None, largest: int | None = None
 ) -> float:
     """The smallest tau from which the decider is effective at ``delta``: whole steps, but for "count-em".
 

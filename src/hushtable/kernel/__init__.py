@@ -7,11 +7,11 @@ What leaves this package is noisy, charged and stored.  Only ``hushtable.session
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.kernel.choose import PartDrawer
+    from hushtable.kernel.choosing import PartDrawer
     from hushtable.kernel.counter import Counter
     from hushtable.kernel.draft import draft_schema
     from hushtable.kernel.evaluate import true_errors
-    from hushtable.kernel.releasing import Runner
+    from hushtable.kernel.releasing import RequestRunner
     from hushtable.kernel.sources import open_counter, place_of
     from hushtable.kernel.spending import end_request, working_on
 else:

@@ -133,14 +133,7 @@ _equal_word: Any = intrinsic(_type_equal_word)
 
 @njit(cache=True, nogil=True)
 def build_planes(
-    codes: Any,
-    starts: Any,
-    first_plane: Any,
-    words: int,
-    span: int,
-    first: int,
-    stop: int,
-    planes: Any,
+    codes: Any, starts: Any, first_plane: Any, words: int, span: int, first: int, stop: int, planes: Any
 ) -> None:
     """Write the planes of blocks ``first .. stop - 1``.
 

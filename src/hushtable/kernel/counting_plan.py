@@ -38,7 +38,7 @@ def plane_cost() -> float:
 
 
 @dataclass(frozen=True)
-class Sum:
+class SumOver:
     """Table ``target`` is table ``source`` summed over ``axes``; both are positions in the layout."""
 
     target: int
@@ -55,7 +55,7 @@ class CountingPlan:
     expansions: tuple[Places, ...]
     histograms: Histograms | None
     histogram_positions: tuple[int, ...]
-    sums: tuple[Sum, ...]
+    sums: tuple[SumOver, ...]
     totals: tuple[int, ...]
 
     @property
@@ -150,13 +150,13 @@ def _expansions(
 
 def _sums(
     layout: Layout, larger: dict[AttributeSet, AttributeSet], expanded: set[AttributeSet]
-) -> Iterator[Sum]:
+) -> Iterator[SumOver]:
     """Large sets first, so that a source is complete before it is summed; repeated sets are copied at the end."""
     for part in sorted(larger, key=len, reverse=True):
         if part not in expanded:
             source = larger[part]
             axes = tuple(i for i, axis in enumerate(source) if axis not in part)
-            yield Sum(layout.index[part], layout.index[source], axes)
+            yield SumOver(layout.index[part], layout.index[source], axes)
     for position, attributes in enumerate(layout.sets):
         if attributes and layout.index[attributes] != position:
-            yield Sum(position, layout.index[attributes], ())
+            yield SumOver(position, layout.index[attributes], ())

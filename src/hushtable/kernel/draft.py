@@ -19,8 +19,7 @@ from hushtable.errors import SourceError
 from hushtable.kernel.sources import look_at
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.profile import Profile, day
-from hushtable.schema import Dialect, inline
-from hushtable.schema.build import RESERVED
+from hushtable.schema import RESERVED, Dialect, inline
 
 MOST_CATEGORIES = 100
 FEW_NUMBERS = 20  # whole numbers with so few different values are taken for categories

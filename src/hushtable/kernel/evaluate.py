@@ -36,7 +36,7 @@ _GROUPS = {
 _BANDS = (0, 1, 10, 100, 1000, 10_000, 100_000)
 
 
-class Tables(Protocol):
+class ReleasedTables(Protocol):
     """Released tables: of which schema, which marginals, and what was published of them."""
 
     @property
@@ -48,7 +48,7 @@ class Tables(Protocol):
         ...
 
 
-def true_errors(counter: Counter, release: Tables, *, confidential: bool) -> Evaluation:
+def true_errors(counter: Counter, release: ReleasedTables, *, confidential: bool) -> Evaluation:
     """Compare published tables with exact counts; refused unless the caller says that it stays ``confidential``."""
     if not confidential:
         raise RefusedError(

@@ -14,7 +14,7 @@ import numpy as np
 
 from hushtable.arrays import Ints
 from hushtable.compiled import njit
-from hushtable.marginals.kernels import SHORT, add_repeated, grouped, next_place
+from hushtable.marginals import SHORT, add_repeated, grouped, next_place
 
 LARGEST_NORM = 2**45
 """L1 norms saturate here: 2^36 rows on the grid of 2^-8, with room for the estimates."""
@@ -96,7 +96,7 @@ def subtract_repeated(
     return int(norm)
 
 
-class Changes(NamedTuple):
+class CentredChanges(NamedTuple):
     """Centred changes of some residuals: ``slots`` gives the place of each residual among them, -1 for no change."""
 
     slots: Ints

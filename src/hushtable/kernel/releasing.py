@@ -16,15 +16,14 @@ from hushtable.kernel.run import Job, read, run
 from hushtable.kernel.spending import Account
 from hushtable.ledger import Ledger, Spend
 from hushtable.measurement import Answers, Line, Measure, Purse, TablePart, Transcript
-from hushtable.planning import AdaptivePlan, State
-from hushtable.planning.adaptive import Keeping
+from hushtable.planning import AdaptivePlan, Keeping, State
 from hushtable.reconstruct import fit_for, refit_for
 from hushtable.schema import Schema
 from hushtable.watching import Progress
 
 
 @dataclass(frozen=True)
-class Runner:
+class RequestRunner:
     """One request in progress: its account, the data, and who wants to know how far it is."""
 
     account: Account

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Ints
 from hushtable.kernel.gap_loops import (
     LARGEST_GAP,
-    Changes,
+    CentredChanges,
     distances,
     fill_gaps,
     subtract_changes,
@@ -81,7 +81,7 @@ class Gaps(_Scored):
         flat = np.concatenate([change.ravel() for _, change in changes])
         offsets = np.cumsum([0, *(change.size for _, change in changes)])
         self._slots[numbers] = np.arange(len(numbers))
-        moves = Changes(self._slots, offsets, flat, float(GRID), self._limit)
+        moves = CentredChanges(self._slots, offsets, flat, float(GRID), self._limit)
         work = self._layout.lengths[chosen]
         in_ranges(subtract_changes, work, chosen, self._below, moves, self._gaps, self._norms)
         self._slots[numbers] = -1

@@ -22,8 +22,8 @@ from hushtable.kernel.counting_plan import CountingPlan, build_plan
 from hushtable.kernel.histograms import count_tables
 from hushtable.marginals import Layout
 
-Job = Callable[[], None]
-Codes = Sequence[NDArray[np.unsignedinteger[Any]]]
+CountingTask = Callable[[], None]
+CodeColumns = Sequence[NDArray[np.unsignedinteger[Any]]]
 
 NARROW: type[np.signedinteger[Any]] = np.int32
 NARROW_RECORDS = 2**31 - 1
@@ -54,7 +54,7 @@ class Tabulator:
         self._records = 0
         self._waiting = 0
 
-    def add(self, codes: Codes) -> None:
+    def add(self, codes: CodeColumns) -> None:
         """Count a batch: one array of codes per attribute, all of one length.
 
         A code that is not below its attribute's size counts as the last category; it never reaches another cell.
@@ -82,7 +82,7 @@ class Tabulator:
             self._waiting = 0
 
 
-def tabulate(batches: Iterable[Codes], layout: Layout) -> NDArray[np.int64]:
+def tabulate(batches: Iterable[CodeColumns], layout: Layout) -> NDArray[np.int64]:
     """The marginals of all batches together."""
     tabulator = Tabulator(layout)
     for codes in batches:
@@ -96,7 +96,7 @@ def _threads(requested: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _checked(codes: Codes, sizes: tuple[int, ...]) -> list[NDArray[Any]]:
+def _checked(codes: CodeColumns, sizes: tuple[int, ...]) -> list[NDArray[Any]]:
     columns = [np.asarray(column) for column in codes]
     if len(columns) != len(sizes):
         raise UsageError(
@@ -204,7 +204,7 @@ class _Jobs:
             np.sum(layout.view(out, layout.sets[total.source]), axis=total.axes, out=target)
         return out
 
-    def _run(self, jobs: Sequence[Job]) -> None:
+    def _run(self, jobs: Sequence[CountingTask]) -> None:
         if self._threads == 1 or len(jobs) < 2:
             for job in jobs:
                 job()
@@ -213,7 +213,7 @@ class _Jobs:
             for done in [pool.submit(job) for job in jobs]:
                 done.result()
 
-    def _building_jobs(self, words: int) -> list[Job]:
+    def _building_jobs(self, words: int) -> list[CountingTask]:
         program, span = self._plan.program, self._shape.span
         if program is None:
             return []
@@ -222,7 +222,7 @@ class _Jobs:
         stretches = _stretches(-(-words // span), self._threads)
         return [partial(build_planes, *given, *stretch, self._planes) for stretch in stretches]
 
-    def _plane_jobs(self, words: int) -> list[Job]:
+    def _plane_jobs(self, words: int) -> list[CountingTask]:
         program, span = self._plan.program, self._shape.span
         if program is None:
             return []
@@ -231,7 +231,7 @@ class _Jobs:
         pieces = zip(self._pieces, scratch, strict=True)
         return [partial(run_steps, *given, *piece, own, self._plane_counters) for piece, own in pieces]
 
-    def _table_jobs(self, waiting: int) -> list[Job]:
+    def _table_jobs(self, waiting: int) -> list[CountingTask]:
         tables = self._table_rows
         if tables is None:
             return []
@@ -243,7 +243,7 @@ class _Jobs:
 
         return [partial(job, *stretch) for stretch in stretches]
 
-    def _expansion_jobs(self, records: int, out: NDArray[np.int64]) -> list[Job]:
+    def _expansion_jobs(self, records: int, out: NDArray[np.int64]) -> list[CountingTask]:
         return [
             partial(expand, places, *stretch, self._plane_counters, records, out)
             for places in self._plan.expansions

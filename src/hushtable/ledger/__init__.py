@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hushtable.ledger.values import (
         Charge,
         Holding,
-        Report,
+        LedgerReport,
         Reservation,
         Spend,
         Stored,

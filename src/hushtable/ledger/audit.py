@@ -15,11 +15,11 @@ from hushtable.ledger.entries import Draw, Entry, Reserve, Row, Settle, damaged,
 from hushtable.ledger.names import check_head
 from hushtable.ledger.rules import account_of, check_charged, take_in
 from hushtable.ledger.stores import Address, LedgerStore, store_at
-from hushtable.ledger.values import Report
+from hushtable.ledger.values import LedgerReport
 from hushtable.privacy import Cost
 
 
-def verify_ledger(ledger: Address | LedgerStore, *, head: str | None = None) -> Report:
+def verify_ledger(ledger: Address | LedgerStore, *, head: str | None = None) -> LedgerReport:
     """Recompute everything that a ledger at a path or URL states.
 
     With ``head``, a hash published earlier, a ledger cut short or restored from an older copy is found too.
@@ -40,7 +40,7 @@ def verify_ledger(ledger: Address | LedgerStore, *, head: str | None = None) -> 
     except LedgerError as error:
         if error.code != "ledger.damaged":
             raise
-        return Report(False, (error.message,), book.head, 0)
+        return LedgerReport(False, (error.message,), book.head, 0)
     entries, chain = _read_all(book, rows)
     findings += chain
     if not chain:
@@ -50,7 +50,7 @@ def verify_ledger(ledger: Address | LedgerStore, *, head: str | None = None) -> 
         findings.append(
             "The published head is not in the chain: the ledger was cut short, replaced or rewritten."
         )
-    return Report(not findings, tuple(findings), book.head, book.count)
+    return LedgerReport(not findings, tuple(findings), book.head, book.count)
 
 
 def _read_all(book: Book, rows: Sequence[Row]) -> tuple[list[Entry], list[str]]:

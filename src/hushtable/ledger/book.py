@@ -16,7 +16,7 @@ from hushtable.privacy import Budget, Cost
 
 
 @dataclass
-class Account:
+class Balance:
     """What one holder may spend, has drawn for ever, and has set aside in open reservations."""
 
     budget: Budget = field(init=False)
@@ -24,7 +24,7 @@ class Account:
     spent: Cost = Cost.ZERO
     held: Cost = Cost.ZERO
 
-    def allow(self, body: entries.Create | entries.Grant | entries.Raise) -> Account:
+    def allow(self, body: entries.Create | entries.Grant | entries.Raise) -> Balance:
         """Set what may be spent in total."""
         self.budget, self.limit = Budget.from_dict(body.budget), body.limit.cost
         return self
@@ -61,10 +61,10 @@ class Book:
     """Everything that the entries recorded so far imply."""
 
     create: entries.Create | None = None
-    dataset: Account | None = None
+    dataset: Balance | None = None
     unit: Unit | None = None
     hashes: list[str] = field(default_factory=list[str])
-    grants: dict[str, Account] = field(default_factory=dict[str, Account])
+    grants: dict[str, Balance] = field(default_factory=dict[str, Balance])
     schemas: dict[str, int] = field(default_factory=dict[str, int])
     folders: dict[int, Folder] = field(default_factory=dict[int, Folder])
     opened: dict[int, Folder] = field(default_factory=dict[int, Folder])
@@ -80,7 +80,7 @@ class Book:
     def head(self) -> str:
         return self.hashes[-1] if self.hashes else entries.GENESIS
 
-    def accounts(self, spender: str | None) -> list[Account]:
+    def accounts(self, spender: str | None) -> list[Balance]:
         """The accounts that a spend touches: the dataset's, and the spender's if one is named."""
         found = [] if self.dataset is None else [self.dataset]
         return found if spender is None else [*found, self.grants[spender]]
@@ -102,11 +102,11 @@ class Book:
         match entry.body:
             case entries.Create() as body:
                 self.create = body
-                self.dataset = Account().allow(body)
+                self.dataset = Balance().allow(body)
             case entries.Bind() as body:
                 self.unit = Unit(body.rows, body.person)
             case entries.Grant() as body:
-                self.grants.setdefault(body.spender, Account()).allow(body)
+                self.grants.setdefault(body.spender, Balance()).allow(body)
             case entries.Raise() as body:
                 for account in self.accounts(None):
                     account.allow(body)

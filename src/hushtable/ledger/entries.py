@@ -25,8 +25,7 @@ from pydantic import (
 
 from hushtable.errors import BudgetError, LedgerError
 from hushtable.notebook import html_card
-from hushtable.privacy import Cost
-from hushtable.privacy.amounts import exact, text
+from hushtable.privacy import Cost, exact_number, text
 
 FORMAT = 1
 GENESIS = "0" * 64
@@ -35,13 +34,13 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Row = tuple[object, object, object]
 """What a file says an entry is: its number, its text, its hash; any of them may be damaged."""
 
-Count = Annotated[int, Field(ge=0)]
+Natural = Annotated[int, Field(ge=0)]
 
 
 def _exact_text(written: str) -> str:
     """A delta as `Amount` writes it; anything else is refused, so that each has one spelling."""
     try:
-        amount = exact(written, "delta")
+        amount = exact_number(written, "delta")
     except BudgetError:
         raise ValueError(written) from None
     if not 0 < amount < 1 or text(amount) != written:
@@ -49,17 +48,17 @@ def _exact_text(written: str) -> str:
     return written
 
 
-class Part(BaseModel):
+class EntryPart(BaseModel):
     """A piece of an entry: exact types, no unknown keys, no change after reading."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Amount(Part):
+class Amount(EntryPart):
     """A cost: xi and rho on the ledger's grid of 1e-12, delta as an exact text, left out where it is 0."""
 
-    xi: Count
-    rho: Count
+    xi: Natural
+    rho: Natural
     delta: Annotated[str, AfterValidator(_exact_text)] = ""
 
     @classmethod
@@ -68,14 +67,14 @@ class Amount(Part):
 
     @property
     def cost(self) -> Cost:
-        return Cost(self.xi, self.rho, exact(self.delta, "delta") if self.delta else 0)
+        return Cost(self.xi, self.rho, exact_number(self.delta, "delta") if self.delta else 0)
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: value for name, value in write(self).items() if value != ""}
 
 
-class Create(Part):
+class Create(EntryPart):
     """The first entry: which dataset, how much may be spent, and a random name for this ledger."""
 
     type: Literal["create"] = "create"
@@ -86,7 +85,7 @@ class Create(Part):
     limit: Amount
 
 
-class Bind(Part):
+class Bind(EntryPart):
     """The unit of privacy: at most ``rows`` rows per person, told apart by the column ``person``."""
 
     type: Literal["bind"] = "bind"
@@ -94,7 +93,7 @@ class Bind(Part):
     person: str | None
 
 
-class Grant(Part):
+class Grant(EntryPart):
     """What a spender may spend in total."""
 
     type: Literal["grant"] = "grant"
@@ -103,7 +102,7 @@ class Grant(Part):
     limit: Amount
 
 
-class Raise(Part):
+class Raise(EntryPart):
     """A larger budget for the dataset."""
 
     type: Literal["raise"] = "raise"
@@ -111,7 +110,7 @@ class Raise(Part):
     limit: Amount
 
 
-class SchemaVersion(Part):
+class SchemaVersion(EntryPart):
     """A schema seen for the first time, by the hash of its canonical JSON."""
 
     type: Literal["schema"] = "schema"
@@ -119,7 +118,7 @@ class SchemaVersion(Part):
     sha256: Digest
 
 
-class Reserve(Part):
+class Reserve(EntryPart):
     """An amount set aside for one request; the only entry with a time."""
 
     type: Literal["reserve"] = "reserve"
@@ -131,34 +130,34 @@ class Reserve(Part):
     time: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 
 
-class Draw(Part):
+class Draw(EntryPart):
     """A part of a reservation that is spent for ever, whatever becomes of the draw."""
 
     type: Literal["charge"] = "charge"
-    reservation: Count
-    ordinal: Count
+    reservation: Natural
+    ordinal: Natural
     cost: Amount
 
 
-class Store(Part):
+class Store(EntryPart):
     """The hash of the payload that a charge paid for."""
 
     type: Literal["store"] = "store"
-    charge: Count
+    charge: Natural
     sha256: Digest
 
 
-class Settle(Part):
+class Settle(EntryPart):
     """The end of a reservation; frees what was never drawn."""
 
     type: Literal["settle"] = "settle"
-    reservation: Count
+    reservation: Natural
 
 
 Body = Create | Bind | Grant | Raise | SchemaVersion | Reserve | Draw | Store | Settle
 
 
-class Line(Part):
+class ChainLine(EntryPart):
     """What is hashed: the body of an entry, its number from 1, and the hash of the entry before."""
 
     number: Annotated[int, Field(ge=1)]
@@ -218,7 +217,7 @@ def read(row: Row, *, number: int, previous: str) -> Entry:
     if not isinstance(text, str) or not intact(row):
         raise damaged(number, "does not match its hash")
     try:
-        line = Line.model_validate_json(text)
+        line = ChainLine.model_validate_json(text)
     except ValidationError:
         raise damaged(number, "cannot be read") from None
     if line.number != number or line.previous != previous:

@@ -21,7 +21,7 @@ from hushtable.ledger.book import Book, Folder
 from hushtable.ledger.entries import Amount, Body, Entry
 from hushtable.ledger.failpoints import reach
 from hushtable.ledger.stores import WAIT, Address, LedgerStore, Payload, Transaction, Turn, store_at
-from hushtable.ledger.values import Charge, Holding, Report, Reservation, Stored, Unit
+from hushtable.ledger.values import Charge, Holding, LedgerReport, Reservation, Stored, Unit
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy import Budget, Cost, Kind
 
@@ -391,7 +391,7 @@ class Ledger:
         """The history as plain JSON values; every one of them is covered by the chain."""
         return [entry.to_dict() for entry in self.history()]
 
-    def verify(self, head: str | None = None) -> Report:
+    def verify(self, head: str | None = None) -> LedgerReport:
         """Recompute the chain, rules, balances and payloads, and look for a published head."""
         return audit.verify_ledger(self._store, head=head)
 

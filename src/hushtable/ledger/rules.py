@@ -11,16 +11,12 @@ from typing import assert_never
 
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
 from hushtable.ledger import entries, names
-from hushtable.ledger.book import Account, Book, Folder
+from hushtable.ledger.book import Balance, Book, Folder
 from hushtable.ledger.entries import Amount, Body, Entry
 from hushtable.ledger.stores import older_than_payloads
 from hushtable.privacy import ApproxDP, Budget, Cost, Kind
 
-_COUNTS: dict[Kind, str] = {
-    "pure": "pure epsilon",
-    "zcdp": "zCDP rho",
-    "approx": "pure epsilon and zCDP rho",
-}
+_COUNTS: dict[Kind, str] = {"pure": "pure epsilon", "zcdp": "zCDP rho", "approx": "pure epsilon and zCDP rho"}
 
 
 def check(book: Book, body: Body) -> None:
@@ -72,7 +68,7 @@ def take_in(book: Book, row: entries.Row) -> Entry:
     return entry
 
 
-def dataset(book: Book) -> Account:
+def dataset(book: Book) -> Balance:
     """The dataset's account; every book but an empty one has it."""
     if book.dataset is None:
         raise entries.spoilt("The ledger has no entries.")
@@ -98,7 +94,7 @@ def find_folder(book: Book, number: int, hash: str | None = None) -> Folder:
     return folder
 
 
-def account_of(book: Book, spender: str | None) -> Account:
+def account_of(book: Book, spender: str | None) -> Balance:
     """A spender's account, or the dataset's."""
     if spender is None:
         return dataset(book)
@@ -184,7 +180,7 @@ def _check_grant(book: Book, body: entries.Grant) -> None:
         )
 
 
-def _check_raise(account: Account, body: entries.Raise) -> None:
+def _check_raise(account: Balance, body: entries.Raise) -> None:
     _check_limit(body)
     budget = Budget.from_dict(body.budget)
     if budget.kind != account.budget.kind:

@@ -18,7 +18,7 @@ from hushtable.texts import counted
 if TYPE_CHECKING:
     from hushtable.schema import Schema
 
-State = Literal["open", "settled"]
+HoldingState = Literal["open", "settled"]
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Holding:
     """A reservation with what became of it."""
 
     reservation: Reservation
-    state: State
+    state: HoldingState
     charges: tuple[StoredCharge, ...]
 
     @property
@@ -185,7 +185,7 @@ class Stored(Holding):
 
 
 @dataclass(frozen=True)
-class Report:
+class LedgerReport:
     """What ``verify`` found.  ``head`` is the last hash that could be recomputed."""
 
     ok: bool

@@ -93,11 +93,7 @@ class LinearGaussian:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, exact."""
-        return {
-            "kind": "matrix",
-            "queries": self.queries.tolist(),
-            "covariance": self.covariance.tolist(),
-        }
+        return {"kind": "matrix", "queries": self.queries.tolist(), "covariance": self.covariance.tolist()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> LinearGaussian:
@@ -203,9 +199,7 @@ class LinearGaussian:
 
 
 def dense_recreate(
-    mechanism: LinearGaussian,
-    parts: Sequence[tuple[LinearGaussian, ArrayLike]],
-    bits: BitSource | None,
+    mechanism: LinearGaussian, parts: Sequence[tuple[LinearGaussian, ArrayLike]], bits: BitSource | None
 ) -> Floats:
     """Answers of ``mechanism`` from the outputs of its parts: generalised least squares (Algorithm 4).
 

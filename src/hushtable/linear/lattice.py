@@ -24,9 +24,7 @@ from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.dense import LinearGaussian, not_common
 from hushtable.marginals import AttributeSet, Workload, subsets
-from hushtable.privacy import ResidualNoise, total_price
-
-Amount = Fraction | int | float | str
+from hushtable.privacy import Number, ResidualNoise, total_price
 
 DENSE_CELLS = 4096
 """Largest domain for which a matrix is built."""
@@ -67,7 +65,7 @@ class MarginalMechanism:
 
     @classmethod
     def from_tables(
-        cls, sizes: Sequence[int], variances: Mapping[AttributeSet, Amount], *, fixed: bool = True
+        cls, sizes: Sequence[int], variances: Mapping[AttributeSet, Number], *, fixed: bool = True
     ) -> MarginalMechanism:
         """Marginals with independent noise of the given variance per cell.
 
@@ -113,7 +111,7 @@ class MarginalMechanism:
         """Smallest delta with which the mechanism is (epsilon, delta)-differentially private."""
         return float(gaussian_delta(float(self.profile), epsilon))
 
-    def scaled(self, *, rho: Amount) -> MarginalMechanism:
+    def scaled(self, *, rho: Number) -> MarginalMechanism:
         """The same mechanism with all noise multiplied so that it costs exactly ``rho``."""
         factor = positive("rho", rho) / self.rho
         return _unchecked(
@@ -206,7 +204,7 @@ def marginals(
     order: int | None = None,
     *,
     sets: Iterable[Sequence[int | str]] | None = None,
-    rho: Amount | None = None,
+    rho: Number | None = None,
 ) -> MarginalMechanism:
     """All marginals of exactly ``order`` attributes (or the given ``sets``), equal independent noise in every cell.
 
@@ -333,7 +331,7 @@ def _twice() -> WorkloadError:
     return WorkloadError("linear.attributes", "A set of attributes is given twice.", "Give each set once.")
 
 
-def positive(name: str, amount: Amount) -> Fraction:
+def positive(name: str, amount: Number) -> Fraction:
     """An exact positive amount; a float means the decimal it prints as."""
     try:
         exact = Fraction(repr(float(amount))) if isinstance(amount, float) else Fraction(amount)

@@ -17,13 +17,13 @@ from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_recr
 from hushtable.linear.reading import residual_recreate
 from hushtable.privacy import BitSource
 
-Mechanism = LinearGaussian | MarginalMechanism | BucketTable
+OptionMechanism = LinearGaussian | MarginalMechanism | BucketTable
 """What can be an option of a choice."""
-Part = Mechanism | BucketResidual
+OptionPart = OptionMechanism | BucketResidual
 """A mechanism, or what completes one."""
 
 
-def common(mechanisms: Sequence[Mechanism]) -> Mechanism | None:
+def common(mechanisms: Sequence[OptionMechanism]) -> OptionMechanism | None:
     """The maximal mechanism that is answerable from every option, or None when they share nothing.
 
     Exact for marginals and for tables over buckets.  For matrices it is the member of the maximal ones with the
@@ -34,21 +34,21 @@ def common(mechanisms: Sequence[Mechanism]) -> Mechanism | None:
     return first.shared_with(others)
 
 
-def ladder(mechanisms: Sequence[Mechanism]) -> list[Mechanism | None]:
+def ladder(mechanisms: Sequence[OptionMechanism]) -> list[OptionMechanism | None]:
     """Common to all options, to all but the first, ..., and the last option itself.
 
     Each step is answerable from the next one, so that options ordered from coarse to fine are decided one after another
     and every step pays the difference only.  A step is the common mechanism of its option and the next step.
     """
     _require_domain(mechanisms)
-    steps: list[Mechanism | None] = [mechanisms[-1]]
+    steps: list[OptionMechanism | None] = [mechanisms[-1]]
     for option in reversed(mechanisms[:-1]):
         finer = steps[-1]
         steps.append(None if finer is None else common([option, finer]))
     return steps[::-1]
 
 
-def residual(mechanism: Mechanism, common_part: Mechanism | None) -> Part | None:
+def residual(mechanism: OptionMechanism, common_part: OptionMechanism | None) -> OptionPart | None:
     """What completes the common part to ``mechanism``; None when nothing is missing.
 
     With no common part it is the mechanism itself.
@@ -60,9 +60,9 @@ def residual(mechanism: Mechanism, common_part: Mechanism | None) -> Part | None
 
 
 def recreate(
-    mechanism: Mechanism,
-    common_part: Mechanism | None,
-    residual_part: Part | None,
+    mechanism: OptionMechanism,
+    common_part: OptionMechanism | None,
+    residual_part: OptionPart | None,
     common_output: Any,
     residual_output: Any,
     *,
@@ -105,24 +105,24 @@ def recreate(
             return dense_recreate(mechanism.dense(), [(p.dense(), o) for p, o in parts], source)
 
 
-def answerable(b: Part, *, from_: Part) -> bool:
+def answerable(b: OptionPart, *, from_: OptionPart) -> bool:
     """Whether ``b`` can be had from the output of ``from_`` without touching the data again (Theorem 3.5)."""
     part, whole = _alike([b, from_])
     return part.answerable(whole)
 
 
-def equivalent(a: Part, b: Part) -> bool:
+def equivalent(a: OptionPart, b: OptionPart) -> bool:
     """Whether each is answerable from the other: the same information at the same price (Definition 3.6)."""
     return answerable(a, from_=b) and answerable(b, from_=a)
 
 
-def stack(mechanisms: Sequence[Part]) -> Part:
+def stack(mechanisms: Sequence[OptionPart]) -> OptionPart:
     """One mechanism that runs all of them with independent noise."""
     first, *others = _alike(mechanisms)
     return first.stacked(others)
 
 
-def budget_saved(mechanisms: Sequence[Mechanism]) -> Fraction | float:
+def budget_saved(mechanisms: Sequence[OptionMechanism]) -> Fraction | float:
     """Price of the common part as a fraction of the dearest option's: what measuring it first would have wasted."""
     shared = common(mechanisms)
     if shared is None:
@@ -130,7 +130,7 @@ def budget_saved(mechanisms: Sequence[Mechanism]) -> Fraction | float:
     return shared.rho / max(m.rho for m in mechanisms)
 
 
-def _alike(mechanisms: Sequence[Part]) -> Sequence[Any]:
+def _alike(mechanisms: Sequence[OptionPart]) -> Sequence[Any]:
     """The mechanisms where all are of one kind that has a closed form, else matrices; refuses different domains."""
     _require_domain(mechanisms)
     if any(all(isinstance(m, kind) for m in mechanisms) for kind in (MarginalMechanism, BucketTable)):
@@ -138,10 +138,10 @@ def _alike(mechanisms: Sequence[Part]) -> Sequence[Any]:
     return [m.dense() for m in mechanisms]
 
 
-def _require_domain(mechanisms: Sequence[Part]) -> None:
+def _require_domain(mechanisms: Sequence[OptionPart]) -> None:
     if not mechanisms:
         raise WorkloadError("linear.empty", "There is no mechanism to compare.", "Give at least one.")
-    if not all(isinstance(cast("object", m), Part) for m in mechanisms):
+    if not all(isinstance(cast("object", m), OptionPart) for m in mechanisms):
         raise WorkloadError(
             "linear.kind",
             "Something in the list is not a linear mechanism.",

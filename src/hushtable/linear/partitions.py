@@ -22,7 +22,8 @@ from hushtable.arrays import is_whole
 from hushtable.errors import WorkloadError
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.dense import LinearGaussian, not_common
-from hushtable.linear.lattice import Amount, checked_sizes, positive, require_small
+from hushtable.linear.lattice import checked_sizes, positive, require_small
+from hushtable.privacy import Number
 
 Buckets = tuple[int, ...]
 """The bucket number of every value of an attribute; buckets are numbered 0, 1, ... by first appearance."""
@@ -89,7 +90,7 @@ class BucketTable:
         """Smallest delta with which the mechanism is (epsilon, delta)-differentially private."""
         return float(gaussian_delta(float(max(self.profile.flat)), epsilon))
 
-    def scaled(self, *, rho: Amount) -> Self:
+    def scaled(self, *, rho: Number) -> Self:
         """The same table with all noise multiplied so that it costs exactly ``rho``."""
         return replace(self, variances=self.variances * (self.rho / positive("rho", rho)), fixed=True)
 
@@ -213,7 +214,7 @@ def buckets(size: int, cuts: Iterable[int] = ()) -> Buckets:
     return tuple(int(k) for k in np.searchsorted(starts, np.arange(length), side="right"))
 
 
-def bucket_table(partitions: Sequence[Sequence[int]], *, rho: Amount | None = None) -> BucketTable:
+def bucket_table(partitions: Sequence[Sequence[int]], *, rho: Number | None = None) -> BucketTable:
     """The table over the given buckets, equal noise in every cell; see ``marginals`` for ``rho``."""
     divided = tuple(_numbered(p) for p in partitions)
     if not divided:

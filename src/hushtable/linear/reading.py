@@ -18,11 +18,13 @@ from hushtable.linear.uniform import normals
 from hushtable.marginals import AttributeSet, centre, subsets
 from hushtable.privacy import BitSource
 
-Residuals = Mapping[AttributeSet, NDArray[np.float64]]
+ResidualTables = Mapping[AttributeSet, NDArray[np.float64]]
 
 
 def residual_recreate(
-    mechanism: MarginalMechanism, parts: Sequence[tuple[MarginalMechanism, Residuals]], bits: BitSource | None
+    mechanism: MarginalMechanism,
+    parts: Sequence[tuple[MarginalMechanism, ResidualTables]],
+    bits: BitSource | None,
 ) -> dict[AttributeSet, NDArray[np.float64]]:
     """The tables of ``mechanism`` from the residuals its parts released, each in centred form.
 
@@ -40,7 +42,9 @@ def residual_recreate(
     return {g: a + noise[g] - marginal_from(g, mechanism.sizes, fitted.get) for g, a in answers.items()}
 
 
-def combine(parts: Sequence[tuple[MarginalMechanism, Residuals]]) -> dict[AttributeSet, NDArray[np.float64]]:
+def combine(
+    parts: Sequence[tuple[MarginalMechanism, ResidualTables]],
+) -> dict[AttributeSet, NDArray[np.float64]]:
     """Inverse-variance mean of every residual that some part knows."""
     first, *others = (m for m, _ in parts)
     precision = first.stacked(others).precisions
@@ -73,7 +77,7 @@ def marginal_from(
     return table
 
 
-def _fit(mechanism: MarginalMechanism, tables: Residuals) -> dict[AttributeSet, NDArray[np.float64]]:
+def _fit(mechanism: MarginalMechanism, tables: ResidualTables) -> dict[AttributeSet, NDArray[np.float64]]:
     """Least-squares residuals of possibly inconsistent tables."""
     fitted: dict[AttributeSet, NDArray[np.float64]] = {}
     for gamma, table in tables.items():

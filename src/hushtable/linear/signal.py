@@ -17,7 +17,7 @@ from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.linear.dense import LinearGaussian
 
-Rule = Literal["point", "three-sigma"]
+SignalRule = Literal["point", "three-sigma"]
 Decision = Literal["enough", "too-weak", "undecided"]
 
 SIGMAS = 3.0
@@ -39,14 +39,14 @@ class Signal:
         values: Floats = getattr(self, bound)
         return float(np.mean(values >= ratio - EDGE * max(abs(ratio), 1.0)))
 
-    def enough(self, *, share: float, ratio: float, rule: Rule = "point") -> bool:
+    def enough(self, *, share: float, ratio: float, rule: SignalRule = "point") -> bool:
         """Whether at least ``share`` of the cells reach ``ratio``; by the three-sigma rule even at the lower bound."""
         return (
             self.share(ratio, bound="lower" if checked_rule(rule) == "three-sigma" else "point")
             >= share - EDGE
         )
 
-    def too_weak(self, *, share: float, ratio: float, rule: Rule = "three-sigma") -> bool:
+    def too_weak(self, *, share: float, ratio: float, rule: SignalRule = "three-sigma") -> bool:
         """Whether fewer than ``share`` of the cells reach it; by the three-sigma rule even at the upper bound."""
         return (
             self.share(ratio, bound="upper" if checked_rule(rule) == "three-sigma" else "point")
@@ -117,13 +117,13 @@ def variance_reduction(now: ArrayLike, then: ArrayLike) -> float:
     return float(np.mean(1.0 - np.minimum(left, 1.0)))
 
 
-def checked_rule(rule: str) -> Rule:
+def checked_rule(rule: str) -> SignalRule:
     """A rule that there is."""
-    if rule not in get_args(Rule):
+    if rule not in get_args(SignalRule):
         raise WorkloadError(
-            "linear.rule", "The rule is not known.", f"Give one of {', '.join(get_args(Rule))}."
+            "linear.rule", "The rule is not known.", f"Give one of {', '.join(get_args(SignalRule))}."
         )
-    return cast("Rule", rule)
+    return cast("SignalRule", rule)
 
 
 def _nonnegative(name: str, values: ArrayLike) -> Floats:

@@ -1,5 +1,6 @@
 """Marginals, residuals and workloads: the public algebra, on axis numbers and flat arrays, free of data access."""
 
+# pyright: reportUnusedImport=false
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
@@ -11,7 +12,9 @@ if TYPE_CHECKING:
     from hushtable.marginals.fused import assemble as assemble
     from hushtable.marginals.fused import centre_all as centre_all
     from hushtable.marginals.fused import lift_all as lift_all
+    from hushtable.marginals.half_octaves import BINS, LEVELS, SMALLEST, bin_of
     from hushtable.marginals.incidence import Incidence as Incidence
+    from hushtable.marginals.kernels import SHORT, add_repeated, add_sums, grouped, next_place
     from hushtable.marginals.layout import MAX_SETS as MAX_SETS
     from hushtable.marginals.layout import AttributeSet as AttributeSet
     from hushtable.marginals.layout import Layout as Layout

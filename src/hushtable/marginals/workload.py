@@ -22,7 +22,7 @@ from typing import Protocol, cast
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals.layout import MAX_SETS, AttributeSet, Layout, closure
 from hushtable.marginals.workload_file import read_workload_file
-from hushtable.privacy.amounts import exact
+from hushtable.privacy import exact_number
 
 Weight = int | float | str | Decimal | Fraction
 
@@ -163,7 +163,7 @@ def _weights(weights: Sequence[Weight] | None, count: int) -> tuple[Fraction, ..
 def _weight(position: int, value: Weight) -> Fraction:
     """The exact value of a weight, floats as they print; refused where it is not positive and finite."""
     try:
-        weight = exact(value, "weight")
+        weight = exact_number(value, "weight")
         if weight > 0 and 0.0 < float(weight) < math.inf:
             return weight
     except (BudgetError, OverflowError):

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
         fingerprint,
     )
     from hushtable.measurement.residuals import Residuals
-    from hushtable.measurement.transcript import (
-        Transcript,
-        columns_of,
-        lines_from_bytes,
-        lines_to_bytes,
-    )
+    from hushtable.measurement.transcript import Transcript, columns_of, lines_from_bytes, lines_to_bytes
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -29,11 +29,7 @@ _FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
 _KINDS = {("residual", "gaussian"), ("marginal", "gaussian"), ("marginal", "laplace")}
 _NOTHING: Ints = np.empty(0, np.int64)
 _SCHEMA = pa.schema(
-    [
-        ("attributes", pa.list_(pa.int32())),
-        ("parameter", pa.string()),
-        ("values", pa.large_list(pa.int64())),
-    ]
+    [("attributes", pa.list_(pa.int32())), ("parameter", pa.string()), ("values", pa.large_list(pa.int64()))]
 )
 
 

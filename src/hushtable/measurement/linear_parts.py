@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
 from hushtable.errors import WorkloadError
-from hushtable.linear import BucketResidual, BucketTable, LinearGaussian
-from hushtable.linear.partitions import spread, sum_cells
+from hushtable.linear import BucketResidual, BucketTable, LinearGaussian, spread, sum_cells
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.measurement.arithmetic import DEVIATIONS, LARGEST, MAX_ROWS
 from hushtable.measurement.parts import DiscreteNoise, Part, computed_once

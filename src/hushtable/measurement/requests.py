@@ -85,6 +85,11 @@ class Request(ABC):
         return 1
 
     @property
+    def drawn(self) -> int:
+        """Integers of noise that are drawn one by one."""
+        return 0
+
+    @property
     def parameters(self) -> tuple[Fraction, ...]:
         """What fixes the draw, exactly, where its facts do not."""
         return ()
@@ -123,6 +128,10 @@ class Measure(Request):
     @property
     def work(self) -> int:
         return self.part.layout.cells
+
+    @property
+    def drawn(self) -> int:
+        return self.work
 
     @property
     def parameters(self) -> tuple[Fraction, ...]:

@@ -5,9 +5,10 @@ Released answers in, nonnegative weights out (ordinary least squares may go belo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,15 +23,15 @@ from hushtable.microdata.measurement import Measurement, check_measurements, che
 from hushtable.microdata.program import require_affordable, solve
 from hushtable.microdata.reweight import Reweighted, reweight
 from hushtable.microdata.sequential import sequential
+from hushtable.notebook import html_card
 
-METHODS = ("ols", "nnls", "max", "sequential", "reweighted", "balanced")
 LOW_SHARE, SUM_SHARE = 1 / 1.5, 2.0
 """Balanced fitting: what a low answer weighs, and the sum of low answers, against the inverse of its variance."""
 MOST_CELLS = 4_000_000
 """Cells of a table that is fitted as a whole."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """A fitted table.
 
@@ -41,6 +42,38 @@ class Fit:
     weights: Floats
     certificate: float
     method: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fit as plain JSON values."""
+        return {
+            "method": self.method,
+            "certificate": self.certificate,
+            "shape": list(self.weights.shape),
+            "weights": self.weights.tolist(),
+        }
+
+    def __repr__(self) -> str:
+        shape = " x ".join(map(str, self.weights.shape)) or "1"
+        return f"<Fit by {self.method}: {shape} cells, sum {self.weights.sum():,.1f}>"
+
+    def _repr_html_(self) -> str:
+        facts = {"sum": f"{self.weights.sum():,.1f}", "KKT residual": f"{self.certificate:.1e}"}
+        return html_card(repr(self).strip("<>"), facts)
+
+
+class _Task(NamedTuple):
+    """What is to be fitted; ``purse`` holds the multiplications that are left."""
+
+    measurements: Sequence[Measurement]
+    shape: tuple[int, ...]
+    levels: tuple[tuple[int, ...], ...]
+    confidence: float
+    mask: NDArray[np.bool_] | None
+    purse: Floats
+
+
+_Fitted = tuple[Floats, float]
+"""Weights and their KKT residual."""
 
 
 def fit(
@@ -75,29 +108,73 @@ def fit(
             f"The table has more than {MOST_CELLS:,} cells, too many for a fit of the whole domain.",
             "Leave --fit out: records are then generated from the released tables.",
         )
-    mask = _mask(possible, lengths)
-    purse = np.array([work])
-    if method == "ols":
-        table = ordinary(measurements, lengths)
-        return Fit(table, _gradient(measurements, table), method)
-    require_foreseen([m.axes or () for m in measurements if m.matrix is None], lengths, purse)
-    if method == "sequential":
-        return Fit(*sequential(measurements, lengths, levels, mask, purse), method)
-    if method == "max":
-        return Fit(*max_fit(measurements, lengths, mask, purse), method)
-    builder = Builder(lengths, mask)
-    for given in measurements:
-        if method == "nnls":
-            builder.weigh(given, np.full(given.answers.size, 1.0 / given.noise.variance))
-        elif method == "reweighted":
-            _weigh_low(builder, given, reweight(given.answers, given.noise, confidence))
-        elif given.axes != ():
-            _weigh_low(builder, given, _mildly(given, confidence))
-    if method == "balanced":
-        total = np.array(max(0.0, float(ordinary(measurements, lengths).sum())))
-        builder.hold(Measurement((), total, measurements[0].noise), total)
-    solution = solve(builder.program(), work=purse)
-    return Fit(solution.x.reshape(lengths), solution.residual, method)
+    task = _Task(measurements, lengths, levels, confidence, _mask(possible, lengths), np.array([work]))
+    return Fit(*_WAYS[method](task), method)
+
+
+def _ols(task: _Task) -> _Fitted:
+    table = ordinary(task.measurements, task.shape)
+    return table, _gradient(task.measurements, table)
+
+
+def _sequential(task: _Task) -> _Fitted:
+    _require_foreseen(task)
+    return sequential(task.measurements, task.shape, task.levels, task.mask, task.purse)
+
+
+def _max(task: _Task) -> _Fitted:
+    _require_foreseen(task)
+    return max_fit(task.measurements, task.shape, task.mask, task.purse)
+
+
+def _nnls(task: _Task) -> _Fitted:
+    builder = _builder(task)
+    for given in task.measurements:
+        builder.weigh(given, np.full(given.answers.size, 1.0 / given.noise.variance))
+    return _solved(builder, task)
+
+
+def _reweighted(task: _Task) -> _Fitted:
+    builder = _builder(task)
+    for given in task.measurements:
+        _weigh_low(builder, given, reweight(given.answers, given.noise, task.confidence))
+    return _solved(builder, task)
+
+
+def _balanced(task: _Task) -> _Fitted:
+    builder = _builder(task)
+    for given in task.measurements:
+        if given.axes != ():
+            _weigh_low(builder, given, _mildly(given, task.confidence))
+    total = np.array(max(0.0, float(ordinary(task.measurements, task.shape).sum())))
+    builder.hold(Measurement((), total, task.measurements[0].noise), total)
+    return _solved(builder, task)
+
+
+_WAYS: dict[str, Callable[[_Task], _Fitted]] = {
+    "ols": _ols,
+    "nnls": _nnls,
+    "max": _max,
+    "sequential": _sequential,
+    "reweighted": _reweighted,
+    "balanced": _balanced,
+}
+METHODS = tuple(_WAYS)
+
+
+def _builder(task: _Task) -> Builder:
+    _require_foreseen(task)
+    return Builder(task.shape, task.mask)
+
+
+def _solved(builder: Builder, task: _Task) -> _Fitted:
+    solution = solve(builder.program(), work=task.purse)
+    return solution.x.reshape(task.shape), solution.residual
+
+
+def _require_foreseen(task: _Task) -> None:
+    marginals = [m.axes or () for m in task.measurements if m.matrix is None]
+    require_foreseen(marginals, task.shape, task.purse)
 
 
 def require_foreseen(marginals: Sequence[AttributeSet], shape: tuple[int, ...], purse: Floats) -> None:

@@ -9,8 +9,8 @@ through the smaller tables that contain them, so that thousands of them cannot o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,7 @@ STILL = 0.002
 FLOOR = 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class Targets:
+class Targets(NamedTuple):
     """Marginals to be met: flat, in the order of ``layout``, each with the same total."""
 
     layout: Layout

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.plain import Count, Finite, PlainRecord, Text
+from hushtable.plain import Finite, PlainRecord, Text, WholeNumber
 
 FAR = 1.5
 """Root mean square deviation, in standard errors, beyond which a table is better read from the release."""
@@ -28,7 +28,7 @@ BAND_NAMES = ("below 0", "0 to 1 std", "1 to 3 std", "3 to 10 std", "above 10 st
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class TableComparison:
     """One marginal: released estimates, records' counts, and the standard error of a cell (nan: unknown)."""
 
     label: str
@@ -40,18 +40,18 @@ class Comparison:
 
 def compare(
     layout: Layout, labels: Sequence[str], released: Floats, counted: Floats, stds: Sequence[float]
-) -> Iterator[Comparison]:
+) -> Iterator[TableComparison]:
     """One comparison per marginal of a layout."""
     for k, s in enumerate(layout.sets):
         part = slice(int(layout.offsets[k]), int(layout.offsets[k + 1]))
-        yield Comparison(labels[k], s, released[part], counted[part], float(stds[k]))
+        yield TableComparison(labels[k], s, released[part], counted[part], float(stds[k]))
 
 
 class TableGap(PlainRecord):
     """How far the records lie from one table: in standard errors where these are known, and in all."""
 
     marginal: Text
-    cells: Count
+    cells: WholeNumber
     std: Finite | None
     rms_deviation: Finite | None
     largest_deviation: Finite | None
@@ -60,7 +60,7 @@ class TableGap(PlainRecord):
     read_from: Literal["tables", "microdata"]
 
     @classmethod
-    def of(cls, given: Comparison, rows: int) -> TableGap:
+    def of(cls, given: TableComparison, rows: int) -> TableGap:
         """The comparison of one table with so many records."""
         gap = given.counted - given.released
         known = bool(np.isfinite(given.std) and given.std > 0.0)
@@ -82,7 +82,7 @@ class Band(PlainRecord):
     """Bias of the records in the released cells of some size."""
 
     released: Text
-    cells: Count
+    cells: WholeNumber
     bias: Finite
     bias_of_their_sum: Finite
 
@@ -92,12 +92,12 @@ class Totals(PlainRecord):
 
     released: Finite | None
     std: Finite | None
-    microdata: Count
+    microdata: WholeNumber
     smallest_sum_of_parts: Finite | None
     largest_sum_of_parts: Finite | None
 
     @classmethod
-    def of(cls, comparisons: Sequence[Comparison], rows: int) -> Totals:
+    def of(cls, comparisons: Sequence[TableComparison], rows: int) -> Totals:
         """Of so many records."""
         total = next((c for c in comparisons if c.attributes == ()), None)
         parts = [float(c.released.sum()) for c in comparisons if c.attributes != ()]
@@ -114,7 +114,7 @@ class Explanation(PlainRecord):
     """What records cost against the tables that they were made from."""
 
     fit: Text
-    rows: Count
+    rows: WholeNumber
     certificate: Finite | None = None
     notes: Annotated[tuple[Text, ...], Field(strict=False)]
     tables: Annotated[tuple[TableGap, ...], Field(strict=False)]
@@ -128,7 +128,7 @@ class Explanation(PlainRecord):
         return [table.read_from for table in self.tables].count("microdata")
 
 
-def small_cells(comparisons: Sequence[Comparison]) -> tuple[Band, ...]:
+def small_cells(comparisons: Sequence[TableComparison]) -> tuple[Band, ...]:
     """Bias of the records by the size of the released cell, in standard errors of the cell."""
     known = [c for c in comparisons if np.isfinite(c.std) and c.std > 0.0]
     if not known:

@@ -17,9 +17,9 @@ from scipy import special
 
 from hushtable.arrays import Floats, is_whole
 from hushtable.errors import WorkloadError
-from hushtable.planning.batch import LEAST_VARIANCE
+from hushtable.planning import LEAST_VARIANCE
 
-Law = Literal["laplace", "gaussian", "discrete_laplace", "discrete_gaussian", "truncated_geometric"]
+NoiseLaw = Literal["laplace", "gaussian", "discrete_laplace", "discrete_gaussian", "truncated_geometric"]
 
 WIDE = 10_000.0
 """Standard deviation beyond which a discrete Gaussian is read as a rounded one; its probabilities differ by < 1e-9."""
@@ -33,7 +33,7 @@ class Noise:
     clipped to ``-bound .. bound``).
     """
 
-    law: Law
+    law: NoiseLaw
     parameter: float
     bound: int = 0
 

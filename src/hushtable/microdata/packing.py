@@ -75,12 +75,7 @@ class _Approximate:
         def worth(t: float) -> float:
             return -max(-1e9, self._at(exp(t) / self.epsilon, c, s))
 
-        found = minimize_scalar(
-            worth,
-            bounds=(-12.0, 3.0),
-            method="bounded",
-            options={"xatol": 1e-12},
-        )
+        found = minimize_scalar(worth, bounds=(-12.0, 3.0), method="bounded", options={"xatol": 1e-12})
         if not self.whole:
             return -float(found.fun)
         return max(self._at(m - 2.0 * c, c, s) for m in _beside(2.0 * c + exp(float(found.x)) / self.epsilon))

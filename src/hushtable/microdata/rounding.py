@@ -47,11 +47,7 @@ class Rounded:
 
 
 def round_table(
-    weights: ArrayLike,
-    marginals: Sequence[Sequence[int]] = (),
-    *,
-    total: int | None = None,
-    seed: object = 0,
+    weights: ArrayLike, marginals: Sequence[Sequence[int]] = (), *, total: int | None = None, seed: object = 0
 ) -> Rounded:
     """Round a nonnegative table; every cell becomes the whole number below or above it.
 

@@ -7,14 +7,17 @@ if TYPE_CHECKING:
     from hushtable.planning.adaptive import AdaptivePlan as AdaptivePlan
     from hushtable.planning.adaptive import AimPlan as AimPlan
     from hushtable.planning.adaptive import AutoPlan as AutoPlan
+    from hushtable.planning.adaptive import Keeping
     from hushtable.planning.adaptive import NoisePlan as NoisePlan
     from hushtable.planning.adaptive import plan_adaptive as plan_adaptive
+    from hushtable.planning.batch import LEAST_VARIANCE
     from hushtable.planning.batch import BatchPlan as BatchPlan
     from hushtable.planning.batch import cell_cumulants as cell_cumulants
     from hushtable.planning.batch import marginal_error_model as marginal_error_model
     from hushtable.planning.batch import plan_identity as plan_identity
     from hushtable.planning.batch import plan_residuals as plan_residuals
     from hushtable.planning.batch import residual_error_model as residual_error_model
+    from hushtable.planning.claims import BETA, CELLS, NOISE, TOTAL
     from hushtable.planning.conditional import conditional_plan as conditional_plan
     from hushtable.planning.error_model import ErrorModel as ErrorModel
     from hushtable.planning.error_model import Errors as Errors
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from hushtable.planning.minimax import minimax_variances as minimax_variances
     from hushtable.planning.problem import Problem as Problem
     from hushtable.planning.residual import residual_plan as residual_plan
+    from hushtable.planning.scorers import Refit
     from hushtable.planning.state import State as State
     from hushtable.planning.strategies import STRATEGIES as STRATEGIES
     from hushtable.planning.strategies import PlanOptions as PlanOptions

@@ -17,7 +17,7 @@ from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import DiscreteNoise, Policy, Purse, check_arithmetic
 from hushtable.planning.aim import aim_policy
-from hushtable.planning.auto import Fit, auto_policy
+from hushtable.planning.auto import FitTables, auto_policy
 from hushtable.planning.batch import BatchPlan
 from hushtable.planning.exact_plans import grid_amount
 from hushtable.planning.limits import too_large
@@ -86,7 +86,7 @@ class AdaptivePlan(ABC):
 
     @abstractmethod
     def policy(
-        self, state: State, purse: Purse, fit: Fit, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         """The rounds over a public state; ``fit`` makes tables of it.
 
@@ -120,7 +120,7 @@ class AimPlan(AdaptivePlan):
     """Rounds that select a marginal and measure it."""
 
     def policy(
-        self, state: State, purse: Purse, fit: Fit, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         scorer = None if refit is None else TableScorer(self.layout, refit)
         return aim_policy(self.workload, state, purse, scorer, work=self.work)
@@ -143,7 +143,7 @@ class AutoPlan(AdaptivePlan):
     scores = False
 
     def policy(
-        self, state: State, purse: Purse, fit: Fit, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         cells = self.work if keeping.large else 0
         return auto_policy(self.workload, state, purse, fit, largest=cells)

@@ -27,6 +27,8 @@ SKIP = 1e-3
 """A residual whose share of a round is smaller is not measured."""
 
 LARGEST_WEIGHT = 2**16
+"""Steps of the largest weight of a candidate.  Scores are integers: weights, errors on the grid and counts multiplied
+stay below 2^62 then; with fewer steps, weights that differ little become one."""
 EXPECTED = sqrt(2.0 / pi)
 """Mean of the absolute value of a standard normal variable."""
 _CLOSE = Fraction(2**40 - 1, 2**40)

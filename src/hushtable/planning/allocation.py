@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.compiled import njit
-from hushtable.marginals import Incidence, Layout
-from hushtable.marginals.half_octaves import BINS, LEVELS, SMALLEST, bin_of
+from hushtable.marginals import BINS, LEVELS, SMALLEST, Incidence, Layout, bin_of
 from hushtable.planning.problem import prices
 
 MODERATION = 0.5

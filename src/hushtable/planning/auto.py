@@ -19,8 +19,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from hushtable.arrays import Floats
-from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
-from hushtable.marginals.half_octaves import LEVELS
+from hushtable.marginals import LEVELS, AttributeSet, Incidence, ResolvedWorkload
 from hushtable.measurement import GRID, Compare, Label, Measure, Policy, Purse, Reply, ResidualPart
 from hushtable.planning.allocation import Allocation
 from hushtable.planning.claims import CLAIMS, claim_of_distances
@@ -50,7 +49,7 @@ LEAST_LARGE = 0.003
 _EXPECTED = sqrt(2.0 / np.pi)
 
 
-class Tables(Protocol):
+class FittedTables(Protocol):
     """What the policy needs of a fit."""
 
     total: float
@@ -64,12 +63,12 @@ class Tables(Protocol):
         ...
 
 
-Fit = Callable[[State, bool], Tables]
+FitTables = Callable[[State, bool], FittedTables]
 """From a public state to tables; the flag asks for one-way tables alone."""
 
 
 def auto_policy(
-    workload: ResolvedWorkload, state: State, purse: Purse, fit: Fit, *, largest: int | None = None
+    workload: ResolvedWorkload, state: State, purse: Purse, fit: FitTables, *, largest: int | None = None
 ) -> Policy:
     """The five steps; tables of more than two attributes take part if they have at most ``largest`` cells together."""
     loop = _Loop(workload, state, purse, fit, largest)
@@ -88,7 +87,7 @@ class _Loop:
     """One run of the policy."""
 
     def __init__(
-        self, workload: ResolvedWorkload, state: State, purse: Purse, fit: Fit, largest: int | None
+        self, workload: ResolvedWorkload, state: State, purse: Purse, fit: FitTables, largest: int | None
     ) -> None:
         self.state, self.purse, self.fit = state, purse, fit
         layout = state.layout
@@ -196,7 +195,7 @@ class _Loop:
         spread = max(float(noisy.var()), 1e-300)
         return middle + (noisy - middle) * max(0.0, 1.0 - sigma**2 / spread)
 
-    def _describe_small(self, tables: Tables) -> None:
+    def _describe_small(self, tables: FittedTables) -> None:
         plan = self.plan
         plan.total = tables.total
         plan.describe(0, np.array([tables.total]))

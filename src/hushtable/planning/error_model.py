@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,7 @@ from hushtable.privacy import GaussianNoise, LaplaceNoise
 RawNoise = Mapping[AttributeSet, GaussianNoise | LaplaceNoise]
 
 
-@dataclass(frozen=True)
-class CellNoise:
+class CellNoise(NamedTuple):
     """A marginal measured with independent, equal noise in every cell that is not Gaussian."""
 
     attributes: AttributeSet

@@ -13,7 +13,7 @@ import numpy as np
 
 from hushtable.arrays import Floats, Ints
 from hushtable.compiled import njit
-from hushtable.marginals.kernels import add_repeated
+from hushtable.marginals import add_repeated
 
 
 @njit(cache=True, nogil=True)

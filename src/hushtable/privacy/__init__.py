@@ -3,9 +3,12 @@
 No files, no clock, no logging, no ordinary random numbers.
 """
 
+# pyright: reportUnusedImport=false
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.privacy.amounts import Number as Number
+    from hushtable.privacy.amounts import exact_number
     from hushtable.privacy.amounts import positive as positive
     from hushtable.privacy.amounts import text as text
     from hushtable.privacy.bits import BitSource as BitSource

@@ -19,10 +19,10 @@ LARGEST_EXPONENT = 5_000
 """Decimals beyond 1e±5000 are refused before their digits are written out."""
 
 
-def exact(value: object, name: str) -> Fraction:
+def exact_number(value: object, name: str) -> Fraction:
     """The rational that `value` stands for; `name` says in errors what it was given for.
 
-    >>> exact(0.1, "rho"), exact("1e-3", "rho"), exact("2/3", "rho")
+    >>> exact_number(0.1, "rho"), exact_number("1e-3", "rho"), exact_number("2/3", "rho")
     (Fraction(1, 10), Fraction(1, 1000), Fraction(2, 3))
     """
     if isinstance(value, bool):
@@ -42,7 +42,7 @@ def exact(value: object, name: str) -> Fraction:
 
 def positive(value: object, name: str) -> Fraction:
     """Like `exact`, and refuses zero and negative amounts."""
-    amount = exact(value, name)
+    amount = exact_number(value, name)
     if amount <= 0:
         raise BudgetError(
             "budget.not-positive", f"{name} must be above zero.", f"Give {name} as in {name}=0.1."

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal, cast
 
 from hushtable.errors import BudgetError
-from hushtable.privacy.amounts import Number, exact, positive, text
+from hushtable.privacy.amounts import Number, exact_number, positive, text
 from hushtable.privacy.conversion import rho_from
 
 UNIT = 10**12
@@ -97,7 +97,7 @@ class Cost:
     @classmethod
     def from_dict(cls, parts: Mapping[str, str | int]) -> Cost:
         """The cost that `to_dict` wrote; whole numbers are units of 1e-12, as verdicts of version 0.1 have them."""
-        delta = exact(parts.get("delta", "0"), "delta")
+        delta = exact_number(parts.get("delta", "0"), "delta")
         return cls(_units(parts["xi"]), _units(parts["rho"]), delta or 0)
 
 
@@ -116,7 +116,7 @@ def decimal(amount: int) -> str:
 
 def _units(amount: str | int) -> int:
     """What `decimal` was given; an amount off the grid is refused."""
-    units = amount if isinstance(amount, int) else exact(amount, "amount") * UNIT
+    units = amount if isinstance(amount, int) else exact_number(amount, "amount") * UNIT
     if units.denominator != 1:
         raise BudgetError("budget.unreadable", "An amount is finer than the ledger's grid of 1e-12.", _WRITE)
     return int(units)
@@ -229,7 +229,7 @@ class ApproxDP(Budget):
         self, *, epsilon: Number, delta: Number, pure: Number | None = None, truncation: Number = 0
     ) -> None:
         total, slack = _amount(epsilon, "epsilon"), positive(delta, "delta")
-        cut = exact(truncation, "truncation")
+        cut = exact_number(truncation, "truncation")
         if not 0 <= cut <= slack < 1:
             raise BudgetError(
                 "budget.delta",
@@ -237,7 +237,7 @@ class ApproxDP(Budget):
                 "Give a small delta and set aside a part of it, as in delta=1e-6,truncation=5e-7.",
             )
         whole = cut == slack
-        aside = exact(pure, "pure") if pure is not None else total * whole
+        aside = exact_number(pure, "pure") if pure is not None else total * whole
         if not (aside == total if whole else 0 <= aside < total):
             raise BudgetError(
                 "budget.pure",

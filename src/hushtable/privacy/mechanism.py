@@ -14,7 +14,7 @@ from math import lcm, prod
 from typing import Literal
 
 from hushtable.errors import BudgetError
-from hushtable.privacy.amounts import exact
+from hushtable.privacy.amounts import exact_number
 from hushtable.privacy.budget import Kind, price_in
 
 Ratio = tuple[int, int]
@@ -206,7 +206,7 @@ def _sum_in_pairs(terms: list[Fraction]) -> Fraction:
 
 
 def _check_positive(value: Fraction, name: str) -> None:
-    if exact(value, name) <= 0:
+    if exact_number(value, name) <= 0:
         raise BudgetError(
             "noise.not-positive", f"{name} must be above zero.", f"Give {name} as an exact Fraction."
         )

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Ints
 from hushtable.errors import BudgetError
 from hushtable.privacy import exact, sampler_loops
-from hushtable.privacy.amounts import Number
-from hushtable.privacy.amounts import exact as exact_number
+from hushtable.privacy.amounts import Number, exact_number
 from hushtable.privacy.bits import BitSource, system_bits
 
 Shape = int | tuple[int, ...]

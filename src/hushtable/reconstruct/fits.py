@@ -21,8 +21,7 @@ if TYPE_CHECKING:  # a list of names loads none of the fits
     from numpy.typing import NDArray
 
     from hushtable.marginals import AttributeSet, Layout
-    from hushtable.planning import State
-    from hushtable.planning.scorers import Refit
+    from hushtable.planning import Refit, State
     from hushtable.reconstruct.maxent import MaxentTables
     from hushtable.reconstruct.mle import ResidualEstimates
     from hushtable.reconstruct.zeros import Zeros
@@ -49,6 +48,8 @@ class Reconstruction:
     name: str
     estimate: str
     fit: Fit
+    unbiased: bool = False
+    """Whether its estimates are the noisy answers as they are: bounds of the noise hold, and they can be negative."""
 
 
 def _unbiased(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
@@ -75,6 +76,7 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
             "mle",
             "unbiased noisy count; it can be negative, and sums of cells stay right because of it",
             _unbiased,
+            unbiased=True,
         ),
         Reconstruction(
             "nonneg",

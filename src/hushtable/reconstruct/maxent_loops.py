@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hushtable.compiled import njit
-from hushtable.marginals.half_octaves import BINS, SMALLEST, bin_of
+from hushtable.marginals import BINS, SMALLEST, bin_of
 
 
 class Margins(NamedTuple):

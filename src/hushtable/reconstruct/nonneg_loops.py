@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hushtable.compiled import njit
-from hushtable.marginals.kernels import add_sums, grouped, next_place
+from hushtable.marginals import add_sums, grouped, next_place
 
 NEAR = 1.5
 """Steps are over-relaxed where the ratio of mean and own sums lies within this factor of 1."""

@@ -34,7 +34,7 @@ class Ones(NamedTuple):
     starts: Any
 
 
-class Measured(NamedTuple):
+class MeasuredResiduals(NamedTuple):
     """Numbers of the tables whose residual was measured, where each residual begins, and all their values."""
 
     numbers: Any

@@ -120,7 +120,7 @@ class Triples:
             self.fit(everything, 1, pairs)
         return {s: small.layout.view(pairs, s) for s in small.layout.sets}
 
-    def _measured(self, residuals: Residuals) -> tuple[loops.Measured, Floats, Floats]:
+    def _measured(self, residuals: Residuals) -> tuple[loops.MeasuredResiduals, Floats, Floats]:
         """The measured tables with their residuals, noise of a cell, and precision."""
         sets = self.layout.sets
         numbers = [k for k, s in enumerate(sets) if residuals.known(s)]
@@ -128,5 +128,7 @@ class Triples:
         starts = [int(residuals.layout.offsets[residuals.layout.index[s]]) for s in measured]
         noise = [residuals.cell_noise(s) for s in measured]
         precision = [residuals.precision(s) for s in measured]
-        found = loops.Measured(np.array(numbers, np.int64), np.array(starts, np.int64), residuals.values)
+        found = loops.MeasuredResiduals(
+            np.array(numbers, np.int64), np.array(starts, np.int64), residuals.values
+        )
         return found, np.array(noise), np.array(precision)

@@ -12,7 +12,7 @@ from hushtable.marginals import AttributeSet, closure, subsets
 from hushtable.schema import Schema
 
 Mask = NDArray[np.bool_]
-Rule = dict[int, tuple[int, ...]]
+ZeroRule = dict[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Zeros:
         return Zeros.by_rules(schema.sizes, [dict(rule.codes) for rule in schema.impossible], sets)
 
     @staticmethod
-    def by_rules(sizes: tuple[int, ...], rules: Sequence[Rule], sets: Sequence[AttributeSet]) -> Zeros:
+    def by_rules(sizes: tuple[int, ...], rules: Sequence[ZeroRule], sets: Sequence[AttributeSet]) -> Zeros:
         """The zeros under rules: a cell with one of the listed codes on every axis of a rule is impossible."""
         largest = max(map(len, sets), default=0)
         rules = [rule for rule in rules if len(rule) <= largest]
@@ -69,7 +69,7 @@ class Zeros:
         return bool(self.masks)
 
 
-def _ruled(sizes: tuple[int, ...], rules: Sequence[Rule], attributes: AttributeSet) -> Mask:
+def _ruled(sizes: tuple[int, ...], rules: Sequence[ZeroRule], attributes: AttributeSet) -> Mask:
     mask = np.zeros([sizes[a] for a in attributes], bool)
     for rule in rules:
         if set(rule) <= set(attributes):

@@ -6,23 +6,24 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 if TYPE_CHECKING:
     from hushtable.release import choices
     from hushtable.release.bundle import add_explanation, check_free
+    from hushtable.release.bundle_files import request_in
     from hushtable.release.card import Card, LedgerStamp
     from hushtable.release.choices import Choice, ChoiceView, option_from_file
     from hushtable.release.details import CheckDetail
-    from hushtable.release.files import request_in
     from hushtable.release.loading import Bundle
-    from hushtable.release.microdata import (
+    from hushtable.release.measured import measure
+    from hushtable.release.plan import Plan, plan_release
+    from hushtable.release.promise import MODELLED, WHOLE_TABLE, approximate
+    from hushtable.release.record_fits import (
         MOST_WORK,
         Microdata,
         complete_priorities,
         counts_promise,
         make_microdata,
     )
-    from hushtable.release.plan import Plan, plan_release
-    from hushtable.release.promise import MODELLED, WHOLE_TABLE, approximate
     from hushtable.release.release import Release
     from hushtable.release.repeats import Asking
     from hushtable.release.resumable import Again, Resumable, write_once
-    from hushtable.release.verdicts import plan_questions
+    from hushtable.release.verdicts import CHECK, CheckKeywords, PlanKeywords, answered, plan_questions
 else:
     __getattr__, __dir__ = lazily(__name__)

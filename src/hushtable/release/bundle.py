@@ -28,7 +28,7 @@ from hushtable.ledger import failpoints
 from hushtable.microdata import Explanation
 from hushtable.outputs import can_make, is_occupied, whole_folder
 from hushtable.reconstruct import reconstruction_named
-from hushtable.release.files import MANIFEST, TABLES, manifest_of, replace, sha256
+from hushtable.release.bundle_files import MANIFEST, TABLES, manifest_of, replace, sha256
 from hushtable.release.promise import interval_promise
 from hushtable.release.tables import LongFile, chunks
 

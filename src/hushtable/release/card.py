@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 from hushtable import reconstruct
 from hushtable.ledger import Statement, Unit
 from hushtable.notebook import html_card
-from hushtable.plain import Amount, Count, Finite, Hash, NotNegative, PlainRecord, Text
+from hushtable.plain import DecimalText, Finite, Hash, NotNegative, PlainRecord, Text, WholeNumber
 from hushtable.privacy import UNIT, Cost, epsilon_from, text
 from hushtable.schema import Schema
 
@@ -32,8 +32,8 @@ MOST_ROWS = 10**6
 
 
 class _Amounts(PlainRecord):
-    xi: Amount
-    rho: Amount
+    xi: DecimalText
+    rho: DecimalText
     delta: Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,60}|/[0-9]{1,60}|e-[0-9]{1,4})?$")] = "0"
 
 
@@ -78,7 +78,7 @@ class LedgerStamp(PlainRecord):
     """Where the ledger recorded a release, and how its account stood then."""
 
     name: Text
-    entry: Count
+    entry: WholeNumber
     request: Text | None
     time: Text
     head: Text
@@ -110,19 +110,19 @@ class PlanFacts(PlainRecord):
     strategy: Text
     objective: Text | None = None
     noise: Text = ""
-    marginals: Count | None = None
-    cells: Count | None = None
-    measurements: Count | None = None
-    work: Count | None = None
-    options: Count | None = None
+    marginals: WholeNumber | None = None
+    cells: WholeNumber | None = None
+    measurements: WholeNumber | None = None
+    work: WholeNumber | None = None
+    options: WholeNumber | None = None
 
 
 class Reused(PlainRecord):
     """What earlier answers were worth to a release: the charges that had paid for them, and what they saved."""
 
-    charges: Annotated[tuple[Count, ...], Field(strict=False)]
-    full_price_rho: Amount
-    saved_rho: Amount
+    charges: Annotated[tuple[WholeNumber, ...], Field(strict=False)]
+    full_price_rho: DecimalText
+    saved_rho: DecimalText
 
 
 class Chosen(PlainRecord):
@@ -130,10 +130,10 @@ class Chosen(PlainRecord):
 
     id: Text
     state: Text
-    stage: Count
-    option: Count | None
-    usual_way_rho: Amount
-    saved_rho: Amount
+    stage: WholeNumber
+    option: WholeNumber | None
+    usual_way_rho: DecimalText
+    saved_rho: DecimalText
     frozen: bool = False
     note: Text | None = None
 

@@ -27,12 +27,18 @@ from hushtable.microdata import Explanation
 from hushtable.plain import Hash, PlainRecord, Text
 from hushtable.planning import memory_limit
 from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA
+from hushtable.release.bundle_files import manifest_of, opened, read_json, refusing_damage
 from hushtable.release.card import Card
-from hushtable.release.files import manifest_of, opened, read_json, refusing_damage
-from hushtable.release.parquet import Column, ParquetPart, finite_column, float_column, require, text_column
+from hushtable.release.parquet_check import (
+    Leaf,
+    ParquetPart,
+    finite_column,
+    float_column,
+    require,
+    text_column,
+)
 from hushtable.release.tables import table_columns
-from hushtable.schema import Schema
-from hushtable.schema.document import MAX_STORED_BYTES
+from hushtable.schema import MAX_STORED_BYTES, Schema
 
 MOST_TEXT = 2**20
 MOST_EXPLANATION = 256 * 2**20
@@ -45,19 +51,19 @@ _BYTES_PER_VALUE = 32
 _PARAMETER = 10_000
 _ORDER_FILE = re.compile(r"tables/order-(0|[1-9][0-9]{0,3})\.parquet")
 _LISTS = {
-    "attributes.list.element": Column("INT32", listed=True),
-    "parameter": Column("BYTE_ARRAY"),
-    "values.list.element": Column("INT64", listed=True),
+    "attributes.list.element": Leaf("INT32", listed=True),
+    "parameter": Leaf("BYTE_ARRAY"),
+    "values.list.element": Leaf("INT64", listed=True),
 }
 _CELL_NUMBERS = ("estimate", "std", "lower", "upper")
 _ROUNDS = {
-    "round": Column("INT64"),
-    "action": Column("BYTE_ARRAY"),
-    "marginal": Column("BYTE_ARRAY"),
-    "residuals": Column("INT64"),
-    "sigma": Column("DOUBLE"),
-    "epsilon": Column("DOUBLE"),
-    "share": Column("DOUBLE"),
+    "round": Leaf("INT64"),
+    "action": Leaf("BYTE_ARRAY"),
+    "marginal": Leaf("BYTE_ARRAY"),
+    "residuals": Leaf("INT64"),
+    "sigma": Leaf("DOUBLE"),
+    "epsilon": Leaf("DOUBLE"),
+    "share": Leaf("DOUBLE"),
 }
 
 

@@ -17,8 +17,7 @@ from hushtable.errors import LedgerError
 from hushtable.ledger import Ledger, Spend
 from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.measurement import Answers, Claim, Round, TablePart, Transcript
-from hushtable.planning import AdaptivePlan, BatchPlan, check_memory
-from hushtable.planning.adaptive import Keeping
+from hushtable.planning import AdaptivePlan, BatchPlan, Keeping, check_memory
 from hushtable.release.bundle import MOST_TABLE_CELLS
 from hushtable.release.card import Card, LedgerStamp, Reused
 from hushtable.release.plan import Plan

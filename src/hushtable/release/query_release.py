@@ -23,20 +23,20 @@ from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.plain import Text
 from hushtable.reconstruct import FULLY, published_ends
 from hushtable.release.bundle import new_folder
+from hushtable.release.bundle_files import MANIFEST, manifest_of, opened, refusing_damage, sha256
 from hushtable.release.card import Card
-from hushtable.release.files import MANIFEST, manifest_of, opened, refusing_damage, sha256
-from hushtable.release.parquet import Column, ParquetPart, finite_column, require, text_column
+from hushtable.release.parquet_check import Leaf, ParquetPart, finite_column, require, text_column
 from hushtable.release.tables import UNBIASED
 
 FORMAT = "hushtable-queries-1"
 ANSWERS = "answers.parquet"
 MOST_ANSWERS, MOST_BYTES, MOST_LABEL = 10_000_000, 2**32, 10_000
 """Answers of a folder, bytes of its file and letters of a label: nothing in the folder implies them."""
-_NUMBERS = {name: Column("DOUBLE") for name in ("estimate", "std", "lower", "upper")}
+_NUMBERS = {name: Leaf("DOUBLE") for name in ("estimate", "std", "lower", "upper")}
 _LABELS = TypeAdapter(Annotated[list[Text], Field(max_length=1000, strict=True)])
 """Names of the columns that label answers."""
-_WORDS = Column("BYTE_ARRAY")
-_UNBIASED = {name: Column("DOUBLE") for name in UNBIASED}
+_WORDS = Leaf("BYTE_ARRAY")
+_UNBIASED = {name: Leaf("DOUBLE") for name in UNBIASED}
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.measurement import Answers, Claim
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.planning.claims import BETA
+from hushtable.planning import BETA
 from hushtable.reconstruct import (
     FULLY,
     Bounder,
@@ -30,17 +30,18 @@ from hushtable.reconstruct import (
     Zeros,
     fit_tables,
     from_answers,
+    l1_bounds,
     measured_flags,
     published_ends,
+    reconstruction_named,
 )
-from hushtable.reconstruct.l1_bounds import l1_bounds
 from hushtable.release import bundle
 from hushtable.release.card import Card, L1Bounds
 from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
-from hushtable.release.microdata import Priorities, make_microdata
 from hushtable.release.promise import interval_promise
-from hushtable.release.tables import Columns, ReleasedTable, tidy
+from hushtable.release.record_fits import Priorities, make_microdata
+from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
 from hushtable.schema import Schema
 
 
@@ -226,12 +227,12 @@ class Release:
         """Bounds on the L1 errors of the tables: those of the card, or of the noise where estimates are unbiased."""
         if self.card.l1_bounds is not None:
             return self.card.l1_bounds.records
-        if self.reconstruction != "mle":
+        if not reconstruction_named(self.reconstruction).unbiased:
             return None
         limits = self.estimates.model.l1_limits(self.workload, BETA).tolist()
         return [limit if isfinite(limit) else None for limit in limits]
 
-    def columns(self, sets: Sequence[AttributeSet], alpha: float) -> Columns:
+    def columns(self, sets: Sequence[AttributeSet], alpha: float) -> CellNumbers:
         """The numbers of several marginals, flat; what lies outside the workload is read without a fit."""
         layout = Layout(self.schema.sizes, tuple(sets))
         fitted = self.fitted if self._inside.issuperset(sets) else self.estimates
@@ -251,7 +252,7 @@ class Release:
             lower[cells], upper[cells], unbiased[cells] = bounds.lower, bounds.upper, np.nan
             flags[k] = bounds.measured
         lower, upper = published_ends(lower, upper, values)
-        return Columns(values, lower, upper, unbiased, reach.tolist(), stds.tolist(), flags)
+        return CellNumbers(values, lower, upper, unbiased, reach.tolist(), stds.tolist(), flags)
 
     def _listing(self) -> str:
         shown = ", ".join(" x ".join(names) or "the total" for names in self.marginals[:5])

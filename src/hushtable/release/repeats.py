@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from hushtable.ledger import Holding, Ledger
-    from hushtable.linear import Mechanism
+    from hushtable.linear import OptionMechanism
     from hushtable.privacy import Budget
     from hushtable.schema import Schema
 
 _NAMED = re.compile(r"(release|choose)-[0-9a-f]{16}-[0-9]+")
 
 
-class Session(Protocol):
+class Asker(Protocol):
     """Who asks, and about what."""
 
     schema: Schema
@@ -44,17 +44,17 @@ class Asking:
 
     @classmethod
     def for_choice(
-        cls, session: Session, options: Sequence[Mechanism], *, budget: Budget, **more: Any
+        cls, session: Asker, options: Sequence[OptionMechanism], *, budget: Budget, **more: Any
     ) -> Asking:
         """A choice."""
-        from hushtable.release.choices import KIND, option_text  # scipy's matrices, which plans do without
+        from hushtable.release.choices import CHOOSE, option_text  # scipy's matrices, which plans do without
 
         detail = {
             "budget": str(budget),
             "schema": session.schema.version,
             "options": [option_text(option, session.schema.names) for option in options],
         }
-        return cls(KIND, session.spender, detail, {**more, "written": [o.to_dict() for o in options]})
+        return cls(CHOOSE, session.spender, detail, {**more, "written": [o.to_dict() for o in options]})
 
     @property
     def name(self) -> str:

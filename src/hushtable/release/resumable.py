@@ -24,8 +24,8 @@ from hushtable.errors import BundleError, HushtableError, RefusedError, UsageErr
 from hushtable.ledger import Address, Holding, Ledger, failpoints, place_of
 from hushtable.outputs import can_make, whole_file
 from hushtable.release.bundle import check_free
-from hushtable.release.choices import KIND as CHOOSE
-from hushtable.release.files import request_in
+from hushtable.release.bundle_files import request_in
+from hushtable.release.choices import CHOOSE
 from hushtable.release.repeats import Asking
 
 

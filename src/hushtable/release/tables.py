@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.release.parquet import Column
+from hushtable.release.parquet_check import Leaf
 from hushtable.schema import Attribute, Schema
 
 NUMBERS = ("estimate", "std", "lower", "upper", "measured")
@@ -29,11 +29,10 @@ UNBIASED = ("unbiased", "unbiased_lower", "unbiased_upper")
 """The unbiased estimate with its own interval, which may reach below 0; null where not all was measured."""
 
 CHUNK_CELLS = 1_000_000
-Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class CellNumbers:
     """The numbers of several marginals: flat arrays over their cells, and one entry for each marginal.
 
     ``lower`` and ``upper`` are what is published, never negative.  ``unbiased`` and ``reach`` give the unbiased
@@ -74,7 +73,7 @@ class ReleasedTable:
         )
 
 
-def tidy(schema: Schema, axes: Sequence[int], columns: Columns) -> pl.DataFrame:
+def tidy(schema: Schema, axes: Sequence[int], columns: CellNumbers) -> pl.DataFrame:
     """One marginal as a frame: its attributes in the order of ``axes``, ``NUMBERS``, and what is free of ``UNBIASED``.
 
     ``columns`` hold this marginal alone, its axes sorted.
@@ -152,7 +151,7 @@ class LongFile:
         }
         self._writer = pq.ParquetWriter(path, self._schema, **options)
 
-    def write(self, sets: Sequence[AttributeSet], numbers: Columns) -> None:
+    def write(self, sets: Sequence[AttributeSet], numbers: CellNumbers) -> None:
         """Append whole marginals."""
         lengths = np.array([prod(self._sizes[i] for i in s) for s in sets], np.int64)
         columns: list[pa.Array] = []
@@ -176,19 +175,19 @@ class LongFile:
         """Finish the file."""
         self._writer.close()
 
-    def _axis_codes(self, attributes: AttributeSet, k: int) -> Codes:
+    def _axis_codes(self, attributes: AttributeSet, k: int) -> Ints:
         """Code of the ``k``-th attribute in every cell of a marginal, in C order."""
         shape = [self._sizes[i] for i in attributes]
         inner, outer = prod(shape[k + 1 :]), prod(shape[:k])
         return np.tile(np.repeat(np.arange(shape[k]), inner), outer)
 
 
-def table_columns(order: int) -> tuple[dict[str, Column], dict[str, Column]]:
+def table_columns(order: int) -> tuple[dict[str, Leaf], dict[str, Leaf]]:
     """The columns of a long file as they lie on disk, and those that version 0.1 did not write."""
     words = [f"{kind}_{k}" for k in range(1, order + 1) for kind in ("attribute", "value")]
-    always = {name: Column("BYTE_ARRAY") for name in words}
-    always |= {name: Column("BYTE_ARRAY" if name == "measured" else "DOUBLE") for name in NUMBERS}
-    return always, {name: Column("DOUBLE") for name in UNBIASED}
+    always = {name: Leaf("BYTE_ARRAY") for name in words}
+    always |= {name: Leaf("BYTE_ARRAY" if name == "measured" else "DOUBLE") for name in NUMBERS}
+    return always, {name: Leaf("DOUBLE") for name in UNBIASED}
 
 
 def chunks(sets: Sequence[AttributeSet], sizes: Sequence[int]) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from hushtable.privacy import Budget
 from hushtable.release.details import CheckDetail
 from hushtable.schema import Schema
 
-KIND = "check"
+CHECK = "check"
 
 
 class PlanKeywords(TypedDict, total=False):
@@ -81,7 +81,7 @@ def answered(
             missing = plan.without(found)
             if missing.planned:
                 detail = replace(asked, questions=missing.keys)
-                spend = Spend(missing.cost, KIND, detail, spender)
+                spend = Spend(missing.cost, CHECK, detail, spender)
                 name = request_id(held, missing.keys, spender)
                 for line in decide(name, spend, missing).lines:
                     found |= verdicts_of(line)
@@ -112,4 +112,4 @@ def request_id(holdings: Sequence[Holding], keys: Sequence[str], spender: str | 
 
 def _questions(holding: Holding) -> tuple[str, ...]:
     reservation = holding.reservation
-    return CheckDetail.from_dict(reservation.detail).questions if reservation.kind == KIND else ()
+    return CheckDetail.from_dict(reservation.detail).questions if reservation.kind == CHECK else ()

@@ -12,10 +12,8 @@ from os import PathLike
 from hushtable.deciders import Verdict, read_verdicts
 from hushtable.ledger import Holding, Ledger, Statement
 from hushtable.privacy import UNIT
-from hushtable.release import Card
-from hushtable.release.choices import KIND as CHOOSE
-from hushtable.release.choices import ChoiceRecord
-from hushtable.release.verdicts import KIND as CHECK
+from hushtable.release import CHECK, Card
+from hushtable.release.choices import CHOOSE, ChoiceRecord
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hushtable.errors import UsageError
 from hushtable.reconstruct import Evaluation
 from hushtable.release import Card
 from hushtable.report.page import Page, check_place
-from hushtable.report.parts import Figure, Grid, Section
+from hushtable.report.pieces import Figure, Grid, Section
 from hushtable.report.theme import finished, histogram
 
 STAMP = "confidential: not differentially private"

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from hushtable.errors import BundleError
 from hushtable.outputs import can_write, whole_file
 from hushtable.report import javascript
-from hushtable.report.parts import SHOWN_ROWS, Grid, Section
+from hushtable.report.pieces import SHOWN_ROWS, Grid, Section
 from hushtable.spreadsheets import write_csv
 from hushtable.texts import escaped_json, visible_lines
 

@@ -9,17 +9,17 @@ from pathlib import Path
 from hushtable.report.books import Books
 from hushtable.report.labelled import read_records
 from hushtable.report.page import Page, check_place
-from hushtable.report.sections.budget import budget_section
-from hushtable.report.sections.card import card_section
-from hushtable.report.sections.choices import choices_section
-from hushtable.report.sections.error_map import error_map_section
-from hushtable.report.sections.marginals import marginals_section
-from hushtable.report.sections.microdata import microdata_section
-from hushtable.report.sections.reading import reading_section
-from hushtable.report.sections.rounds import rounds_section
-from hushtable.report.sections.tables import tables_section
-from hushtable.report.sections.uncertainty import uncertainty_section
-from hushtable.report.sections.verdicts import verdicts_section
+from hushtable.report.sections.budget_section import budget_section
+from hushtable.report.sections.card_section import card_section
+from hushtable.report.sections.choices_section import choices_section
+from hushtable.report.sections.error_map_section import error_map_section
+from hushtable.report.sections.marginals_section import marginals_section
+from hushtable.report.sections.microdata_section import microdata_section
+from hushtable.report.sections.reading_section import reading_section
+from hushtable.report.sections.rounds_section import rounds_section
+from hushtable.report.sections.tables_section import tables_section
+from hushtable.report.sections.uncertainty_section import uncertainty_section
+from hushtable.report.sections.verdicts_section import verdicts_section
 from hushtable.report.view import View
 
 FILE, DATA = "report.html", "report-data"

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
         Real,
         text_of,
     )
+    from hushtable.schema.build import RESERVED
     from hushtable.schema.dialect import Dialect
+    from hushtable.schema.document import MAX_STORED_BYTES
     from hushtable.schema.schema import Impossible, Learnt, Schema
     from hushtable.schema.write import inline
 else:

@@ -245,13 +245,7 @@ _SCALES = {
     ),
     "real": _Scale(kinds.Real, is_number, "numbers", "[0, 500000]", float, Fields.above_0, bins.real_edges),
     "date": _Scale(
-        kinds.Date,
-        _is_day,
-        "ISO dates",
-        "[1900-01-01, 2025-12-31]",
-        _day,
-        Fields.text,
-        bins.date_edges,
+        kinds.Date, _is_day, "ISO dates", "[1900-01-01, 2025-12-31]", _day, Fields.text, bins.date_edges
     ),
 }
 

@@ -30,7 +30,7 @@ MAX_NODES = 2_000_000
 _LARGEST_BITS = 128  # bounds and values end at 10^18, the reader of YAML at 31 digits
 _PLAIN = (None, "")  # how the two parsers of PyYAML mark a scalar without quotes
 
-Address = tuple[str | int, ...]
+DocumentPlace = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,30})\Z", re.ASCII)
 _REAL = re.compile(
@@ -45,9 +45,9 @@ class Document:
     """Plain values (dict, list, str, int, float, bool, None) and where they were written."""
 
     value: Any
-    lines: dict[Address, int] = field(default_factory=dict[Address, int])
+    lines: dict[DocumentPlace, int] = field(default_factory=dict[DocumentPlace, int])
 
-    def where(self, address: Address) -> str:
+    def where(self, address: DocumentPlace) -> str:
         """``Line 3: `` of a field, or of the nearest field around it; nothing for a schema that is not a text."""
         for end in range(len(address), -1, -1):
             if address[:end] in self.lines:
@@ -152,7 +152,7 @@ class _Composer:
     def __init__(self, text: str) -> None:
         parse = cast("Any", yaml).parse
         self._events: Iterator[Any] = parse(text, Loader=_loader)
-        self._lines: dict[Address, int] = {}
+        self._lines: dict[DocumentPlace, int] = {}
         self._nodes = 0
 
     def document(self) -> Document:
@@ -166,7 +166,7 @@ class _Composer:
             raise _refuse(last, "a second document", "Keep one schema per file, without `---` between parts.")
         return Document(value, self._lines)
 
-    def _node(self, event: Any, address: Address) -> Any:
+    def _node(self, event: Any, address: DocumentPlace) -> Any:
         self._check(event, address)
         self._lines.setdefault(address, event.start_mark.line + 1)
         if isinstance(event, yaml.ScalarEvent):
@@ -175,7 +175,7 @@ class _Composer:
             return self._sequence(address)
         return self._mapping(address)
 
-    def _check(self, event: Any, address: Address) -> None:
+    def _check(self, event: Any, address: DocumentPlace) -> None:
         self._nodes += 1
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             raise _refuse(
@@ -192,13 +192,13 @@ class _Composer:
                 "See docs/reference/schema.md for the shape of a schema.",
             )
 
-    def _sequence(self, address: Address) -> list[Any]:
+    def _sequence(self, address: DocumentPlace) -> list[Any]:
         items: list[Any] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             items.append(self._node(event, (*address, len(items))))
         return items
 
-    def _mapping(self, address: Address) -> dict[str, Any]:
+    def _mapping(self, address: DocumentPlace) -> dict[str, Any]:
         items: dict[str, Any] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self._key(event, address)
@@ -212,7 +212,7 @@ class _Composer:
             items[key] = self._node(next(self._events), (*address, key))
         return items
 
-    def _key(self, event: Any, address: Address) -> str:
+    def _key(self, event: Any, address: DocumentPlace) -> str:
         self._check(event, address)
         if not isinstance(event, yaml.ScalarEvent):
             raise _refuse(event, "a list or mapping as a key", "Use plain names as keys.")

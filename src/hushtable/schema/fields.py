@@ -13,13 +13,13 @@ from typing import Any, TypeGuard
 
 from hushtable.errors import SchemaError
 from hushtable.schema.attribute import text_of
-from hushtable.schema.document import Address, Document
+from hushtable.schema.document import Document, DocumentPlace
 
 
 class Fields:
     """One mapping at an address of the document."""
 
-    def __init__(self, document: Document, address: Address, value: Any, known: Iterable[str]) -> None:
+    def __init__(self, document: Document, address: DocumentPlace, value: Any, known: Iterable[str]) -> None:
         self._document = document
         self._address = address
         if not is_mapping(value):

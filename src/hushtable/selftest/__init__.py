@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable
 
 from hushtable.selftest.accounts import check_kills, check_race
-from hushtable.selftest.outcomes import Outcome, Report, Unsound
+from hushtable.selftest.noise_check import check_noise
+from hushtable.selftest.outcomes import Outcome, SelftestReport, Unsound
 from hushtable.selftest.readers import check_neighbours
 from hushtable.selftest.replays import check_replays
-from hushtable.selftest.sampler import check_noise
 from hushtable.watching import Progress, silent
 
-__all__ = ["PARTS", "Outcome", "Report", "Unsound", "run"]
+__all__ = ["PARTS", "Outcome", "SelftestReport", "Unsound", "run"]
 
 PARTS: dict[str, Callable[[Progress], str]] = {
     "exact noise": check_noise,
@@ -28,12 +28,12 @@ PARTS: dict[str, Callable[[Progress], str]] = {
 }
 
 
-def run(progress: Progress | None = None) -> Report:
+def run(progress: Progress | None = None) -> SelftestReport:
     """Every part, each in a second or a few.
 
     It starts processes: a script that calls it does so under ``if __name__ == "__main__":``.
     """
-    return Report(tuple(_outcome(name, part, progress or silent) for name, part in PARTS.items()))
+    return SelftestReport(tuple(_outcome(name, part, progress or silent) for name, part in PARTS.items()))
 
 
 def _outcome(name: str, part: Callable[[Progress], str], progress: Progress) -> Outcome:

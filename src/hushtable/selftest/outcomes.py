@@ -31,7 +31,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Report:
+class SelftestReport:
     """All parts, in the order in which they ran."""
 
     outcomes: tuple[Outcome, ...]

@@ -35,8 +35,8 @@ _DIGITS = 100
 _FAR = 230  # exp(-230) is below the last digit that any comparison here can see
 _WORD = 1 << 64
 
-Words = Iterator[int]
-Law = Callable[[Fraction, int], Fraction]
+WordStream = Iterator[int]
+Chance = Callable[[Fraction, int], Fraction]
 
 
 class KnownWords:
@@ -50,10 +50,10 @@ class KnownWords:
         return np.array(list(islice(self._stream, n)), dtype=np.uint64)
 
 
-def known_words(label: str, first: tuple[int, ...] = ()) -> Words:
+def known_words(label: str, first: tuple[int, ...] = ()) -> WordStream:
     """The same words again, one by one."""
 
-    def stream() -> Words:
+    def stream() -> WordStream:
         for block in count():
             digest = hashlib.sha512(f"{label}/{block}".encode()).digest()
             yield from (int.from_bytes(digest[k : k + 8], "big") for k in range(0, 64, 8))
@@ -106,7 +106,7 @@ def laplace(scale: Fraction, x: int) -> Fraction:
     return Fraction(abs(x)) / scale
 
 
-def reference(words: Words, modulus: int, cap: Decimal, exponent: Callable[[int], Fraction]) -> int:
+def reference(words: WordStream, modulus: int, cap: Decimal, exponent: Callable[[int], Fraction]) -> int:
     """One draw: a uniform residue, then a quotient v = 0, -1, 1, ... by inversion of one uniform real; or again."""
     while True:
         residue = reference_below(words, modulus)
@@ -129,7 +129,7 @@ def reference(words: Words, modulus: int, cap: Decimal, exponent: Callable[[int]
             place, term = place + 1, None
 
 
-def reference_below(words: Words, bound: int) -> int:
+def reference_below(words: WordStream, bound: int) -> int:
     """A uniform integer below a bound: the upper half of word * bound, without the superfluous words."""
     while bound > 1:
         high, low = divmod(next(words) * bound, _WORD)
@@ -143,7 +143,7 @@ def exp_minus(x: Fraction) -> Decimal:
     return (Decimal(-x.numerator) / Decimal(x.denominator)).exp()
 
 
-def _tie(law: Law, parameter: Fraction, cap: Decimal, shift: int) -> tuple[int, int]:
+def _tie(law: Chance, parameter: Fraction, cap: Decimal, shift: int) -> tuple[int, int]:
     """Two words of a uniform real one unit of 2^-117 beside the boundary behind the second term."""
     boundary = cap * (1 + exp_minus(law(parameter, -1)))
     digits = int(boundary * (1 << 117)) + shift
@@ -191,7 +191,7 @@ def _others() -> int:
     return 5 * DRAWS + 8 + 4 * DRAWS
 
 
-def _selected(words: Words, gaps: list[int], rate: Fraction) -> int:
+def _selected(words: WordStream, gaps: list[int], rate: Fraction) -> int:
     """A candidate proposed with weight 2^-level, level = floor(gap rate / log 2), and kept with what is missing."""
     deepest = 62 - len(gaps).bit_length()
     factor = Decimal(rate.numerator) / rate.denominator

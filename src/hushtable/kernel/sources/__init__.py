@@ -3,8 +3,9 @@
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.opener import Opener, TableOpener
 from hushtable.kernel.sources.openers import OPENERS, look_at, open_counter, open_source, place_of, register
+from hushtable.kernel.sources.records import record_frames
+from hushtable.kernel.sources.row_tables import Table
 from hushtable.kernel.sources.source import Source
-from hushtable.kernel.sources.tables import Table
 
 __all__ = [
     "OPENERS",
@@ -17,5 +18,6 @@ __all__ = [
     "open_counter",
     "open_source",
     "place_of",
+    "record_frames",
     "register",
 ]

@@ -22,7 +22,7 @@ from hushtable.kernel.counter import Header
 from hushtable.kernel.sources import rows
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.files import DataFile, Guard, shown
-from hushtable.kernel.sources.rows import MAX_ROW, Marks
+from hushtable.kernel.sources.rows import MAX_ROW, Delimiters
 from hushtable.kernel.sources.text import Texts
 from hushtable.schema import Dialect
 
@@ -43,7 +43,7 @@ class TextBlock:
     """Whole rows of one file; splitting them is left to whoever calls ``columns``, once."""
 
     data: NDArray[np.uint8]
-    marks: Marks
+    marks: Delimiters
     slots: NDArray[np.int32]
     wanted: int
 
@@ -109,7 +109,7 @@ class TextFiles:
 class _RowReader:
     """Cuts a stream of bytes at the ends of rows."""
 
-    def __init__(self, stream: ByteStream, marks: Marks) -> None:
+    def __init__(self, stream: ByteStream, marks: Delimiters) -> None:
         self._stream = stream
         self._marked = marks.marked
         self._rest = stream.read(len(_BOM))
@@ -156,16 +156,16 @@ class _RowReader:
             self._rest = self._rest[: MAX_ROW + 1]  # what was beyond can only be part of a line break
 
 
-def _marks(dialect: Dialect, file: DataFile, *, headless: bool = False) -> Marks:
+def _marks(dialect: Dialect, file: DataFile, *, headless: bool = False) -> Delimiters:
     """Without a header any row may come first, so that none may be changed by a byte order mark before it."""
     delimiter = dialect.delimiter or ("\t" if file.tabbed else ",")
     quote = ord(dialect.quote) if dialect.quote else -1
     escape = ord(dialect.escape) if dialect.escape else quote
     utf8 = dialect.encoding == "utf-8"
-    return Marks(ord(delimiter), quote, escape, utf8, marked=utf8 and headless)
+    return Delimiters(ord(delimiter), quote, escape, utf8, marked=utf8 and headless)
 
 
-def _names(line: NDArray[np.uint8] | None, marks: Marks) -> list[str] | None:
+def _names(line: NDArray[np.uint8] | None, marks: Delimiters) -> list[str] | None:
     """The fields of a header; None when it is malformed."""
     if line is None or not line.all():
         return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hushtable.kernel.sources.profile import Profile
-from hushtable.kernel.sources.tables import Block, Table
+from hushtable.kernel.sources.row_tables import Block, Table
 from hushtable.kernel.sources.typed import family
 from hushtable.schema import Dialect
 

@@ -14,8 +14,8 @@ from hushtable.errors import SourceError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.row_counter import RowCounter
+from hushtable.kernel.sources.row_tables import Table
 from hushtable.kernel.sources.source import Source
-from hushtable.kernel.sources.tables import Table
 from hushtable.schema import Schema
 
 

@@ -19,8 +19,8 @@ from hushtable.kernel.sources.opener import Opener, TableOpener
 from hushtable.kernel.sources.pandas_frame import PandasOpener
 from hushtable.kernel.sources.parquet import ParquetOpener
 from hushtable.kernel.sources.polars_frame import PolarsOpener
+from hushtable.kernel.sources.row_tables import require_fit
 from hushtable.kernel.sources.source import Source
-from hushtable.kernel.sources.tables import require_fit
 from hushtable.kernel.sources.text_opener import TextOpener
 from hushtable.schema import Schema
 

@@ -9,7 +9,7 @@ from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.objects import CodedObjects, Objects
 from hushtable.kernel.sources.opener import TableOpener
-from hushtable.kernel.sources.tables import TYPED_ROWS, ArrowBlock, described
+from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
 from hushtable.kernel.sources.typed import UNTYPED
 from hushtable.schema import Schema
 

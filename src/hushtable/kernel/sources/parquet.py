@@ -13,7 +13,7 @@ from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.arrow import pa, pq
 from hushtable.kernel.sources.files import DataFile, shown
 from hushtable.kernel.sources.opener import TableOpener
-from hushtable.kernel.sources.tables import TYPED_ROWS, ArrowBlock, described
+from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
 from hushtable.schema import Schema
 
 _BUFFER = 1 << 20

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
 from hushtable.compiled import njit
-from hushtable.kernel.sources.rows import Bytes, Positions
+from hushtable.kernel.sources.rows import Octets, Positions
 
 VALUE, NULL, OTHER = 0, 1, 2
 HUGE = 1 << 62  # stands for every whole number at or beyond it
@@ -31,7 +31,7 @@ def _folded(c: Any, fold: bool) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def text_hash(data: Bytes, start: int, end: int, fold: bool) -> Any:
+def text_hash(data: Octets, start: int, end: int, fold: bool) -> Any:
     """Any hash will do: a match is confirmed byte by byte."""
     h = np.uint64(end - start)
     for i in range(start, end):
@@ -44,13 +44,13 @@ class Known(NamedTuple):
     """Known texts, and a hash table of entry numbers over them (see ``fill_table``)."""
 
     table: Positions
-    data: Bytes
+    data: Octets
     starts: Positions
     ends: Positions
 
 
 @njit(cache=True, nogil=True)
-def fill_table(table: Positions, data: Bytes, starts: Positions, ends: Positions) -> None:
+def fill_table(table: Positions, data: Octets, starts: Positions, ends: Positions) -> None:
     """Open addressing; ``table`` (a power of two long, at most half full) holds entry numbers, -1 for free."""
     mask = np.uint64(table.size - 1)
     for entry in range(starts.size):
@@ -62,13 +62,7 @@ def fill_table(table: Positions, data: Bytes, starts: Positions, ends: Positions
 
 @njit(cache=True, nogil=True)
 def match_texts(
-    data: Bytes,
-    starts: Positions,
-    ends: Positions,
-    fold: bool,
-    known: Known,
-    values: Ints,
-    states: States,
+    data: Octets, starts: Positions, ends: Positions, fold: bool, known: Known, values: Ints, states: States
 ) -> None:
     """Entry number of each field among the known texts; ``fold`` ignores the case of ASCII letters."""
     table, texts, firsts, lasts = known
@@ -96,7 +90,7 @@ def match_texts(
 
 
 @njit(cache=True, nogil=True)
-def read_integers(data: Bytes, starts: Positions, ends: Positions, values: Ints, states: States) -> None:
+def read_integers(data: Octets, starts: Positions, ends: Positions, values: Ints, states: States) -> None:
     """Optional sign, digits, and possibly a point with nothing but zeros after it; saturates at HUGE."""
     for row in range(starts.size):
         i, end = starts[row], ends[row]
@@ -125,14 +119,14 @@ def read_integers(data: Bytes, starts: Positions, ends: Positions, values: Ints,
 
 
 @njit(cache=True, nogil=True)
-def _digits(data: Bytes, i: int, end: int) -> int:
+def _digits(data: Octets, i: int, end: int) -> int:
     while i < end and _ZERO <= data[i] <= _NINE:
         i += 1
     return i
 
 
 @njit(cache=True, nogil=True)
-def _is_infinity(data: Bytes, i: int, end: int) -> bool:
+def _is_infinity(data: Octets, i: int, end: int) -> bool:
     name = b"infinity"
     if end - i != 3 and end - i != 8:
         return False
@@ -144,7 +138,7 @@ def _is_infinity(data: Bytes, i: int, end: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def check_reals(
-    data: Bytes, starts: Positions, ends: Positions, values: NDArray[np.float64], states: States
+    data: Octets, starts: Positions, ends: Positions, values: NDArray[np.float64], states: States
 ) -> int:
     """Which fields are decimal numbers; fills in those that need no rounding and infinities.
 
@@ -204,8 +198,8 @@ _POWERS = np.array([float(10**k) for k in range(23)])
 
 @njit(cache=True, nogil=True)
 def gather(
-    data: Bytes, starts: Positions, ends: Positions, rows: NDArray[np.int64]
-) -> tuple[Bytes, Positions]:
+    data: Octets, starts: Positions, ends: Positions, rows: NDArray[np.int64]
+) -> tuple[Octets, Positions]:
     """The chosen fields one after another, and the offsets between them."""
     offsets = np.zeros(rows.size + 1, np.int64)
     for k in range(rows.size):
@@ -219,7 +213,7 @@ def gather(
 
 
 @njit(cache=True, nogil=True)
-def _two(data: Bytes, i: int) -> Any:
+def _two(data: Octets, i: int) -> Any:
     """Two digits as a number; -1 when they are not digits."""
     a, b = data[i], data[i + 1]
     if a < _ZERO or a > _NINE or b < _ZERO or b > _NINE:
@@ -236,7 +230,7 @@ def day_number(year: int, month: int, day: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _is_time(data: Bytes, i: int, end: int) -> bool:
+def _is_time(data: Octets, i: int, end: int) -> bool:
     """Nothing, or a time of day after a T or a space: HH:MM, :SS, .digits, then Z or an offset +HH:MM."""
     if i == end:
         return True
@@ -261,7 +255,7 @@ def _is_time(data: Bytes, i: int, end: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def read_days(data: Bytes, starts: Positions, ends: Positions, values: Ints, states: States) -> None:
+def read_days(data: Octets, starts: Positions, ends: Positions, values: Ints, states: States) -> None:
     """YYYY-MM-DD as a day number, possibly with a time of day, which is ignored."""
     for row in range(starts.size):
         i, end = starts[row], ends[row]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Words
 from hushtable.compiled import njit
-from hushtable.kernel.sources.rows import Bytes, Positions
+from hushtable.kernel.sources.rows import Octets, Positions
 
 Word = Any  # np.uint64, whose arithmetic wraps around
 _FULLEST = 0.8
@@ -43,7 +43,7 @@ def _round(a: Word, b: Word, c: Word, d: Word) -> tuple[Word, Word, Word, Word]:
 
 
 @njit(cache=True, nogil=True)
-def siphash128(data: Bytes, start: int, end: int, key0: Word, key1: Word) -> tuple[Word, Word]:
+def siphash128(data: Octets, start: int, end: int, key0: Word, key1: Word) -> tuple[Word, Word]:
     """SipHash-2-4 with 128 bits of output, as its two little-endian words."""
     a = key0 ^ np.uint64(0x736F6D6570736575)
     b = key1 ^ np.uint64(0x646F72616E646F6D) ^ np.uint64(0xEE)
@@ -71,7 +71,7 @@ def siphash128(data: Bytes, start: int, end: int, key0: Word, key1: Word) -> tup
 
 
 @njit(cache=True, nogil=True)
-def hash_fields(data: Bytes, starts: Positions, ends: Positions, key: Words, hashes: Words) -> None:
+def hash_fields(data: Octets, starts: Positions, ends: Positions, key: Words, hashes: Words) -> None:
     """Hash of each field, into the two columns of ``hashes``."""
     for row in range(starts.size):
         low, high = siphash128(data, starts[row], ends[row], key[0], key[1])
@@ -126,7 +126,7 @@ class People:
         self._counts = np.zeros(1024, np.uint32)
         self._people = 0
 
-    def hashes(self, data: Bytes, starts: Positions, ends: Positions) -> Words:
+    def hashes(self, data: Octets, starts: Positions, ends: Positions) -> Words:
         """Who each row belongs to; safe to call from several threads."""
         hashes = np.empty((starts.size, 2), np.uint64)
         hash_fields(data, starts, ends, self._key, hashes)

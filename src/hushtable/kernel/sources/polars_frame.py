@@ -7,7 +7,7 @@ from typing import Any
 
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.opener import TableOpener
-from hushtable.kernel.sources.tables import TYPED_ROWS, ArrowBlock, described
+from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
 from hushtable.schema import Schema
 
 

@@ -24,7 +24,7 @@ MOST_VALUES = 1000
 
 
 @dataclass
-class Reading:
+class ReadableAs:
     """How many fields could be read in one way, and between which numbers."""
 
     count: int = 0
@@ -50,9 +50,9 @@ class Profile:
     nulls: int = 0
     padded: bool = False
     counts: Counter[str] | None = field(default_factory=Counter[str])
-    integers: Reading = field(default_factory=Reading)
-    reals: Reading = field(default_factory=Reading)
-    days: Reading = field(default_factory=Reading)
+    integers: ReadableAs = field(default_factory=ReadableAs)
+    reals: ReadableAs = field(default_factory=ReadableAs)
+    days: ReadableAs = field(default_factory=ReadableAs)
 
     def add(self, column: Any) -> None:
         """Takes in a block of a column that is text, or of a type that can be shown as text."""

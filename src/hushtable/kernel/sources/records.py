@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hushtable.kernel.sources.plain import PlainArray, PlainReader
+from hushtable.kernel.sources.plain_values import PlainArray, PlainReader
 from hushtable.kernel.sources.source import Source
 from hushtable.schema import Attribute, Categorical
 

@@ -24,11 +24,11 @@ MAX_ROW = 1 << 20
 _NEWLINE = 10
 _RETURN = 13
 
-Bytes = NDArray[np.uint8]
+Octets = NDArray[np.uint8]
 Positions = NDArray[np.int32] | NDArray[np.int64]
 
 
-class Marks(NamedTuple):
+class Delimiters(NamedTuple):
     """The dialect as byte values; ``quote`` is -1 where there is none.
 
     ``marked`` says that byte order marks at the start of any row are no part of it.
@@ -42,12 +42,12 @@ class Marks(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _escapable(c: int, marks: Marks) -> bool:
+def _escapable(c: int, marks: Delimiters) -> bool:
     return c == marks.quote or c == marks.escape
 
 
 @njit(cache=True, nogil=True)
-def valid_utf8(data: Bytes, start: int, stop: int) -> bool:
+def valid_utf8(data: Octets, start: int, stop: int) -> bool:
     """Whether data[start:stop] is UTF-8: shortest forms only, no surrogates, at most U+10FFFF."""
     i = start
     while i < stop:
@@ -84,7 +84,7 @@ def valid_utf8(data: Bytes, start: int, stop: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def well_encoded(data: Bytes, start: int, stop: int, utf8: bool) -> bool:
+def well_encoded(data: Octets, start: int, stop: int, utf8: bool) -> bool:
     """Whether a row can be text in the declared encoding."""
     seen = np.uint8(0)
     nul = False
@@ -95,7 +95,7 @@ def well_encoded(data: Bytes, start: int, stop: int, utf8: bool) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _quoted_field(data: Bytes, start: int, stop: int, marks: Marks) -> tuple[int, int]:
+def _quoted_field(data: Octets, start: int, stop: int, marks: Delimiters) -> tuple[int, int]:
     """(end of the text, index after the closing quote) of the field after its opening quote; (-1, -1) if malformed.
 
     Escapes are removed in place, so the text is data[start:end].
@@ -123,10 +123,10 @@ def _quoted_field(data: Bytes, start: int, stop: int, marks: Marks) -> tuple[int
 
 @njit(cache=True, nogil=True)
 def split_row(
-    data: Bytes,
+    data: Octets,
     start: int,
     stop: int,
-    marks: Marks,
+    marks: Delimiters,
     slots: Positions,
     starts: Positions,
     ends: Positions,
@@ -156,7 +156,7 @@ def split_row(
 
 
 @njit(cache=True, nogil=True)
-def _after_marks(data: Bytes, start: int, stop: int) -> int:
+def _after_marks(data: Octets, start: int, stop: int) -> int:
     while stop - start >= 3 and data[start] == 0xEF and data[start + 1] == 0xBB and data[start + 2] == 0xBF:
         start += 3
     return start
@@ -164,9 +164,9 @@ def _after_marks(data: Bytes, start: int, stop: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _split_rows(
-    data: Bytes,
+    data: Octets,
     breaks: Positions,
-    marks: Marks,
+    marks: Delimiters,
     clean: bool,
     slots: Positions,
     starts: Positions,
@@ -190,7 +190,7 @@ def _split_rows(
     return rows
 
 
-def split_rows(data: Bytes, marks: Marks, slots: Positions, wanted: int) -> tuple[Positions, Positions]:
+def split_rows(data: Octets, marks: Delimiters, slots: Positions, wanted: int) -> tuple[Positions, Positions]:
     """Where each wanted field (a row of the results) of each well-formed row (a column of them) starts and ends.
 
     ``data`` holds whole rows, each with its line break.  ``slots[c]`` is the place of the c-th column of the header

@@ -24,8 +24,8 @@ from hushtable.kernel.sources.encode import CodeArray, Encoder
 from hushtable.kernel.sources.files import Guard
 from hushtable.kernel.sources.keys import as_keys
 from hushtable.kernel.sources.people import People, Words
-from hushtable.kernel.sources.plain import PlainArray, PlainReader
-from hushtable.kernel.sources.tables import Block, Table
+from hushtable.kernel.sources.plain_values import PlainArray, PlainReader
+from hushtable.kernel.sources.row_tables import Block, Table
 from hushtable.kernel.sources.text import Texts
 from hushtable.schema import Schema
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable.kernel.sources import parse
 from hushtable.kernel.sources.arrow import pa, pc
 from hushtable.kernel.sources.parse import States
-from hushtable.kernel.sources.rows import Bytes, Positions
+from hushtable.kernel.sources.rows import Octets, Positions
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Attribute, Categorical
 
 
@@ -20,7 +20,7 @@ from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Attribute, Categorical
 class Texts:
     """The fields of one column: ``data[starts[row]:ends[row]]``; an empty field is a null."""
 
-    data: Bytes
+    data: Octets
     starts: Positions
     ends: Positions
 

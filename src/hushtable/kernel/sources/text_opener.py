@@ -16,7 +16,7 @@ from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.parse import VALUE
 from hushtable.kernel.sources.profile import Profile
-from hushtable.kernel.sources.tables import require_distinct
+from hushtable.kernel.sources.row_tables import require_distinct
 from hushtable.kernel.sources.text import from_arrow, read_days, read_integers, read_reals
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Dialect, Schema
 

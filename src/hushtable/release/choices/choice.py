@@ -18,16 +18,15 @@ import numpy as np
 
 from hushtable.errors import LedgerError, RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Spend
-from hushtable.linear import Mechanism, Rule
-from hushtable.linear.lattice import positive
+from hushtable.linear import OptionMechanism, SignalRule, positive
 from hushtable.marginals import ResolvedWorkload
 from hushtable.measurement import ChoiceStep, Part
 from hushtable.planning import check_memory
 from hushtable.privacy import UNIT, Budget, Cost, decimal, price_in
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
 from hushtable.release.choices.choice_view import ChoiceView, person_price
-from hushtable.release.choices.families import Refinable, Released, family_of, option_text
-from hushtable.release.choices.record import KIND, Note, Opening, Refinement, Step, Taken, refinement
+from hushtable.release.choices.families import AnyRelease, Refinable, family_of, option_text
+from hushtable.release.choices.record import CHOOSE, Note, Opening, Refinement, Step, Taken, refinement
 from hushtable.release.details import ChoiceDetail, RefinementDetail
 from hushtable.schema import Schema
 
@@ -84,7 +83,7 @@ class Choice(ChoiceView):
         self._draw = context.draw
 
     def decide(
-        self, *, share: float, ratio: float, rule: Rule = "point", stop_early: bool = False
+        self, *, share: float, ratio: float, rule: SignalRule = "point", stop_early: bool = False
     ) -> int | None:
         """Go on to finer options while a ``share`` of the primary cells has at least this ratio under the next one.
 
@@ -105,7 +104,7 @@ class Choice(ChoiceView):
         self.decision = self._finest(**asked, rule=rule)
         return self.decision
 
-    def _finest(self, *, share: float, ratio: float, rule: Rule) -> int:
+    def _finest(self, *, share: float, ratio: float, rule: SignalRule) -> int:
         """The finest option that keeps a rule; those before it are passed by."""
         last = len(self.options) - 1
         while self.stage < last and self.signal(self.stage + 1).enough(share=share, ratio=ratio, rule=rule):
@@ -146,12 +145,12 @@ class Choice(ChoiceView):
         )
         part.check()
         number, spender = len(self._refined), self._stored.reservation.spender
-        spend = Spend(self._units(part.rho), f"{KIND}-refine", RefinementDetail(self.id, str(rho)), spender)
+        spend = Spend(self._units(part.rho), f"{CHOOSE}-refine", RefinementDetail(self.id, str(rho)), spender)
         step = Refinement(number).measuring(part)
         self._draw.start(spend, refinement(self.id, number), step, spend.cost, last=True)
         self._read()
 
-    def finish(self, option: int) -> Released:
+    def finish(self, option: int) -> AnyRelease:
         """Take an option: measure what is missing of it, pay the difference, and free the rest."""
         self._require_open()
         chosen = self._checked(option)
@@ -185,7 +184,7 @@ class Choice(ChoiceView):
     def _drawn(self) -> list[Part]:
         return [one.part for one in self._measured.parts if one.part is not None]
 
-    def _measure(self, part: Part | None, target: Mechanism, note: Note, *, last: bool = False) -> None:
+    def _measure(self, part: Part | None, target: OptionMechanism, note: Note, *, last: bool = False) -> None:
         """Charge the difference to the running cost that ``part`` leads to, and measure it."""
         drawn = [*self._paid, *([] if part is None else [part])]
         total, spent = self._units(self.plan.rho_with(target, drawn)).rho, self._stored.drawn.rho
@@ -219,7 +218,7 @@ class Choice(ChoiceView):
 
 def start_choice(
     context: ChoiceContext,
-    options: Sequence[Mechanism],
+    options: Sequence[OptionMechanism],
     *,
     budget: Budget | None,
     request: str | None,
@@ -243,7 +242,7 @@ def start_choice(
     written = [option.to_dict() for option in plan.options]
     note = Opening(plan.sizes, written, schema.version, schema.to_yaml(), frozen, context.data)
     detail = _detail(context, plan, budget, written)
-    spend = Spend(context.price(plan.dearest), KIND, detail, context.spender)
+    spend = Spend(context.price(plan.dearest), CHOOSE, detail, context.spender)
     begun = context.draw.start(spend, request, note.measuring(first), common)
     started = Choice(context, begun, plan=plan)
     started.tidy()

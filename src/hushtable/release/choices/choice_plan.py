@@ -17,7 +17,7 @@ from functools import cached_property
 from math import floor, prod
 
 from hushtable.errors import WorkloadError
-from hushtable.linear import Mechanism, ladder
+from hushtable.linear import OptionMechanism, ladder
 from hushtable.measurement import Part
 from hushtable.release.choices.families import Family, family_of, shared_family
 
@@ -39,8 +39,8 @@ class ChoicePlan:
     """
 
     sizes: tuple[int, ...]
-    options: tuple[Mechanism, ...]
-    steps: tuple[Mechanism, ...]
+    options: tuple[OptionMechanism, ...]
+    steps: tuple[OptionMechanism, ...]
     frozen: bool = False
 
     @cached_property
@@ -100,7 +100,7 @@ class ChoicePlan:
         """What completes step ``stage`` to an option; None when nothing is missing."""
         return self._missing(self.options[option], stage, drawn)
 
-    def rho_with(self, target: Mechanism, drawn: Sequence[Part]) -> Fraction:
+    def rho_with(self, target: OptionMechanism, drawn: Sequence[Part]) -> Fraction:
         """Running cost once ``drawn`` were all measured and ``target`` is reached, for one row."""
         if self.frozen and not self.family.even:
             return self.family.frozen_rho(target, drawn)
@@ -115,13 +115,17 @@ class ChoicePlan:
             for part in [*drawn, *filter(None, ends)]:
                 part.check()
 
-    def _missing(self, target: Mechanism, stage: int, drawn: Sequence[Part]) -> Part | None:
+    def _missing(self, target: OptionMechanism, stage: int, drawn: Sequence[Part]) -> Part | None:
         before = self.steps[stage] if stage >= 0 else None
         return self.family.missing(self.sizes, target, before, drawn)
 
 
 def plan_choice(
-    sizes: tuple[int, ...], options: Sequence[Mechanism], *, rho: Fraction | None = None, frozen: bool = False
+    sizes: tuple[int, ...],
+    options: Sequence[OptionMechanism],
+    *,
+    rho: Fraction | None = None,
+    frozen: bool = False,
 ) -> ChoicePlan:
     """Scale options that have no noise of their own to ``rho`` (for one row), and find their steps.
 
@@ -148,7 +152,7 @@ def plan_choice(
     raise _path_over_budget()
 
 
-def _plan(sizes: tuple[int, ...], options: tuple[Mechanism, ...], frozen: bool) -> ChoicePlan:
+def _plan(sizes: tuple[int, ...], options: tuple[OptionMechanism, ...], frozen: bool) -> ChoicePlan:
     steps = ladder(options)
     if steps[0] is None:
         raise WorkloadError(
@@ -159,7 +163,7 @@ def _plan(sizes: tuple[int, ...], options: tuple[Mechanism, ...], frozen: bool) 
     return ChoicePlan(sizes, options, tuple(s for s in steps if s is not None), frozen)
 
 
-def _cheaper(plan: ChoicePlan, share: Fraction, adjustable: Sequence[bool]) -> tuple[Mechanism, ...]:
+def _cheaper(plan: ChoicePlan, share: Fraction, adjustable: Sequence[bool]) -> tuple[OptionMechanism, ...]:
     """The options, those that may be adjusted at ``share`` of their price.
 
     The share is rounded down to a short fraction, which keeps variances short and prices below the budget.
@@ -182,7 +186,7 @@ def _path_over_budget() -> WorkloadError:
     )
 
 
-def _require_domain(k: int, option: Mechanism, sizes: tuple[int, ...]) -> None:
+def _require_domain(k: int, option: OptionMechanism, sizes: tuple[int, ...]) -> None:
     family_of(option)
     if option.cells != prod(sizes) or option.sizes not in (None, sizes):
         raise WorkloadError(
@@ -192,7 +196,7 @@ def _require_domain(k: int, option: Mechanism, sizes: tuple[int, ...]) -> None:
         )
 
 
-def _scaled(k: int, option: Mechanism, rho: Fraction | None) -> Mechanism:
+def _scaled(k: int, option: OptionMechanism, rho: Fraction | None) -> OptionMechanism:
     """An option with its final noise: scaled to ``rho`` unless it came with noise of its own.
 
     Noise of its own that costs as much as the budget but for rounding is raised until there is room for rounding.

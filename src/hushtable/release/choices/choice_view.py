@@ -14,9 +14,9 @@ from hushtable.errors import RefusedError, WorkloadError
 from hushtable.ledger import Ledger
 from hushtable.linear import (
     LinearGaussian,
-    Mechanism,
-    Rule,
+    OptionMechanism,
     Signal,
+    SignalRule,
     checked_rule,
     posterior,
     query_variances,
@@ -27,7 +27,7 @@ from hushtable.notebook import html_card
 from hushtable.privacy import Cost, charge, decimal, price_in
 from hushtable.release.card import Card, Chosen, LedgerStamp, PlanFacts
 from hushtable.release.choices.choice_plan import ChoicePlan
-from hushtable.release.choices.families import Measured, Released, option_text
+from hushtable.release.choices.families import AnyRelease, MeasuredChoice, option_text
 from hushtable.release.choices.record import ChoiceRecord
 from hushtable.schema import Schema
 
@@ -65,7 +65,7 @@ class ChoiceView(ChoiceRecord):
         """The option that the last rule decided for, when one was asked."""
 
     @property
-    def options(self) -> tuple[Mechanism, ...]:
+    def options(self) -> tuple[OptionMechanism, ...]:
         """The options, counted from 0, with their final noise."""
         return self.plan.options
 
@@ -121,11 +121,11 @@ class ChoiceView(ChoiceRecord):
         return None if due <= self._stored.drawn else UNASKED_NOTE
 
     @property
-    def common(self) -> Released:
+    def common(self) -> AnyRelease:
         """What the options that are still open have in common: released, and paid for by whichever is taken."""
         return self.plan.family.released(self._measured, None, self.card)
 
-    def result(self) -> Released:
+    def result(self) -> AnyRelease:
         """The answers of the option that was taken; nothing is spent."""
         if self.taken is None:
             raise RefusedError(
@@ -137,7 +137,7 @@ class ChoiceView(ChoiceRecord):
         """Ratios of count to noise in the primary analysis if ``option`` were taken, with three-sigma bounds."""
         return self.plan.family.signal(self._measured, self._checked(option))
 
-    def snr(self, option: int, rule: Rule = "point") -> Floats:
+    def snr(self, option: int, rule: SignalRule = "point") -> Floats:
         """Ratio of count to noise of every cell of the primary analysis if ``option`` were taken.
 
         ``point``: the estimate; ``three-sigma``: a lower bound that holds for 99.9% of cells (section 6.1).
@@ -201,9 +201,9 @@ class ChoiceView(ChoiceRecord):
         return f"<Choice {self.id} between {len(self.options)} options, {self.state}>"
 
     @cached_property
-    def _measured(self) -> Measured:
+    def _measured(self) -> MeasuredChoice:
         parts = tuple(self._measured_part(self.plan, stored) for stored in self._parts)
-        return Measured(self.schema, self.options, self.stage, self.plan.steps[self.stage], parts)
+        return MeasuredChoice(self.schema, self.options, self.stage, self.plan.steps[self.stage], parts)
 
     @property
     def _paid(self) -> list[Part]:

@@ -20,7 +20,7 @@ from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import MeasuredPart, read_option
 from hushtable.release.details import ChoiceDetail, Written
 
-KIND = "choose"
+CHOOSE = "choose"
 """What a ledger calls the spend of a choice."""
 
 _UNREADABLE = (BundleError, LookupError, ValueError, TypeError, AttributeError, StopIteration)
@@ -114,7 +114,7 @@ class StoredPart:
 def refuse_choice(ledger: Ledger, request: str) -> None:
     """Refuse a request that is a choice: it ends by a decision."""
     found = ledger.holding(request)
-    if found is not None and found.reservation.kind == KIND:
+    if found is not None and found.reservation.kind == CHOOSE:
         raise LedgerError(
             "ledger.is-choice",
             "This request is a choice.",
@@ -132,7 +132,7 @@ class ChoiceRecord:
     def _read(self) -> None:
         """What the ledger knows now."""
         found = self._ledger.find(self.id)
-        if found is None or found.reservation.kind != KIND or "options" not in found.reservation.detail:
+        if found is None or found.reservation.kind != CHOOSE or "options" not in found.reservation.detail:
             raise LedgerError(
                 "choose.unknown",
                 "The ledger has no choice of this id.",

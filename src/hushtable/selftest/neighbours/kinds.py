@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from hushtable.selftest.neighbours import pandas_frames
-from hushtable.selftest.neighbours.layouts import Layout
+from hushtable.selftest.neighbours.layouts import SourceLayout
 from hushtable.selftest.neighbours.pandas_frames import ObjectFrameLayout, TypedFrameLayout
 from hushtable.selftest.neighbours.text_files import TextLayout
 from hushtable.selftest.neighbours.typed_tables import (
@@ -24,7 +24,7 @@ from hushtable.selftest.neighbours.typed_tables import (
 )
 from hushtable.selftest.neighbours.worlds import World, draw_world
 
-Dialect = Callable[[Random], Mapping[str, Any]]
+MakeDialect = Callable[[Random], Mapping[str, Any]]
 
 
 def _plain(chance: Random) -> Mapping[str, Any]:
@@ -45,14 +45,14 @@ def _declared(chance: Random) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Kind:
+class SourceKind:
     """A kind of source: its name, how a world is laid out in it, and the dialects that its schemas declare."""
 
     name: str
-    layout: Callable[[World, Random], Layout]
-    dialect: Dialect = _plain
+    layout: Callable[[World, Random], SourceLayout]
+    dialect: MakeDialect = _plain
 
-    def draw(self, chance: Random) -> Layout:
+    def draw(self, chance: Random) -> SourceLayout:
         """A world and how it is laid out."""
         return self.layout(draw_world(chance, self.dialect(chance)), chance)
 
@@ -64,19 +64,19 @@ _NOT_IN_POLARS = _SECONDS | _UUIDS | {"decimal256(76, 2)", "decimal256(76, 0)"}
 _NOT_IN_PANDAS = _UUIDS | {"string_view"}
 
 _ALWAYS = (
-    Kind("csv", TextLayout),
-    Kind("csv, declared dialects", TextLayout, _declared),
-    Kind("csv.gz", partial(TextLayout, ending=".csv.gz"), _declared),
-    Kind("tsv", partial(TextLayout, ending=".tsv")),
-    Kind("csv, several files", partial(TextLayout, several=True), _declared),
-    Kind("parquet", partial(ParquetLayout, without=_NOT_IN_PARQUET)),
-    Kind("parquet, several files", partial(ParquetLayout, parts=3, without=_NOT_IN_PARQUET)),
-    Kind("arrow", TypedLayout),
-    Kind("polars", partial(PolarsLayout, without=_NOT_IN_POLARS)),
-    Kind("polars, lazy", partial(LazyLayout, without=_NOT_IN_POLARS)),
+    SourceKind("csv", TextLayout),
+    SourceKind("csv, declared dialects", TextLayout, _declared),
+    SourceKind("csv.gz", partial(TextLayout, ending=".csv.gz"), _declared),
+    SourceKind("tsv", partial(TextLayout, ending=".tsv")),
+    SourceKind("csv, several files", partial(TextLayout, several=True), _declared),
+    SourceKind("parquet", partial(ParquetLayout, without=_NOT_IN_PARQUET)),
+    SourceKind("parquet, several files", partial(ParquetLayout, parts=3, without=_NOT_IN_PARQUET)),
+    SourceKind("arrow", TypedLayout),
+    SourceKind("polars", partial(PolarsLayout, without=_NOT_IN_POLARS)),
+    SourceKind("polars, lazy", partial(LazyLayout, without=_NOT_IN_POLARS)),
 )
 _WITH_PANDAS = (
-    Kind("pandas, typed columns", partial(TypedFrameLayout, without=_NOT_IN_PANDAS)),
-    Kind("pandas, columns of objects", ObjectFrameLayout),
+    SourceKind("pandas, typed columns", partial(TypedFrameLayout, without=_NOT_IN_PANDAS)),
+    SourceKind("pandas, columns of objects", ObjectFrameLayout),
 )
-KINDS: tuple[Kind, ...] = _ALWAYS + (_WITH_PANDAS if pandas_frames.INSTALLED else ())
+KINDS: tuple[SourceKind, ...] = _ALWAYS + (_WITH_PANDAS if pandas_frames.INSTALLED else ())

@@ -14,11 +14,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hushtable.selftest.neighbours.worlds import Codes, Column, World, draw_value
+from hushtable.selftest.neighbours.worlds import MadeColumn, RowCodes, World, draw_value
 
 
 @dataclass(frozen=True)
-class Row:
+class MadeRow:
     """One cell per column, or a line of text; the file it is in; whether its fields may have been shifted."""
 
     cells: Any
@@ -30,12 +30,12 @@ class Row:
 class Person:
     """Somebody's rows, how many of them may count at most, and their codes where these are known."""
 
-    rows: list[Row]
+    rows: list[MadeRow]
     most: int
-    codes: Counter[Codes] | None = field(default=None)
+    codes: Counter[RowCodes] | None = field(default=None)
 
 
-class Layout(ABC):
+class SourceLayout(ABC):
     """The columns of a world as one kind of source holds them."""
 
     def __init__(self, world: World, chance: Random, *, parts: int = 1) -> None:
@@ -44,11 +44,11 @@ class Layout(ABC):
         self.parts = parts
 
     @abstractmethod
-    def holds(self, column: Column, value: Any) -> bool:
+    def holds(self, column: MadeColumn, value: Any) -> bool:
         """Whether a cell of this column can mean this value."""
 
     @abstractmethod
-    def cell(self, column: Column, value: Any) -> Any:
+    def cell(self, column: MadeColumn, value: Any) -> Any:
         """A cell that means the value."""
 
     @abstractmethod
@@ -60,22 +60,22 @@ class Layout(ABC):
         """Hostile keys that are all the same one, which nobody else has; or something that is no key at all."""
 
     @abstractmethod
-    def odd_cell(self, column: Column) -> Any:
+    def odd_cell(self, column: MadeColumn) -> Any:
         """A hostile cell."""
 
     @abstractmethod
-    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+    def data(self, rows: Sequence[MadeRow], folder: Path) -> Any:
         """The table, as ``open_source`` takes it."""
 
-    def row(self, cells: Sequence[Any]) -> Row:
+    def row(self, cells: Sequence[Any]) -> MadeRow:
         """A row of well-formed cells, in one of the files."""
-        return Row(tuple(cells), self.chance.randrange(self.parts))
+        return MadeRow(tuple(cells), self.chance.randrange(self.parts))
 
-    def idle_cell(self, column: Column) -> Any:
+    def idle_cell(self, column: MadeColumn) -> Any:
         """An ordinary row's cell in a column that nothing reads."""
         return self.odd_cell(column)
 
-    def odd_row(self, cells: Sequence[Any]) -> Row:
+    def odd_row(self, cells: Sequence[Any]) -> MadeRow:
         """A row of hostile cells; where a kind allows it the row itself may be malformed."""
         return self.row(cells)
 
@@ -107,21 +107,21 @@ class Layout(ABC):
         ]
         return Person(rows, self.most(rows))
 
-    def most(self, rows: Sequence[Row]) -> int:
+    def most(self, rows: Sequence[MadeRow]) -> int:
         """How many of a stranger's rows may count."""
         return min(self.world.schema.max_rows_per_person, len(rows))
 
-    def _odd_cell(self, column: Column, keys: Sequence[Any]) -> Any:
+    def _odd_cell(self, column: MadeColumn, keys: Sequence[Any]) -> Any:
         if column.name == self.world.schema.person:
             return self.chance.choice(keys)
         if not column.attributes or self.chance.random() < 0.5:
             return self.odd_cell(column)
         return self.cell(column, self._value(column))
 
-    def _row(self, values: Sequence[Any], number: int) -> Row:
+    def _row(self, values: Sequence[Any], number: int) -> MadeRow:
         return self.row([self._cell(*pair, number) for pair in zip(self.world.columns, values, strict=True)])
 
-    def _cell(self, column: Column, value: Any, number: int) -> Any:
+    def _cell(self, column: MadeColumn, value: Any, number: int) -> Any:
         if column.name == self.world.schema.person:
             return self.key(number)
         return self.cell(column, value) if column.attributes else self.idle_cell(column)
@@ -129,7 +129,7 @@ class Layout(ABC):
     def _values(self) -> list[Any]:
         return [self._value(column) for column in self.world.columns]
 
-    def _value(self, column: Column) -> Any:
+    def _value(self, column: MadeColumn) -> Any:
         """Something that an ordinary cell may mean and this layout can hold; None where nothing reads it."""
         while column.attributes:
             value = draw_value(column, self.chance)

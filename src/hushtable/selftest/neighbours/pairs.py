@@ -22,12 +22,11 @@ import polars as pl
 
 from hushtable.deciders import Query, columns_of, grid_values
 from hushtable.errors import HushtableError
-from hushtable.kernel.sources import Source, open_source
-from hushtable.kernel.sources.records import record_frames
+from hushtable.kernel.sources import Source, open_source, record_frames
 from hushtable.schema import Binned, Schema
-from hushtable.selftest.neighbours.kinds import Kind
-from hushtable.selftest.neighbours.layouts import Person, Row
-from hushtable.selftest.neighbours.worlds import Codes
+from hushtable.selftest.neighbours.kinds import SourceKind
+from hushtable.selftest.neighbours.layouts import MadeRow, Person
+from hushtable.selftest.neighbours.worlds import RowCodes
 
 STEPS = 16
 """Pairs per table: drawing a schema costs as much as a few pairs, and many tables have more shapes than few."""
@@ -37,19 +36,19 @@ _PEOPLE = (0, 1, 4, 12)
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableRead:
     """Everything that reading a table gave: multisets of rows by what reads them, and all that was said meanwhile."""
 
     rows: Mapping[str, Counter[Any]] = field(default_factory=dict[str, Counter[Any]])
     words: tuple[str, ...] = ()
 
     @property
-    def codes(self) -> Counter[Codes]:
+    def codes(self) -> Counter[RowCodes]:
         """Codes of every row that counts."""
         return self.rows.get("codes", Counter())
 
 
-Read = Callable[[Any, Schema], Reading]
+Read = Callable[[Any, Schema], TableRead]
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Finding:
         return f"{self.kind}, table {self.seed}, step {self.step}: {self.what}"
 
 
-def read(data: Any, schema: Schema, *, opening: Callable[..., Source] = open_source) -> Reading:
+def read(data: Any, schema: Schema, *, opening: Callable[..., Source] = open_source) -> TableRead:
     """Both passes over the data: codes, as releases count them, and values and grid integers, as checks read them."""
     rows: dict[str, Counter[Any]] = {}
     with _listening() as words:
@@ -84,7 +83,7 @@ def read(data: Any, schema: Schema, *, opening: Callable[..., Source] = open_sou
             words.append(f"{error.code}: {error}")
         except Exception as error:
             words.append(f"{type(error).__name__}: {error}")
-    return Reading(rows, tuple(words))
+    return TableRead(rows, tuple(words))
 
 
 @contextmanager
@@ -116,7 +115,7 @@ def _grid_queries(schema: Schema) -> Iterator[Query]:
 
 
 def campaign(
-    kind: Kind, seed: int, folder: Path, *, steps: int = STEPS, read: Read = read
+    kind: SourceKind, seed: int, folder: Path, *, steps: int = STEPS, read: Read = read
 ) -> Iterator[Finding | None]:
     """One table and its neighbours: None for each pair that is as it must be."""
     chance = Random(f"{kind.name} {seed}")
@@ -147,12 +146,12 @@ class _Table:
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
-        self._rows: list[tuple[int, Row]] = []
+        self._rows: list[tuple[int, MadeRow]] = []
         self.people: dict[int, Person] = {}
         self._next = 0
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[MadeRow]:
         return [row for _, row in self._rows]
 
     def add(self, person: Person) -> Person:
@@ -170,17 +169,17 @@ class _Table:
         return self.people.pop(number)
 
 
-def _unlike(found: Reading, people: Sequence[Person]) -> str:
+def _unlike(found: TableRead, people: Sequence[Person]) -> str:
     """What is wrong with a table of ordinary people; empty when nothing is."""
     if found.words:
         return f"an ordinary table is not read silently: {found.words[0]}"
-    meant: Counter[Codes] = Counter()
+    meant: Counter[RowCodes] = Counter()
     for person in people:
         meant.update(person.codes or {})
     return "" if found.codes == meant else "codes of ordinary rows are not what they mean"
 
 
-def _difference(more: Reading, fewer: Reading, person: Person) -> str:
+def _difference(more: TableRead, fewer: TableRead, person: Person) -> str:
     """What is wrong with a pair; empty when one person explains all of it."""
     if more.words != fewer.words:
         return f"a message depends on one person: {(more.words or fewer.words)[0]}"

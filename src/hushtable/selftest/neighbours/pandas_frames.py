@@ -21,9 +21,9 @@ import numpy as np
 
 from hushtable.schema import text_of
 from hushtable.selftest.neighbours.hostile import FLOATS, TEXTS, WHOLE
-from hushtable.selftest.neighbours.layouts import Layout, Row
+from hushtable.selftest.neighbours.layouts import MadeRow, SourceLayout
 from hushtable.selftest.neighbours.typed_tables import Flags, Reals, TypedLayout, Whole, pa
-from hushtable.selftest.neighbours.worlds import OUTSIDE, Column, World
+from hushtable.selftest.neighbours.worlds import OUTSIDE, MadeColumn, World
 
 INSTALLED = find_spec("pandas") is not None
 
@@ -45,7 +45,7 @@ class TypedFrameLayout(TypedLayout):
         super().__init__(world, chance, **options)
         self._own = {column.name: chance.random() < 0.5 for column in world.columns}
 
-    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+    def data(self, rows: Sequence[MadeRow], folder: Path) -> Any:
         table = self.tables(rows)[0]
         return pd.DataFrame(
             {name: self._series(name, table[name].combine_chunks()) for name in table.column_names}
@@ -63,7 +63,7 @@ class TypedFrameLayout(TypedLayout):
         return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
 
 
-class ObjectFrameLayout(Layout):
+class ObjectFrameLayout(SourceLayout):
     """Columns of Python objects; some are pandas' categories of text."""
 
     def __init__(self, world: World, chance: Random) -> None:
@@ -71,10 +71,10 @@ class ObjectFrameLayout(Layout):
         self._coded = {column.name: chance.random() < 0.15 for column in world.columns}
         self._kinds = chance.sample(range(len(_keys(0))), 4)  # so few that a table has several people of each
 
-    def holds(self, column: Column, value: Any) -> bool:
+    def holds(self, column: MadeColumn, value: Any) -> bool:
         return True
 
-    def cell(self, column: Column, value: Any) -> Any:
+    def cell(self, column: MadeColumn, value: Any) -> Any:
         if value is None:
             return self.chance.choice((None, float("nan")))
         forms: tuple[Any, ...] = (text_of(value) if isinstance(value, bool | int) else str(value), value)
@@ -95,10 +95,10 @@ class ObjectFrameLayout(Layout):
             return self.chance.choice(_same_keys(number))
         return [self.chance.choice(_odd_keys(number))]
 
-    def odd_cell(self, column: Column) -> Any:
+    def odd_cell(self, column: MadeColumn) -> Any:
         return self.chance.choice(TEXTS) if self._coded[column.name] else _odd_object(self.chance)
 
-    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+    def data(self, rows: Sequence[MadeRow], folder: Path) -> Any:
         columns: dict[str, Any] = {}
         for k, column in enumerate(self.world.columns):
             cells = np.empty(len(rows), object)

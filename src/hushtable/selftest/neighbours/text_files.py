@@ -11,8 +11,8 @@ from typing import Any
 
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Categorical, text_of
 from hushtable.selftest.neighbours.hostile import near_key, odd_bytes
-from hushtable.selftest.neighbours.layouts import Layout, Row
-from hushtable.selftest.neighbours.worlds import OUTSIDE, Column, World
+from hushtable.selftest.neighbours.layouts import MadeRow, SourceLayout
+from hushtable.selftest.neighbours.worlds import OUTSIDE, MadeColumn, World
 
 PARTS = 3
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -20,7 +20,7 @@ _HUGE_LINE = 1_100_000
 _NO_BREAKS = ("\x85", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r", "\0", "\\n")
 
 
-class TextLayout(Layout):
+class TextLayout(SourceLayout):
     """Lines of a text file in the dialect that the schema declares."""
 
     def __init__(self, world: World, chance: Random, *, ending: str = ".csv", several: bool = False) -> None:
@@ -32,12 +32,12 @@ class TextLayout(Layout):
         self._break = chance.choice((b"\n", b"\n", b"\r\n"))
         self._mark = _BYTE_ORDER_MARK if self._dialect.encoding == "utf-8" and chance.random() < 0.2 else b""
 
-    def holds(self, column: Column, value: Any) -> bool:
+    def holds(self, column: MadeColumn, value: Any) -> bool:
         if value is None and len(self.world.columns) == 1:
             return False  # an empty line is no row
         return all(self._field(form) is not None for form in _forms(column, value))
 
-    def cell(self, column: Column, value: Any) -> bytes:
+    def cell(self, column: MadeColumn, value: Any) -> bytes:
         field = self._field(self.chance.choice(_forms(column, value)))
         return b"" if field is None else field
 
@@ -48,17 +48,17 @@ class TextLayout(Layout):
         raw = odd_bytes(self.chance, valid=False) + b"!%d!" % number
         return [self._quoted(raw) or b"" for _ in range(2)]
 
-    def odd_cell(self, column: Column) -> bytes:
+    def odd_cell(self, column: MadeColumn) -> bytes:
         raw = odd_bytes(self.chance, valid=False).replace(b"\n", b"\r")
         return self._quoted(raw) or raw.replace(self._delimiter.encode(), b"")
 
-    def row(self, cells: Sequence[bytes]) -> Row:
-        return Row(self._delimiter.encode().join(cells), self.chance.randrange(self.parts))
+    def row(self, cells: Sequence[bytes]) -> MadeRow:
+        return MadeRow(self._delimiter.encode().join(cells), self.chance.randrange(self.parts))
 
-    def idle_cell(self, column: Column) -> bytes:
+    def idle_cell(self, column: MadeColumn) -> bytes:
         return self._field(self.chance.choice(("", "x", "1,5", "é", "it's"))) or b""
 
-    def odd_row(self, cells: Sequence[bytes]) -> Row:
+    def odd_row(self, cells: Sequence[bytes]) -> MadeRow:
         """Hostile cells; often also open quotes, fields too many or too few, and once in a while a megabyte more."""
         row = self.row(cells)
         if self.chance.random() < 0.6:
@@ -75,18 +75,18 @@ class TextLayout(Layout):
             self.chance.randbytes(self.chance.randint(0, 30)).replace(b"\n", b"\r"),
         )
         text = self.chance.choice(forms) + (b"x" * _HUGE_LINE if self.chance.random() < 0.001 else b"")
-        return Row(text, row.part, shifted=True)
+        return MadeRow(text, row.part, shifted=True)
 
     def _ordinary(self, cells: Sequence[bytes]) -> bytes:
         """A row that can be read, of the same person."""
         pairs = zip(self.world.columns, cells, strict=True)
         return self.row([self.cell(c, self._value(c)) if c.attributes else cell for c, cell in pairs]).cells
 
-    def most(self, rows: Sequence[Row]) -> int:
+    def most(self, rows: Sequence[MadeRow]) -> int:
         """A shifted line may name anybody, so it may count beside those of the person's own key."""
         return min(super().most(rows) + sum(row.shifted for row in rows), len(rows))
 
-    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+    def data(self, rows: Sequence[MadeRow], folder: Path) -> Any:
         names = [self._quoted(column.name.encode()) or b"" for column in self.world.columns]
         header = [self._delimiter.encode().join(names)] if self._dialect.header else []
         for part in range(self.parts):
@@ -126,7 +126,7 @@ class TextLayout(Layout):
         return quote + raw + quote
 
 
-def _forms(column: Column, value: Any) -> list[str]:
+def _forms(column: MadeColumn, value: Any) -> list[str]:
     """The texts that mean a value."""
     if value is None:
         return [""]

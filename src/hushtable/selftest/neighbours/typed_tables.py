@@ -21,8 +21,8 @@ import pyarrow.parquet
 
 from hushtable.schema import Binned, Categorical
 from hushtable.selftest.neighbours.hostile import FLOATS, near_key, odd_bytes, odd_whole
-from hushtable.selftest.neighbours.layouts import Layout, Row
-from hushtable.selftest.neighbours.worlds import OUTSIDE, Column, World
+from hushtable.selftest.neighbours.layouts import MadeRow, SourceLayout
+from hushtable.selftest.neighbours.worlds import OUTSIDE, MadeColumn, World
 
 pa: Any = pyarrow
 pq: Any = pyarrow.parquet
@@ -36,7 +36,7 @@ _ZERO_DAY = date(1970, 1, 1).toordinal()
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
-class Store(ABC):
+class ColumnStore(ABC):
     """A column type."""
 
     def __init__(self, type_: Any) -> None:
@@ -55,7 +55,7 @@ class Store(ABC):
         return pa.array(cells, self.type)
 
 
-class KeyStore(Store):
+class KeyStore(ColumnStore):
     """A column type that can tell many people apart."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class KeyStore(Store):
         return self.key(number)
 
 
-class Texts(KeyStore):
+class TextKeys(KeyStore):
     """Text of any width, plain or as a dictionary; ``valid`` keeps it UTF-8."""
 
     def __init__(self, type_: Any, *, valid: bool) -> None:
@@ -102,7 +102,7 @@ class Texts(KeyStore):
         return _unchecked(cells, self.type)
 
 
-class Bytes(KeyStore):
+class ByteKeys(KeyStore):
     """Keys of bytes, all of one length or not."""
 
     def odd(self, chance: Random) -> bytes:
@@ -115,7 +115,7 @@ class Bytes(KeyStore):
         return b"\0" * (number % 3) + b"k%d" % (number // 9) + b"\0" * (number // 3 % 3)
 
 
-class Uuids(Bytes):
+class Uuids(ByteKeys):
     """Keys of Arrow's own type for them."""
 
     def key(self, number: int) -> bytes:
@@ -125,7 +125,7 @@ class Uuids(Bytes):
         return pa.ExtensionArray.from_storage(self.type, pa.array(cells, pa.binary(16)))
 
 
-class Nested(Store):
+class Nested(ColumnStore):
     """Lists, which no attribute reads."""
 
     def odd(self, chance: Random) -> list[Any]:
@@ -156,7 +156,7 @@ class Whole(KeyStore):
         return near if self._low <= near <= self._high else 10_000 + number
 
 
-class Reals(Store):
+class Reals(ColumnStore):
     """Floating point."""
 
     def cell(self, value: Any) -> float | None:
@@ -192,7 +192,7 @@ class Decimals(KeyStore):
         return 10 ** (self.type.precision - self.type.scale) - 1
 
 
-class Flags(Store):
+class Flags(ColumnStore):
     """True and false."""
 
     def cell(self, value: Any) -> bool | None:
@@ -236,7 +236,7 @@ def _unchecked(cells: Sequence[Any], type_: Any) -> Any:
     return pa.array(cells, under).view(type_)
 
 
-class TypedLayout(Layout):
+class TypedLayout(SourceLayout):
     """One store per column; ``without`` names types that a kind of table cannot hold, ``valid`` keeps text UTF-8."""
 
     valid = False
@@ -245,17 +245,17 @@ class TypedLayout(Layout):
         self, world: World, chance: Random, *, parts: int = 1, without: frozenset[str] = frozenset()
     ) -> None:
         super().__init__(world, chance, parts=parts)
-        self.stores: dict[str, Store] = {}
+        self.stores: dict[str, ColumnStore] = {}
         for column in world.columns:
             every = key_stores if column.name == world.schema.person else partial(stores, column)
             self.stores[column.name] = chance.choice(
                 [s for s in every(valid=self.valid) if str(s.type) not in without]
             )
 
-    def holds(self, column: Column, value: Any) -> bool:
+    def holds(self, column: MadeColumn, value: Any) -> bool:
         return value is None or self.stores[column.name].cell(value) is not None
 
-    def cell(self, column: Column, value: Any) -> Any:
+    def cell(self, column: MadeColumn, value: Any) -> Any:
         return None if value is None else self.stores[column.name].cell(value)
 
     def key(self, number: int) -> Any:
@@ -264,15 +264,15 @@ class TypedLayout(Layout):
     def odd_keys(self, number: int) -> Sequence[Any]:
         return [None if self.chance.random() < 0.1 else self._keys.odd_key(number, self.chance)]
 
-    def odd_cell(self, column: Column) -> Any:
+    def odd_cell(self, column: MadeColumn) -> Any:
         return None if self.chance.random() < 0.1 else self.stores[column.name].odd(self.chance)
 
-    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+    def data(self, rows: Sequence[MadeRow], folder: Path) -> Any:
         """A table of two chunks, the second of which begins in the middle of its arrays."""
         table, cut = self.tables(rows)[0], self.chance.randint(0, len(rows))
         return pa.concat_tables([table[:cut], table[cut:]])
 
-    def tables(self, rows: Sequence[Row]) -> list[Any]:
+    def tables(self, rows: Sequence[MadeRow]) -> list[Any]:
         """An Arrow table for each part."""
         return [self._table([row.cells for row in rows if row.part == part]) for part in range(self.parts)]
 
@@ -289,7 +289,7 @@ class TypedLayout(Layout):
 class ParquetLayout(TypedLayout):
     """Parquet files, with small row groups."""
 
-    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+    def data(self, rows: Sequence[MadeRow], folder: Path) -> Any:
         for part, table in enumerate(self.tables(rows)):
             pq.write_table(table, folder / f"part{part}.parquet", row_group_size=7)
         return str(folder / "part*.parquet") if self.parts > 1 else folder / "part0.parquet"
@@ -300,14 +300,14 @@ class PolarsLayout(TypedLayout):
 
     valid = True
 
-    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+    def data(self, rows: Sequence[MadeRow], folder: Path) -> Any:
         return pl.from_arrow(self.tables(rows)[0])
 
 
 class LazyLayout(PolarsLayout):
     """A polars frame that is computed when it is read."""
 
-    def data(self, rows: Sequence[Row], folder: Path) -> Any:
+    def data(self, rows: Sequence[MadeRow], folder: Path) -> Any:
         return super().data(rows, folder).lazy().filter(pl.lit(True))
 
 
@@ -317,13 +317,13 @@ def key_stores(*, valid: bool) -> list[KeyStore]:
     decimals = [pa.decimal128(38, 0), pa.decimal128(20, 2), pa.decimal256(76, 0)]
     whole = [pa.int32(), pa.uint32(), pa.int64(), pa.uint64()]
     numbers = [*map(Whole, whole), *map(Decimals, decimals)]
-    return [*_texts(valid), *map(Bytes, binary), Uuids(pa.uuid()), *numbers, *_days()]
+    return [*_texts(valid), *map(ByteKeys, binary), Uuids(pa.uuid()), *numbers, *_days()]
 
 
-def stores(column: Column, *, valid: bool) -> list[Store]:
+def stores(column: MadeColumn, *, valid: bool) -> list[ColumnStore]:
     """Every type that a column of a world may have, by the attribute that reads it."""
     whole = [Whole(getattr(pa, f"{sign}int{bits}")()) for sign in ("", "u") for bits in (8, 16, 32, 64)]
-    numbers: list[Store] = [*whole, Reals(pa.float32()), Reals(pa.float64())]
+    numbers: list[ColumnStore] = [*whole, Reals(pa.float32()), Reals(pa.float64())]
     texts, attribute = _texts(valid), column.attributes[0] if column.attributes else None
     if attribute is None:
         nested = [Nested(pa.list_(pa.float64())), Nested(pa.large_list(pa.float64()))]
@@ -339,10 +339,10 @@ def stores(column: Column, *, valid: bool) -> list[Store]:
     return [*texts, *_holding(attribute.bounds, numbers), *decimals]
 
 
-def _texts(valid: bool) -> list[Texts]:
+def _texts(valid: bool) -> list[TextKeys]:
     plain = [pa.string(), pa.large_string(), pa.string_view()]
     encoded = [pa.dictionary(pa.int32(), pa.string()), NULL_ENTRY]
-    return [Texts(type_, valid=valid) for type_ in (*plain, *encoded)]
+    return [TextKeys(type_, valid=valid) for type_ in (*plain, *encoded)]
 
 
 def _days() -> list[Days]:
@@ -350,12 +350,12 @@ def _days() -> list[Days]:
     return [Days(type_) for type_ in types]
 
 
-def _holding(values: Iterable[Any], types: list[Store]) -> list[Store]:
+def _holding(values: Iterable[Any], types: list[ColumnStore]) -> list[ColumnStore]:
     """Those that have a cell for each of the values."""
     return [store for store in types if all(store.cell(value) is not None for value in values)]
 
 
-def _category_stores(attribute: Categorical, numbers: list[Store]) -> list[Store]:
+def _category_stores(attribute: Categorical, numbers: list[ColumnStore]) -> list[ColumnStore]:
     if all(isinstance(value, int) for value in attribute.values):
         return _holding(attribute.values, numbers)
     if set(attribute.texts) == {"true", "false"}:

@@ -24,8 +24,8 @@ class Outside(Enum):
 
 
 OUTSIDE = Outside.OUTSIDE
-Codes = tuple[int, ...]
-Fields = dict[str, Any]
+RowCodes = tuple[int, ...]
+Declared = dict[str, Any]
 
 _WORDS: tuple[tuple[Any, ...], ...] = (
     ("F", "M", "X"),
@@ -44,7 +44,7 @@ _WORDS: tuple[tuple[Any, ...], ...] = (
 
 
 @dataclass(frozen=True)
-class Column:
+class MadeColumn:
     """A column of the table and the attributes that read it: none for the person and for idle columns."""
 
     name: str
@@ -56,9 +56,9 @@ class World:
     """A schema, and the columns of a table in their order."""
 
     schema: Schema
-    columns: tuple[Column, ...]
+    columns: tuple[MadeColumn, ...]
 
-    def codes(self, values: Sequence[Any]) -> Codes | None:
+    def codes(self, values: Sequence[Any]) -> RowCodes | None:
         """Codes of a row of values, one per column; None for a row that the schema drops."""
         given = {c.name: value for c, value in zip(self.columns, values, strict=True)}
         codes = [code_of(a, given[a.column]) for a in self.schema.attributes.values()]
@@ -72,7 +72,7 @@ def code_of(attribute: Attribute, value: Any) -> int | None:
 
 def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
     """A schema with one to five attributes and the columns of a table that it can read."""
-    attributes: dict[str, Fields] = (
+    attributes: dict[str, Declared] = (
         {"tag": {"type": "integer", "bounds": [0, 63]}} if chance.random() < 0.5 else {}
     )
     for k in range(chance.randint(0 if attributes else 1, 3)):
@@ -83,7 +83,7 @@ def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
         if fields["type"] in ("integer", "date"):
             bins = {k: v for k, v in fields.items() if k not in ("width", "bins", "cuts", "resolution")}
             attributes["again"] = bins | {"column": again, "bins": 2, "outside": "clip"}
-    top: Fields = {"attributes": attributes, "max_rows_per_person": chance.randint(1, 3)}
+    top: Declared = {"attributes": attributes, "max_rows_per_person": chance.randint(1, 3)}
     if chance.random() < 0.7:
         top["person"] = "who"
     if len(attributes) > 1 and chance.random() < 0.3:
@@ -96,11 +96,11 @@ def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
     return World(Schema.from_dict(top), columns)
 
 
-def _is_idle(column: Column, top: Fields) -> bool:
+def _is_idle(column: MadeColumn, top: Declared) -> bool:
     return not column.attributes and column.name != top.get("person")
 
 
-def draw_value(column: Column, chance: Random) -> Any:
+def draw_value(column: MadeColumn, chance: Random) -> Any:
     """What an ordinary cell of a column that is read means; now and then a null or a value out of range."""
     luck = chance.random()
     if luck < 0.04:
@@ -113,13 +113,13 @@ def draw_value(column: Column, chance: Random) -> Any:
     return OUTSIDE if luck < 0.08 else chance.random() < 0.5
 
 
-def _columns(schema: Schema, chance: Random) -> tuple[Column, ...]:
+def _columns(schema: Schema, chance: Random) -> tuple[MadeColumn, ...]:
     readers: dict[str, list[Attribute]] = {}
     for attribute in schema.attributes.values():
         readers.setdefault(attribute.column, []).append(attribute)
-    columns = [Column(name, tuple(found)) for name, found in readers.items()]
-    columns += [Column(f"idle{k}") for k in range(chance.randint(0, 2))]
-    columns += [] if schema.person is None else [Column(schema.person)]
+    columns = [MadeColumn(name, tuple(found)) for name, found in readers.items()]
+    columns += [MadeColumn(f"idle{k}") for k in range(chance.randint(0, 2))]
+    columns += [] if schema.person is None else [MadeColumn(schema.person)]
     chance.shuffle(columns)
     return tuple(columns)
 
@@ -139,9 +139,9 @@ def _draw_number(attribute: Binned, *, beyond: bool, chance: Random) -> Any:
     return chance.randint(int(low * 4), int(high * 4)) / 4
 
 
-def _draw_field(chance: Random) -> Fields:
+def _draw_field(chance: Random) -> Declared:
     kind = chance.choice(list(_FIELDS))
-    fields: Fields = {"type": kind, **_FIELDS[kind](chance)}
+    fields: Declared = {"type": kind, **_FIELDS[kind](chance)}
     if chance.random() < 0.5:
         fields["null"] = "category"
     options = ("drop", "other") if kind in ("categorical", "boolean") else ("drop", "other", "clip")
@@ -150,34 +150,34 @@ def _draw_field(chance: Random) -> Fields:
     return fields
 
 
-def _categorical(chance: Random) -> Fields:
+def _categorical(chance: Random) -> Declared:
     return {"values": list(chance.choice(_WORDS))}
 
 
-def _boolean(chance: Random) -> Fields:
+def _boolean(chance: Random) -> Declared:
     return {}
 
 
-def _integer(chance: Random) -> Fields:
+def _integer(chance: Random) -> Declared:
     low, high = chance.choice(((0, 115), (-20, 60), (0, 1), (1, 9_999), (0, 10**12)))
-    bins: Fields = chance.choice(({"width": max(1, (high - low) // 7)}, {"bins": 2}, {"cuts": [low + 1]}))
+    bins: Declared = chance.choice(({"width": max(1, (high - low) // 7)}, {"bins": 2}, {"cuts": [low + 1]}))
     return {"bounds": [low, high], **bins}
 
 
-def _real(chance: Random) -> Fields:
+def _real(chance: Random) -> Declared:
     low, high = chance.choice(((0, 10), (-5, 5), (0, 500_000)))
-    bins: Fields = chance.choice(
+    bins: Declared = chance.choice(
         ({"width": (high - low) / 4}, {"bins": 3}, {"cuts": [low + 0.3, high - 0.3]})
     )
     return {"bounds": [low, high], **bins, "resolution": chance.choice((1, 0.25, 0.01))}
 
 
-def _date(chance: Random) -> Fields:
-    bins: Fields = chance.choice(({"width": "1 year"}, {"bins": 5}, {"cuts": ["1995-05-05"]}))
+def _date(chance: Random) -> Declared:
+    bins: Declared = chance.choice(({"width": "1 year"}, {"bins": 5}, {"cuts": ["1995-05-05"]}))
     return {"bounds": ["1990-01-01", "1999-12-31"], **bins}
 
 
-_FIELDS: dict[str, Callable[[Random], Fields]] = {
+_FIELDS: dict[str, Callable[[Random], Declared]] = {
     "categorical": _categorical,
     "boolean": _boolean,
     "integer": _integer,

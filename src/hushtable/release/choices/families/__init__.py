@@ -11,10 +11,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from hushtable.errors import SchemaError, WorkloadError
-from hushtable.linear import Mechanism, marginals
+from hushtable.linear import OptionMechanism, marginals
 from hushtable.marginals import Workload
 from hushtable.release.choices.families.bucket_tables import BucketTables
-from hushtable.release.choices.families.family import Family, Measured, MeasuredPart, Refinable, Released
+from hushtable.release.choices.families.family import (
+    AnyRelease,
+    Family,
+    MeasuredChoice,
+    MeasuredPart,
+    Refinable,
+)
 from hushtable.release.choices.families.marginal_tables import MarginalTables, missing_residuals
 from hushtable.release.choices.families.query_matrices import ROUNDING, QueryMatrices
 from hushtable.schema import Schema, document
@@ -46,24 +52,24 @@ def family_of(option: object) -> Family:
     )
 
 
-def shared_family(options: Iterable[Mechanism]) -> Family:
+def shared_family(options: Iterable[OptionMechanism]) -> Family:
     """The family of all options together: their own, or matrices when they have different ones."""
     found = {family_of(option).name for option in options}
     return FAMILIES[found.pop()] if len(found) == 1 else MATRICES
 
 
-def option_text(option: Mechanism, names: Sequence[str]) -> str:
+def option_text(option: OptionMechanism, names: Sequence[str]) -> str:
     """An option in a few words."""
     return family_of(option).text(option, names)
 
 
-def read_option(values: Mapping[str, Any]) -> Mechanism:
+def read_option(values: Mapping[str, Any]) -> OptionMechanism:
     """The option that ``to_dict`` wrote; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
     mechanisms = {kind: family.mechanism for family in FAMILIES.values() for kind in family.mechanism.kinds}
     return mechanisms[values["kind"]].from_dict(values)
 
 
-def option_from_file(schema: Schema, path: str | Path) -> Mechanism:
+def option_from_file(schema: Schema, path: str | Path) -> OptionMechanism:
     """An option from a YAML file, with equal independent noise that is scaled to the budget later.
 
     Either a workload (a list of marginals), or a mapping with the one key of a family.

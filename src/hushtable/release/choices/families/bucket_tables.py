@@ -16,17 +16,17 @@ from hushtable.linear import (
     BucketResidual,
     BucketTable,
     LinearGaussian,
-    Mechanism,
+    OptionMechanism,
     Signal,
+    bucket_recreate,
     bucket_table,
     buckets,
     residual,
     signal_to_noise,
 )
-from hushtable.linear.partitions import bucket_recreate
 from hushtable.measurement import CellPart, DeviationPart, Part
 from hushtable.release.card import Card
-from hushtable.release.choices.families.family import Family, Measured, Released
+from hushtable.release.choices.families.family import AnyRelease, Family, MeasuredChoice
 from hushtable.release.query_release import QueryRelease
 from hushtable.schema import Schema
 
@@ -41,7 +41,7 @@ class BucketTables(Family):
     def text(self, option: BucketTable, names: Sequence[str]) -> str:
         return f"a table of {option.variances.size:,} cells over buckets"
 
-    def from_file(self, schema: Schema, wanted: Any) -> Mechanism | None:
+    def from_file(self, schema: Schema, wanted: Any) -> OptionMechanism | None:
         """For each attribute of the table, the positions of the categories that start a new bucket, or ``all``."""
         cuts = cast("dict[str, Any]", wanted if isinstance(wanted, dict) else {"": None})
         if not all(map(_is_cuts, cuts.values())):
@@ -57,22 +57,22 @@ class BucketTables(Family):
         left = residual(target, before)
         return DeviationPart(left) if isinstance(left, BucketResidual) else None
 
-    def signal(self, measured: Measured, option: int) -> Signal:
+    def signal(self, measured: MeasuredChoice, option: int) -> Signal:
         step: BucketTable = measured.step
         noise = measured.options[option].coarse_variances(step.partitions).astype(np.float64)
         variances = step.variances.astype(np.float64)
         return signal_to_noise(_cells(measured, None).ravel(), variances.ravel(), noise.ravel())
 
-    def released(self, measured: Measured, option: int | None, card: Card) -> Released:
+    def released(self, measured: MeasuredChoice, option: int | None, card: Card) -> AnyRelease:
         target: BucketTable = measured.step if option is None else measured.options[option]
         labels, variances = bucket_labels(measured.schema, target), target.variances.astype(np.float64)
         return QueryRelease(labels, _cells(measured, option).ravel(), variances.ravel(), card, counts=True)
 
-    def evidence(self, measured: Measured) -> tuple[LinearGaussian, Floats]:
+    def evidence(self, measured: MeasuredChoice) -> tuple[LinearGaussian, Floats]:
         return measured.step.dense(), _cells(measured, None).ravel()
 
 
-def _cells(measured: Measured, option: int | None) -> Floats:
+def _cells(measured: MeasuredChoice, option: int | None) -> Floats:
     """Cells of the table that all parts add up to, each step recreated from the one before."""
     cells, before = np.empty(0), None
     for one in measured.parts:

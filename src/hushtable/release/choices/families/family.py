@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from hushtable.arrays import Floats, Ints
-from hushtable.linear import LinearGaussian, Mechanism, Signal
+from hushtable.linear import LinearGaussian, OptionMechanism, Signal
 from hushtable.marginals import AttributeSet
 from hushtable.measurement import Part
 from hushtable.release.card import Card
@@ -21,7 +21,7 @@ from hushtable.release.query_release import QueryRelease
 from hushtable.release.release import Release
 from hushtable.schema import Schema
 
-Released = Release | QueryRelease
+AnyRelease = Release | QueryRelease
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class MeasuredPart:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredChoice:
     """Everything that one choice has measured; ``step`` is what the options from number ``stage`` on share."""
 
     schema: Schema
@@ -54,7 +54,7 @@ class Family(ABC):
     """A kind of option."""
 
     name: ClassVar[str]
-    mechanism: ClassVar[type[Mechanism]]
+    mechanism: ClassVar[type[OptionMechanism]]
     """The class of its options; its ``kinds`` are the names under which ``to_dict`` writes them."""
     example: ClassVar[str] = ""
     """How an option file says it: a mapping with one key."""
@@ -72,7 +72,7 @@ class Family(ABC):
     def text(self, option: Any, names: Sequence[str]) -> str:
         """An option in a few words."""
 
-    def from_file(self, schema: Schema, wanted: Any) -> Mechanism | None:
+    def from_file(self, schema: Schema, wanted: Any) -> OptionMechanism | None:
         """The option that the value of ``key`` in a file describes; None when it describes none."""
         return None
 
@@ -99,15 +99,15 @@ class Family(ABC):
         return Fraction(target.rho)
 
     @abstractmethod
-    def signal(self, measured: Measured, option: int) -> Signal:
+    def signal(self, measured: MeasuredChoice, option: int) -> Signal:
         """Signal-to-noise ratios of the primary analysis, as far as it is answered, if ``option`` were taken."""
 
     @abstractmethod
-    def released(self, measured: Measured, option: int | None, card: Card) -> Released:
+    def released(self, measured: MeasuredChoice, option: int | None, card: Card) -> AnyRelease:
         """The answers of an option that was finished, or of what is common (None)."""
 
     @abstractmethod
-    def evidence(self, measured: Measured) -> tuple[LinearGaussian, Floats]:
+    def evidence(self, measured: MeasuredChoice) -> tuple[LinearGaussian, Floats]:
         """What is common as linear queries over all cells, and their answers; small domains only."""
 
 

@@ -16,7 +16,7 @@ from hushtable.marginals import AttributeSet, Layout, largest_sets
 from hushtable.measurement import Answers, Part, ResidualPart
 from hushtable.reconstruct import from_answers
 from hushtable.release.card import Card
-from hushtable.release.choices.families.family import Measured, Refinable, Released
+from hushtable.release.choices.families.family import AnyRelease, MeasuredChoice, Refinable
 from hushtable.release.release import Release
 
 
@@ -50,7 +50,7 @@ class MarginalTables(Refinable):
     def refined(self, step: MarginalMechanism, rho: Fraction) -> Part:
         return ResidualPart.of(step.sizes, step.scaled(rho=rho).precisions)
 
-    def signal(self, measured: Measured, option: int) -> Signal:
+    def signal(self, measured: MeasuredChoice, option: int) -> Signal:
         sets = _primary(measured)
         layout = Layout(measured.schema.sizes, sets)
         known = from_answers(_pooled(measured))
@@ -61,11 +61,11 @@ class MarginalTables(Refinable):
             np.repeat([wanted.cell_variance(s) for s in sets], layout.lengths),
         )
 
-    def released(self, measured: Measured, option: int | None, card: Card) -> Released:
+    def released(self, measured: MeasuredChoice, option: int | None, card: Card) -> AnyRelease:
         sets = _primary(measured) if option is None else tuple(measured.options[option].tables)
         return Release(measured.schema, sets, _pooled(measured), card)
 
-    def evidence(self, measured: Measured) -> tuple[LinearGaussian, Floats]:
+    def evidence(self, measured: MeasuredChoice) -> tuple[LinearGaussian, Floats]:
         known, sizes = from_answers(_pooled(measured)), measured.schema.sizes
         exact = {
             s: Fraction(float(p)) for s, p in zip(known.layout.sets, known.precisions.tolist(), strict=True)
@@ -92,12 +92,12 @@ def missing_residuals(target: MarginalMechanism, drawn: Sequence[ResidualPart]) 
     return ResidualPart.of(target.sizes, left) if left else None
 
 
-def _pooled(measured: Measured) -> Answers:
+def _pooled(measured: MeasuredChoice) -> Answers:
     parts = [(m.part, m.values) for m in measured.parts if isinstance(m.part, ResidualPart)]
     return Answers.pooled(measured.schema.sizes, [Answers(part, values) for part, values in parts])
 
 
-def _primary(measured: Measured) -> tuple[AttributeSet, ...]:
+def _primary(measured: MeasuredChoice) -> tuple[AttributeSet, ...]:
     """Tables of the primary analysis that the common part answers, else all that it answers fully."""
     option, step = measured.primary, measured.step
     answered = tuple(s for s in option.tables if np.isfinite(step.cell_variance(s)))

@@ -14,7 +14,7 @@ import polars as pl
 from hushtable.arrays import Floats
 from hushtable.linear import (
     LinearGaussian,
-    Mechanism,
+    OptionMechanism,
     Signal,
     estimates,
     query_variances,
@@ -25,7 +25,7 @@ from hushtable.linear import (
 )
 from hushtable.measurement import MatrixPart, Part
 from hushtable.release.card import Card
-from hushtable.release.choices.families.family import Family, Measured, Released
+from hushtable.release.choices.families.family import AnyRelease, Family, MeasuredChoice
 from hushtable.release.query_release import QueryRelease
 
 ROUNDING = Fraction(1, 10**5)
@@ -49,16 +49,20 @@ class QueryMatrices(Family):
         return option.scaled(rho=option.rho * float(share) * (1 - float(ROUNDING)))
 
     def missing(
-        self, sizes: tuple[int, ...], target: Mechanism, before: Mechanism | None, drawn: Sequence[Part]
+        self,
+        sizes: tuple[int, ...],
+        target: OptionMechanism,
+        before: OptionMechanism | None,
+        drawn: Sequence[Part],
     ) -> Part | None:
         rest = residual(target.dense(), None if before is None else before.dense())
         return None if rest is None else MatrixPart.rounded(sizes, rest.dense())
 
-    def frozen_rho(self, target: Mechanism, drawn: Sequence[Part]) -> Fraction:
+    def frozen_rho(self, target: OptionMechanism, drawn: Sequence[Part]) -> Fraction:
         profiles = [p.profile for p in drawn if isinstance(p, MatrixPart)]
         return max(np.sum(profiles, axis=0).tolist()) / 2
 
-    def signal(self, measured: Measured, option: int) -> Signal:
+    def signal(self, measured: MeasuredChoice, option: int) -> Signal:
         step = measured.step.dense()
         asked = measured.primary.dense().queries
         answered = np.isfinite(query_variances(step, asked)) & asked.any(
@@ -69,18 +73,18 @@ class QueryMatrices(Family):
         known = estimates(step, _recreated(measured, step), rows)
         return signal_to_noise(known, query_variances(step, rows), noise)
 
-    def released(self, measured: Measured, option: int | None, card: Card) -> Released:
+    def released(self, measured: MeasuredChoice, option: int | None, card: Card) -> AnyRelease:
         target = (measured.step if option is None else measured.options[option]).dense()
         labels = pl.DataFrame({"query": np.arange(len(target.queries))})
         answers = _recreated(measured, target)
         return QueryRelease(labels, answers, query_variances(target, target.queries), card)
 
-    def evidence(self, measured: Measured) -> tuple[LinearGaussian, Floats]:
+    def evidence(self, measured: MeasuredChoice) -> tuple[LinearGaussian, Floats]:
         step = measured.step.dense()
         return step, _recreated(measured, step)
 
 
-def _recreated(measured: Measured, target: LinearGaussian) -> Floats:
+def _recreated(measured: MeasuredChoice, target: LinearGaussian) -> Floats:
     """Answers of ``target``, which the measured matrices add up to but for their rounding."""
     parts = [(m.part, m.values) for m in measured.parts if isinstance(m.part, MatrixPart)]
     stacked = stack([part.mechanism() for part, _ in parts])

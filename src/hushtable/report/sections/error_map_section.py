@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from hushtable.reconstruct import FULLY
-from hushtable.report.parts import Figure, Section
+from hushtable.report.pieces import Figure, Section
 from hushtable.report.theme import GREY, INK, chart, finished, tips
 from hushtable.report.view import View
 

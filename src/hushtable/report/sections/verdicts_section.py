@@ -8,15 +8,8 @@ from fractions import Fraction
 import altair as alt
 import polars as pl
 
-from hushtable.deciders import (
-    COUNT,
-    DECIDERS,
-    Verdict,
-    chance_text,
-    number_text,
-    probability_satisfied,
-)
-from hushtable.report.parts import Figure, Grid, Section
+from hushtable.deciders import COUNT, DECIDERS, Verdict, chance_text, number_text, probability_satisfied
+from hushtable.report.pieces import Figure, Grid, Section
 from hushtable.report.theme import GREEN, RED, chart, finished, tips
 
 STEPS = 24

@@ -43,14 +43,14 @@ def require(fits: bool, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class Column:
+class Leaf:
     """The physical type of a leaf column, and whether it lies in a list."""
 
     kind: str
     listed: bool = False
 
 
-FLAT = (Column("BYTE_ARRAY"), Column("INT64"), Column("INT32"), Column("DOUBLE"), Column("BOOLEAN"))
+FLAT = (Leaf("BYTE_ARRAY"), Leaf("INT64"), Leaf("INT32"), Leaf("DOUBLE"), Leaf("BOOLEAN"))
 """What a column may be of which None is expected: one plain value per row."""
 
 
@@ -60,8 +60,8 @@ class ParquetPart:
     def __init__(
         self,
         file: BinaryIO,
-        expected: Mapping[str, Column | None],
-        optional: Mapping[str, Column | None] | None = None,
+        expected: Mapping[str, Leaf | None],
+        optional: Mapping[str, Leaf | None] | None = None,
     ) -> None:
         self._file = file
         self._length, self._groups = _footer(file)
@@ -186,12 +186,12 @@ def _chunk(fields: dict[int, Any]) -> _Chunk:
     return chunk
 
 
-def _columns(meta: Any) -> dict[str, tuple[int, Column]]:
-    found: dict[str, tuple[int, Column]] = {}
+def _columns(meta: Any) -> dict[str, tuple[int, Leaf]]:
+    found: dict[str, tuple[int, Leaf]] = {}
     for k in range(meta.num_columns):
         leaf = meta.schema.column(k)
         require(leaf.path not in found and leaf.max_repetition_level <= 1, "columns")
-        found[leaf.path] = (k, Column(leaf.physical_type, leaf.max_repetition_level == 1))
+        found[leaf.path] = (k, Leaf(leaf.physical_type, leaf.max_repetition_level == 1))
     return found
 
 

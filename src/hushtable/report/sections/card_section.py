@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from hushtable.report.parts import Grid, Section
+from hushtable.report.pieces import Grid, Section
 from hushtable.report.view import View
 
 

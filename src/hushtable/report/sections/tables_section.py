@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from hushtable.report.labelled import NULL
-from hushtable.report.parts import Figure, Section
+from hushtable.report.pieces import Figure, Section
 from hushtable.report.theme import BLUE, INK, PALE, RED, chart, finished, tips
 from hushtable.report.view import ALPHA, View
 

@@ -18,16 +18,32 @@ from numpy.typing import NDArray
 from hushtable.errors import HushtableError, WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, largest_sets, marginal_label
 from hushtable.measurement import Answers, MarginalPart, ResidualPart
-from hushtable.microdata import METHODS, Explanation, Measurement, Noise, TableGap, fit, round_table
-from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
-from hushtable.microdata.fitting import require_foreseen
-from hushtable.microdata.generator import Targets, affordable, count_records, generate
-from hushtable.microdata.honesty import Totals, compare, small_cells
-from hushtable.microdata.likelihood import likeliest
-from hushtable.microdata.rounding import walkable, whole_rows
-from hushtable.microdata.uncertainty import Promise, promise
+from hushtable.microdata import (
+    METHODS,
+    Explanation,
+    Measurement,
+    Noise,
+    Promise,
+    TableGap,
+    Targets,
+    Totals,
+    affordable,
+    codes_from_counts,
+    compare,
+    count_records,
+    fit,
+    frame_from_codes,
+    generate,
+    likeliest,
+    promise,
+    require_foreseen,
+    round_table,
+    small_cells,
+    walkable,
+    whole_rows,
+)
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.reconstruct import Zeros, fit_tables
+from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
 from hushtable.schema import Schema
 from hushtable.watching import Progress
 
@@ -273,7 +289,7 @@ def _generated(release: Release, rows: int | None, seed: object, progress: Progr
     count = whole_rows(max(0, round(total))) if rows is None else rows
     sets = affordable(closure(release.workload), sizes, count)
     tables = release.fitted
-    if release.reconstruction == "mle":
+    if reconstruction_named(release.reconstruction).unbiased:
         wanted = ((), *sets)
         tables = fit_tables("maxent", release.estimates, wanted, Zeros.of(release.schema, wanted))
     layout = Layout(sizes, sets)

@@ -23,7 +23,7 @@ import numpy as np
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.measurement import Claim
-from hushtable.planning.claims import CELLS, NOISE, TOTAL
+from hushtable.planning import CELLS, NOISE, TOTAL
 from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.fits import Fitted
 from hushtable.reconstruct.mle import ResidualEstimates

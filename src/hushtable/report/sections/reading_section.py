@@ -7,12 +7,12 @@ from typing import Any
 import polars as pl
 
 from hushtable.reconstruct import FULLY
-from hushtable.report.columns import Column
-from hushtable.report.parts import Grid, Section
+from hushtable.report.headings import Heading
+from hushtable.report.pieces import Grid, Section
 from hushtable.report.view import View
 
 TABLES, MICRODATA, NEITHER = "tables", "microdata", "neither"
-_ALSO: dict[str, Column] = {"error": ("Expected error", "{:,}")}
+_ALSO: dict[str, Heading] = {"error": ("Expected error", "{:,}")}
 
 
 def reading_section(view: View) -> Section:

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from hushtable.report.books import MadeChoice
-from hushtable.report.parts import Figure, Grid, Section
+from hushtable.report.pieces import Figure, Grid, Section
 from hushtable.report.theme import BLUE, GREY, bars, finished, tips
 
 CHARGED, USUAL = "charged", "the usual way"

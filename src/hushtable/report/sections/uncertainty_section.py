@@ -14,11 +14,10 @@ import altair as alt
 import polars as pl
 
 from hushtable.marginals import AttributeSet
-from hushtable.microdata import lower_bound
-from hushtable.microdata.uncertainty import Promise
+from hushtable.microdata import Promise, lower_bound
 from hushtable.privacy import UNIT, Cost
 from hushtable.release import Card, counts_promise
-from hushtable.report.parts import Figure, Section
+from hushtable.report.pieces import Figure, Section
 from hushtable.report.theme import BLUE, GREEN, RED, chart, finished
 from hushtable.report.view import View
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-Column = tuple[str, str]
+Heading = tuple[str, str]
 """A heading, and a format for the column's numbers."""
 
-COLUMNS: dict[str, Column] = {
+COLUMNS: dict[str, Heading] = {
     "marginal": ("Table", "{:,}"),
     "cells": ("Cells", "{:,}"),
     "l1_share": ("L1 error / records", "{:.4f}"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from hushtable.report.columns import Column
-from hushtable.report.parts import Figure, Grid, Section
+from hushtable.report.headings import Heading
+from hushtable.report.pieces import Figure, Grid, Section
 from hushtable.report.theme import KINDS, bars, finished, tips
 from hushtable.report.view import View
 
-_ALSO: dict[str, Column] = {"marginal": ("Table chosen", "{:,}")}
+_ALSO: dict[str, Heading] = {"marginal": ("Table chosen", "{:,}")}
 
 
 def rounds_section(view: View) -> Section | None:
@@ -26,11 +26,7 @@ def rounds_section(view: View) -> Section | None:
         data,
     )
     grid = Grid(
-        "round-list",
-        "The rounds",
-        data.drop("spent", "before"),
-        also=_ALSO,
-        searchable=data.height > 30,
+        "round-list", "The rounds", data.drop("spent", "before"), also=_ALSO, searchable=data.height > 30
     )
     return Section(
         "rounds",

@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from hushtable.report.columns import COLUMNS, Column
+from hushtable.report.headings import COLUMNS, Heading
 
 SHOWN_ROWS = 25
 
@@ -47,7 +47,7 @@ class Grid:
     caption: str
     data: pl.DataFrame
     searchable: bool = False
-    also: Mapping[str, Column] = field(default_factory=dict[str, Column])
+    also: Mapping[str, Heading] = field(default_factory=dict[str, Heading])
 
     @property
     def columns(self) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ class Grid:
         formats = [self._shown(name)[1] for name in self.data.columns]
         return [[shown(v, f) for v, f in zip(row, formats, strict=True)] for row in self.data.iter_rows()]
 
-    def _shown(self, name: str) -> Column:
+    def _shown(self, name: str) -> Heading:
         return self.also.get(name) or COLUMNS.get(name) or (name, "{:,}")
 
 

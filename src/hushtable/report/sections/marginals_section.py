@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from hushtable.release import MODELLED, WHOLE_TABLE
-from hushtable.report.parts import Grid, Section
+from hushtable.report.pieces import Grid, Section
 from hushtable.report.view import ALPHA, View
 
 _COLUMNS = ("marginal", "cells", "measured", "std", "half_width", "half_range", "below", "l1_bound")

@@ -1,8 +1,4 @@
-"""The strategies: how a workload is measured.  Each is an object with its name, its currencies and its defaults.
-
-One registry: what a command offers, what an error lists and what a session plans comes from ``STRATEGIES``.  A new
-strategy is a class with ``gaussian`` and one call of ``register``.
-"""
+"""What a strategy is: an object with its name, its currencies and its defaults; and the registry of them all."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from hushtable import planning, privacy
+from hushtable import privacy
 from hushtable.errors import BudgetError, WorkloadError
 
 if TYPE_CHECKING:  # a list of names loads no planner
@@ -74,58 +70,6 @@ class Strategy(ABC):
         )
 
 
-class ResidualPlanner(Strategy):
-    """Every residual once, with the noise that is best for the workload."""
-
-    name = "residual-planner"
-
-    def gaussian(
-        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
-    ) -> NoisePlan:
-        return planning.plan_residuals(workload, rho=rho, objective=options.objective, rows=rows)
-
-
-class Identity(Strategy):
-    """Every marginal by itself, with independent noise in each cell."""
-
-    name = "identity"
-
-    def gaussian(
-        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
-    ) -> NoisePlan:
-        return planning.plan_identity(workload, rho=rho, rows=rows)
-
-    def pure(self, workload: ResolvedWorkload, epsilon: Fraction, delta: Fraction, rows: int) -> NoisePlan:
-        return planning.plan_identity(workload, epsilon=epsilon, delta=delta, rows=rows)
-
-
-class Aim(Strategy):
-    """Rounds that each choose a marginal by the exponential mechanism and measure it."""
-
-    name = "aim"
-    foreseen = False
-
-    def gaussian(
-        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
-    ) -> NoisePlan:
-        return planning.plan_adaptive(planning.AimPlan, workload, rho=rho, rows=rows, time=options.time)
-
-
-class Auto(Aim):
-    """One-way tables, noisy distances of pairs, and then batches where they pay."""
-
-    name = "auto"
-    reconstruction = "maxent"
-
-    def gaussian(
-        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
-    ) -> NoisePlan:
-        return planning.plan_adaptive(planning.AutoPlan, workload, rho=rho, rows=rows, time=options.time)
-
-    def differences(self) -> Strategy:
-        return STRATEGIES[ResidualPlanner.name]
-
-
 STRATEGIES: dict[str, Strategy] = {}
 
 
@@ -146,7 +90,3 @@ def strategy_named(name: str) -> Strategy:
             "release.strategy", "The strategy is not known.", f"Choose one of {', '.join(STRATEGIES)}."
         )
     return STRATEGIES[name]
-
-
-for _strategy in (Auto(), Aim(), ResidualPlanner(), Identity()):
-    register(_strategy)

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from hushtable.errors import BundleError, HushtableError
-from hushtable.release.parquet import Damaged, require
+from hushtable.release.parquet_check import Damaged, require
 
 MANIFEST = "release.json"
 TABLES = "tables"

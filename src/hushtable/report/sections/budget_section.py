@@ -7,7 +7,7 @@ import polars as pl
 
 from hushtable.ledger import Statement
 from hushtable.privacy import UNIT, Cost
-from hushtable.report.parts import Figure, Section
+from hushtable.report.pieces import Figure, Section
 from hushtable.report.theme import BLUE, GREEN, GREY, KINDS, bars, finished, tips
 from hushtable.report.view import View
 

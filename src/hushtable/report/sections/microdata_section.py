@@ -10,8 +10,8 @@ import polars as pl
 from hushtable.errors import HushtableError
 from hushtable.microdata import METHODS, Explanation
 from hushtable.release import MOST_WORK, make_microdata
-from hushtable.report.columns import Column
-from hushtable.report.parts import Figure, Grid, Section
+from hushtable.report.headings import Heading
+from hushtable.report.pieces import Figure, Grid, Section
 from hushtable.report.theme import RED, bars, chart, finished, histogram, tips
 from hushtable.report.view import View
 
@@ -22,7 +22,7 @@ MOST_COMPARED = 100_000
 
 _DEVIATIONS = ("std", "rms_deviation", "largest_deviation", "beyond_two")
 """Known only where the noise of a table is."""
-_ALSO: dict[str, Column] = {"l1_share": ("L1 / records", "{:.3f}")}
+_ALSO: dict[str, Heading] = {"l1_share": ("L1 / records", "{:.3f}")}
 
 
 def microdata_section(view: View) -> Section | None:

@@ -1,0 +1,30 @@
+"""``auto``: what is used when nobody says otherwise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hushtable import planning
+from hushtable.planning.strategies.aim_rounds import Aim
+from hushtable.planning.strategies.residual_planner import ResidualPlanner
+from hushtable.planning.strategies.strategy import STRATEGIES, PlanOptions, Strategy
+
+if TYPE_CHECKING:
+    from hushtable.marginals import ResolvedWorkload
+    from hushtable.planning.adaptive import NoisePlan
+
+
+class Auto(Aim):
+    """One-way tables, noisy distances of pairs, and then batches where they pay."""
+
+    name = "auto"
+    reconstruction = "maxent"
+
+    def gaussian(
+        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
+    ) -> NoisePlan:
+        return planning.plan_adaptive(planning.AutoPlan, workload, rho=rho, rows=rows, time=options.time)
+
+    def differences(self) -> Strategy:
+        return STRATEGIES[ResidualPlanner.name]
