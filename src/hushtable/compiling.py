@@ -233,12 +233,15 @@ class _LoopCache(caching.FunctionCache):
     def __init__(self, function: Any) -> None:
         super().__init__(function)
         index: Any = cast("Any", self)._cache_file
-        index._version = index._version, index._source_stamp  # read first: what is stale may name types that are gone
+        index._version = (
+            index._version,
+            index._source_stamp,
+        )  # read first: what is stale may name types that are gone
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Compiled code; a file that a kill or a full disk has cut short is as good as none."""
         try:
-            return super().load_overload(sig, target_context)
+            return cast("Any", super()).load_overload(sig, target_context)
         except Exception:
             with contextlib.suppress(OSError):
                 self.flush()

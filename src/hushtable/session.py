@@ -26,19 +26,7 @@ from hushtable.notebook import html_card
 from hushtable.planning import PlanOptions, memory_limit
 from hushtable.privacy import Budget
 from hushtable.reconstruct import Evaluation
-from hushtable.release import (
-    CheckDetail,
-    CheckKeywords,
-    Choice,
-    Plan,
-    PlanKeywords,
-    Release,
-    answered,
-    choices,
-    measure,
-    plan_questions,
-    plan_release,
-)
+from hushtable.release import CheckDetail, Choice, Plan, Release, choices, measure, plan_release, verdicts
 from hushtable.schema import Schema
 from hushtable.watching import silent
 
@@ -227,20 +215,22 @@ class Session:
         return choices.ChoiceContext(self.schema, self.ledger, self.spender, draw, self._place)
 
     def plan_check(
-        self, query: str | Query | Sequence[str | Query], synthetic: Any, **asked: Unpack[PlanKeywords]
+        self, query: verdicts.Queries, synthetic: Any, **asked: Unpack[verdicts.PlanKeywords]
     ) -> CheckPlan:
         """Price and error of the verdicts that :meth:`check` would give, before anything is spent."""
-        return plan_questions(self.ledger, self.schema, query, synthetic, self.spender, **asked)
+        return verdicts.plan_questions(self.ledger, self.schema, query, synthetic, self.spender, **asked)
 
     @overload
-    def check(self, query: str | Query, synthetic: Any, **options: Unpack[CheckKeywords]) -> Verdict: ...
+    def check(
+        self, query: str | Query, synthetic: Any, **options: Unpack[verdicts.CheckKeywords]
+    ) -> Verdict: ...
     @overload
     def check(
-        self, query: Sequence[str | Query], synthetic: Any, **options: Unpack[CheckKeywords]
+        self, query: Sequence[str | Query], synthetic: Any, **options: Unpack[verdicts.CheckKeywords]
     ) -> list[Verdict]: ...
     def check(
         self,
-        query: str | Query | Sequence[str | Query],
+        query: verdicts.Queries,
         synthetic: Any,
         *,
         tau: float | str | Fraction,
@@ -265,8 +255,8 @@ class Session:
                 return runner.check(spend, missing)
 
         asked = CheckDetail(self.schema.version, str(budget), plan.keys)
-        verdicts = answered(self.ledger, plan, decide, asked, self.spender, wait=wait)
-        return verdicts[0] if isinstance(query, str | Query) else verdicts
+        given = verdicts.answered(self.ledger, plan, decide, asked, self.spender, wait=wait)
+        return given[0] if isinstance(query, str | Query) else given
 
     def evaluate(self, release: Release, *, confidential: bool = False) -> Evaluation:
         """True errors of a release: not private, never to be published, refused unless ``confidential`` is True."""

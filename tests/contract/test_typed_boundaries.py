@@ -31,7 +31,7 @@ KEPT_AS_JSON = {
     "read_option": "an option as its own to_dict wrote it",
     "Schema.of": "what a person writes as a schema",
     "Impossible": "the same",
-    "Kind.dialect": "the same, for the self-test",
+    "SourceKind.dialect": "the same, for the self-test",
 }
 
 

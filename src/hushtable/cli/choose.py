@@ -105,7 +105,9 @@ def start(
     offered = _options(declared, orders, options)
     session = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender)
     holds = frozen or declared.frozen
-    asking = ht.release.Asking.for_choice(session, offered, budget=price, data=Path(data).name, frozen=holds)
+    asking = ht.release.Asking.for_choice(
+        session.schema, session.spender, offered, price, data=Path(data).name, frozen=holds
+    )
     name = earlier.request(asking, session.ledger, request, resumable)
     note_stored(session.ledger, name)
     noted = nullcontext() if resumable is None else resumable.under_way(name, session.ledger, again=again)

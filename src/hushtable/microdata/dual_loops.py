@@ -66,18 +66,6 @@ def primal(program: Program, y: Floats, x: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def aggregates(rows: Rows, x: Floats) -> Floats:
-    """A x."""
-    start, row, value, count = rows
-    total = np.zeros(count)
-    for i in range(x.size):
-        if x[i] != 0.0:
-            for k in range(start[i], start[i + 1]):
-                total[row[k]] += value[k] * x[i]
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _gap(
     program: Program, inverse_w: Floats, anchor: Floats, slack: Floats, ax: Floats, y: Floats, free: Marks
 ) -> Floats:
@@ -238,8 +226,12 @@ def solve_dual(
 def residual(program: Program, x: Floats, y: Floats, typical: float) -> float:
     """Largest violation of the optimality conditions, in counts (see ``program.kkt_residual``)."""
     rows, d, b, w, a, low, high, least, most = program
-    start, row, value, _ = rows
-    r = aggregates(rows, x)
+    start, row, value, count = rows
+    r = np.zeros(count)
+    for i in range(x.size):
+        if x[i] != 0.0:
+            for k in range(start[i], start[i + 1]):
+                r[row[k]] += value[k] * x[i]
     force = np.empty(y.size)
     worst = 0.0
     for j in range(y.size):

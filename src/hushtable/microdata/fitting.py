@@ -186,7 +186,8 @@ def require_foreseen(marginals: Sequence[AttributeSet], shape: tuple[int, ...], 
 
 def _weigh_low(builder: Builder, given: Measurement, found: Reweighted) -> None:
     """Algorithm 2: low answers count for little one by one, and in full as a sum."""
-    if given.matrix is not None and not _disjoint(given.matrix):
+    matrix = given.matrix
+    if matrix is not None and not (np.isin(matrix, (0.0, 1.0)).all() and (matrix.sum(axis=0) <= 1.0).all()):
         raise WorkloadError(
             "microdata.not-disjoint",
             "This fit needs queries that do not overlap within a measurement.",
@@ -206,10 +207,6 @@ def _mildly(given: Measurement, confidence: float) -> Reweighted:
     return Reweighted(
         weights, found.low, SUM_SHARE * certain / max(1, int(found.low.sum())) * bool(found.low.any())
     )
-
-
-def _disjoint(matrix: Floats) -> bool:
-    return bool(np.isin(matrix, (0.0, 1.0)).all() and (matrix.sum(axis=0) <= 1.0).all())
 
 
 def _gradient(measurements: Sequence[Measurement], table: Floats) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, ResolvedWorkload
 from hushtable.planning.batch import BatchPlan, check_rows
+from hushtable.planning.error_model import ErrorModel
 from hushtable.planning.strategies import PlanOptions, names_of, strategy_named
 from hushtable.privacy import UNIT
 
@@ -43,14 +44,28 @@ def budget_for(
     wanted = _resolved(workload, target)
     sets = tuple(wanted)
     goal = np.array([wanted[s] for s in sets])
-    build, power = _builder(workload, strategy, objective, pure)
+    chosen, power = strategy_named(strategy), 1 if pure else 2
+    if not chosen.foreseen:
+        raise WorkloadError(
+            "planning.strategy",
+            "A budget can be derived from accuracy only for strategies whose errors are known beforehand.",
+            f"Choose {names_of('foreseen')}.",
+        )
     scale = check_rows(rows)
+
+    def model_at(budget: float) -> ErrorModel:
+        plan = (
+            chosen.pure(workload, _up(budget), Fraction(0), 1)
+            if pure
+            else chosen.gaussian(workload, _up(budget), 1, PlanOptions(objective))
+        )
+        return cast("BatchPlan", plan).error_model()
 
     def excess(budget: float) -> float:
         """The largest half-width relative to its target."""
-        return float(np.max(build(_up(budget)).error_model().half_widths(sets, alpha) / goal))
+        return float(np.max(model_at(budget).half_widths(sets, alpha) / goal))
 
-    model = build(_up(REFERENCE)).error_model()
+    model = model_at(REFERENCE)
     smooth = replace(model, raw={}).half_widths(sets, alpha)
     needed = REFERENCE * float(np.max(smooth / goal)) ** power
     steps = 0 if any(s in model.raw for s in sets) else 20
@@ -80,26 +95,6 @@ def _smallest(start: float, enough: Callable[[float], bool]) -> float:
         middle = (low * high) ** 0.5
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _builder(
-    workload: ResolvedWorkload, strategy: str, objective: str, pure: bool
-) -> tuple[Callable[[Fraction], BatchPlan], int]:
-    """Plans by budget, and the power of a width that the budget follows."""
-    chosen = strategy_named(strategy)
-    if not chosen.foreseen:
-        raise WorkloadError(
-            "planning.strategy",
-            "A budget can be derived from accuracy only for strategies whose errors are known beforehand.",
-            f"Choose {names_of('foreseen')}.",
-        )
-
-    def build(budget: Fraction) -> BatchPlan:
-        if pure:
-            return cast("BatchPlan", chosen.pure(workload, budget, Fraction(0), 1))
-        return cast("BatchPlan", chosen.gaussian(workload, budget, 1, PlanOptions(objective)))
-
-    return build, 1 if pure else 2
 
 
 def _resolved(workload: ResolvedWorkload, target: Target) -> dict[AttributeSet, float]:

@@ -4,7 +4,7 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.release import choices
+    from hushtable.release import choices, verdicts
     from hushtable.release.bundle import add_explanation, check_free
     from hushtable.release.bundle_files import request_in
     from hushtable.release.card import Card, LedgerStamp
@@ -24,6 +24,6 @@ if TYPE_CHECKING:
     from hushtable.release.release import Release
     from hushtable.release.repeats import Asking
     from hushtable.release.resumable import Again, Resumable, write_once
-    from hushtable.release.verdicts import CHECK, CheckKeywords, PlanKeywords, answered, plan_questions
+    from hushtable.release.verdicts import CHECK, plan_questions
 else:
     __getattr__, __dir__ = lazily(__name__)

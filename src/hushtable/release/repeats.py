@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hushtable.ledger import Holding, Ledger
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from hushtable.schema import Schema
 
 _NAMED = re.compile(r"(release|choose)-[0-9a-f]{16}-[0-9]+")
-
-
-class Asker(Protocol):
-    """Who asks, and about what."""
-
-    schema: Schema
-    spender: str | None
 
 
 @dataclass(frozen=True)
@@ -44,17 +37,22 @@ class Asking:
 
     @classmethod
     def for_choice(
-        cls, session: Asker, options: Sequence[OptionMechanism], *, budget: Budget, **more: Any
+        cls,
+        schema: Schema,
+        spender: str | None,
+        options: Sequence[OptionMechanism],
+        budget: Budget,
+        **more: Any,
     ) -> Asking:
         """A choice."""
         from hushtable.release.choices import CHOOSE, option_text  # scipy's matrices, which plans do without
 
         detail = {
             "budget": str(budget),
-            "schema": session.schema.version,
-            "options": [option_text(option, session.schema.names) for option in options],
+            "schema": schema.version,
+            "options": [option_text(option, schema.names) for option in options],
         }
-        return cls(CHOOSE, session.spender, detail, {**more, "written": [o.to_dict() for o in options]})
+        return cls(CHOOSE, spender, detail, {**more, "written": [o.to_dict() for o in options]})
 
     @property
     def name(self) -> str:

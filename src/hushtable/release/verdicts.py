@@ -17,6 +17,8 @@ from hushtable.release.details import CheckDetail
 from hushtable.schema import Schema
 
 CHECK = "check"
+Queries = str | Query | Sequence[str | Query]
+"""One query or several, parsed or as text."""
 
 
 class PlanKeywords(TypedDict, total=False):
@@ -38,7 +40,7 @@ class CheckKeywords(PlanKeywords, total=False):
 def plan_questions(
     ledger: Ledger,
     schema: Schema,
-    query: str | Query | Sequence[str | Query],
+    query: Queries,
     synthetic: Any,
     spender: str | None = None,
     **asked: Unpack[PlanKeywords],

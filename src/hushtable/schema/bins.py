@@ -35,15 +35,6 @@ def exact(number: int | float) -> Fraction:
     return Fraction(str(number))
 
 
-def by_count(low: int, high: int, bins: int) -> NDArray[np.int64]:
-    """First whole number of each of ``bins`` nearly equal bins of low..high, and high + 1 at the end."""
-    _limit(bins)
-    count = high - low + 1
-    if bins > count:
-        raise BinError(f"{bins} bins do not fit into {count} whole steps", f"Use at most {count} bins.")
-    return np.array([low + i * count // bins for i in range(bins + 1)], np.int64)
-
-
 def by_width(low: int, high: int, width: int) -> NDArray[np.int64]:
     """Bins of ``width`` whole steps from low; the last may be shorter."""
     _limit(-((low - high - 1) // width))
@@ -53,20 +44,22 @@ def by_width(low: int, high: int, width: int) -> NDArray[np.int64]:
 def whole_edges(
     low: int, high: int, width: int | None, bins: int | None, cuts: Sequence[int] | None
 ) -> NDArray[np.int64]:
-    """Bins of whole numbers: by one of width, number and cuts, or one for each.
+    """Bins of whole numbers: by one of width, number (nearly equal ones) and cuts, or one for each.
 
     A cut starts a new bin: bounds [0, 115] and cuts [18, 65] give 0-17, 18-64, 65-115.
     """
     if width is not None:
         return by_width(low, high, width)
+    count = high - low + 1
     if bins is not None:
-        return by_count(low, high, bins)
+        _limit(bins)
+        if bins > count:
+            raise BinError(f"{bins} bins do not fit into {count} whole steps", f"Use at most {count} bins.")
+        return np.array([low + i * count // bins for i in range(bins + 1)], np.int64)
     if cuts is not None:
         return np.array(_increasing([low, *cuts, high + 1]), np.int64)
-    if high - low >= MAX_SINGLE:
-        raise BinError(
-            f"one bin for each of {high - low + 1} steps is too fine", "Add `width`, `bins` or `cuts`."
-        )
+    if count > MAX_SINGLE:
+        raise BinError(f"one bin for each of {count} steps is too fine", "Add `width`, `bins` or `cuts`.")
     return by_width(low, high, 1)
 
 

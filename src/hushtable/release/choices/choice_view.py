@@ -90,25 +90,19 @@ class ChoiceView(ChoiceRecord):
     @property
     def notes(self) -> list[str]:
         """What the analyst should know before deciding."""
-        waiting = [WAITING_NOTE] if self.waiting else []
-        return [*self._notes_on_prices(), *self._notes_on_freezing(), *waiting]
-
-    def _notes_on_prices(self) -> list[str]:
-        costs = [self.frozen_cost(k).rho for k in range(len(self.options))]
-        if len(set(costs)) == 1:
-            return []
-        listed = ", ".join(f"option {k} rho={decimal(c)}" for k, c in enumerate(costs))
-        return [
-            f"The options have different budgets ({listed}): the dearest is held, and taking a cheaper one frees the "
-            "rest; what is common is no better than the weakest option allows."
-        ]
-
-    def _notes_on_freezing(self) -> list[str]:
+        notes: list[str] = []
+        frozen = [self.frozen_cost(k) for k in range(len(self.options))]
+        if len({cost.rho for cost in frozen}) > 1:
+            listed = ", ".join(f"option {k} rho={decimal(cost.rho)}" for k, cost in enumerate(frozen))
+            notes.append(
+                f"The options have different budgets ({listed}): the dearest is held, and taking a cheaper one frees "
+                "the rest; what is common is no better than the weakest option allows."
+            )
         if self._assumed is not None:
-            return [self._assumed]
-        every = range(len(self.options))
-        sharp = self.plan.sharp or all(self.cost(k) <= self.frozen_cost(k) for k in every)
-        return [] if sharp else [CHANGING_NOTE]
+            notes.append(self._assumed)
+        elif not (self.plan.sharp or all(self.cost(k) <= cost for k, cost in enumerate(frozen))):
+            notes.append(CHANGING_NOTE)
+        return [*notes, WAITING_NOTE] if self.waiting else notes
 
     @property
     def _assumed(self) -> str | None:
