@@ -97,15 +97,16 @@ def solve(program: Program, work: Floats | None = None) -> Solution:
     work = np.array([np.inf]) if work is None else work
     rows = program.rows
     require_affordable(rows.number, len(rows.row), len(rows.start) - 1, work)
-    scale = max(1.0, *(float(np.abs(given).max(initial=0.0)) for given in (program.b, program.a)))
+    scale = float(np.abs(program.a).max(initial=np.abs(program.b).max(initial=1.0)))
     limited = np.isfinite(program.least) | np.isfinite(program.most)
     loose = program.d <= 0.0
     x = np.empty_like(program.d)
-    y = np.zeros(program.rows.number)
+    y = np.zeros(rows.number)
     if limited.any() or loose.any():
         found = _outer(program, limited, loose, x, y, scale, work)
     else:
-        _newton(program, np.zeros_like(y), np.zeros_like(y), y, x, _INNER * scale, work)
+        none = np.zeros(rows.number)
+        _newton(program, none, none, y, x, _INNER * scale, work)
         found = Solution(x, y, kkt_residual(program, x, y) / scale)
     if not found.residual <= 1e3 * TOLERANCE:
         raise RefusedError(
@@ -176,11 +177,8 @@ def kkt_residual(program: Program, x: Floats, y: Floats) -> float:
 
 def _typical(program: Program) -> float:
     """A weight that stands for the problem, for the size of proximal steps."""
-    total, count = 0.0, 0
-    for weights in (program.d, program.w):
-        count += int(np.count_nonzero(weights))
-        total += float(weights.sum())
-    return total / count if count else 1.0
+    count = np.count_nonzero(program.d) + np.count_nonzero(program.w)
+    return float(program.d.sum() + program.w.sum()) / count if count else 1.0
 
 
 def too_much_work() -> WorkloadError:
