@@ -26,6 +26,7 @@ import numba
 from numba.core import caching, codegen, compiler, compiler_machinery, event, types
 from numba.core import typed_passes as typed
 from numba.core import untyped_passes as untyped
+from numba.core.registry import cpu_target
 
 from hushtable.watching import tell
 
@@ -54,26 +55,25 @@ _STEPS: tuple[Any, ...] = (
     typed.PreLowerStripPhis,
     typed.NopythonRewrites,
     typed.IRLegalization,
-    typed.AnnotateTypes,
+    typed.NativeLowering,
+    typed.NoPythonBackend,
 )
-"""numba's steps before it writes code, without those for closures and functions inlined in Python."""
+"""numba's steps without those for closures, functions inlined in Python and listings."""
 
 
-class _Outer(compiler.CompilerBase):
-    """How numba compiles a loop that Python calls."""
+class _Code(codegen.JITCodeLibrary):
+    """Code of a loop, optimised lightly before what it calls is linked in, and fully afterwards."""
 
-    lowering: Any = typed.NativeLowering
-
-    def define_pipelines(self) -> list[Any]:
-        steps = compiler_machinery.PassManager("loop")
-        passes: tuple[Any, ...] = (*_STEPS, self.lowering, typed.NoPythonBackend)
-        for step in passes:
-            steps.add_pass(step, step.name())
-        steps.finalize()
-        return [steps]
+    def _optimize_functions(self, ll_module: Any) -> None:
+        to: Any = self._codegen
+        ll_module.data_layout = to._data_layout
+        if ll_module.name != "wrapper":
+            passes, builder = to._function_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
+            for function in ll_module.functions:
+                passes.run(function, builder)
 
 
-class _Linked(codegen.JITCodeLibrary):
+class _Linked(_Code):
     """Code that is optimised and turned into machine code with its callers' alone, into which it is linked."""
 
     def _optimize_final_module(self) -> None: ...
@@ -90,23 +90,35 @@ class _Linking(typed.NativeLowering):
     _name = "linking"
 
     def run_pass(self, state: Any) -> Literal[True]:
-        state.library = _Linked(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
         state.flags.no_compile = True
         super().run_pass(state)
-        made = state.cr
-        name: Any = list[
-            Any
-        ]().append  # any callable in C that is like no other: callers know the code by it, nobody calls it
-        state.targetctx.insert_user_function(name, made.fndesc, [state.library])
-        state.cr = made._replace(cfunc=name)
+        name: Any = list[Any]().append  # in C and like no other: callers know the code by it, nobody calls it
+        state.targetctx.insert_user_function(name, state.cr.fndesc, [state.library])
+        state.cr = state.cr._replace(cfunc=name)
         return True
+
+
+class _Outer(compiler.CompilerBase):
+    """How numba compiles a loop that Python calls."""
+
+    code: type[_Code] = _Code
+    lowering: Any = typed.NativeLowering
+
+    def define_pipelines(self) -> list[Any]:
+        state: Any = self.state
+        state.library = self.code(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        made = compiler_machinery.PassManager("loop")
+        for step in cast("Sequence[Any]", _STEPS):
+            made.add_pass(self.lowering if step is typed.NativeLowering else step, step.name())
+        made.finalize()
+        return [made]
 
 
 class _Inner(_Outer):
     """How numba compiles a loop that other loops call."""
 
-    lowering = _Linking
+    code, lowering = _Linked, _Linking
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any], cache: bool) -> Any:
@@ -163,6 +175,23 @@ class _Compiling(event.Listener):
 
 
 _register("numba:compile", _Compiling())
+
+
+def _remember(context: Any) -> None:
+    """Let numba look once for what an operator gives: it tries dozens of meanings each time."""
+    resolve, known = context.resolve_function_type, dict[Any, Any]()
+
+    def remembered(function: Any, arguments: Any, keywords: Any) -> Any:
+        key = None if keywords or not isinstance(function, types.Function) else (function, tuple(arguments))
+        found = known.get(key) or resolve(function, arguments, keywords)
+        if key and found and function.get_impl_key(found) is function.typing_key:  # depends on no option
+            known[key] = found
+        return found
+
+    context.resolve_function_type = remembered
+
+
+_remember(cpu_target.typing_context)
 
 
 def _kept(function: Callable[..., Any]) -> Any:

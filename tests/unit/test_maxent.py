@@ -151,7 +151,8 @@ def test_water_filling_beats_every_exchange_of_budget() -> None:
     weight, start = generator.uniform(0.5, 2.0, count), generator.uniform(0.0, 1e-3, count)
     smooth = np.ones(count, bool)
     logs = np.linspace(np.log(0.2) - 25, np.log(0.2), 112)
-    gains = tabulate_gains(histograms, phi, smooth, smooth, logs, LEVELS)
+    gains = np.zeros((len(phi), len(logs)))
+    tabulate_gains(histograms, phi, smooth, smooth, logs, LEVELS, gains)
     x = water_fill(gains, logs, start, price, weight, 0.05)
     assert (x >= start).all() and price @ (x - start) == pytest.approx(0.05)
 

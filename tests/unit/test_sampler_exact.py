@@ -291,8 +291,9 @@ def test_every_candidate_is_proposed_with_the_weight_of_its_level(candidates: in
     gaps = np.random.default_rng(candidates).integers(0, 60, candidates)
     gaps[0] = 0
     rate, deepest = 0.37, 62 - candidates.bit_length()
-    levels, counts = np.empty(candidates, np.uint8), np.empty(deepest + 1, np.int64)
-    sampler_loops.selection_levels(gaps, rate, deepest, levels, counts)
+    levels, several = np.empty(candidates, np.uint8), np.zeros((4, deepest + 1), np.int64)
+    sampler_loops.selection_levels(gaps, rate, deepest, levels, several)
+    counts = several[0]
     assert (counts == np.bincount(levels, minlength=deepest + 1)).all()
     with mpmath.workprec(100):
         for gap, level in zip(gaps.tolist()[:700], levels.tolist(), strict=False):

@@ -83,7 +83,8 @@ class Allocation:
             return self.precision
         top = math.log(2.0 * rho / self.price[active].min() + self.precision[active].max())
         logs = np.linspace(top - 25.0, top, GRID)
-        gains = tabulate_gains(self.histograms, self.dispersion, self.smooth, active, logs, LEVELS)
+        gains = np.zeros((len(active), len(logs)))
+        tabulate_gains(self.histograms, self.dispersion, self.smooth, active, logs, LEVELS, gains)
         weight, x = np.zeros(len(active)), self.precision
         for step in range(6):
             parts, tables = self.table_errors(x)
@@ -146,14 +147,14 @@ def dispersions_of(numbers: Any, histograms: Any, distances: Any, levels: Any, o
 
 
 @njit(cache=True, nogil=True)
-def tabulate_gains(histograms: Any, phi: Any, smooth: Any, active: Any, logs: Any, levels: Any) -> Any:
+def tabulate_gains(
+    histograms: Any, phi: Any, smooth: Any, active: Any, logs: Any, levels: Any, gains: Any
+) -> None:
     """The gain of every active residual on a grid of log precisions, one row each."""
-    gains = np.zeros((phi.size, logs.size))
     for g in range(phi.size):
         if active[g]:
             for k in range(logs.size):
                 gains[g, k] = error_and_gain(histograms[g], phi[g], smooth[g], math.exp(logs[k]), levels)[1]
-    return gains
 
 
 @njit(cache=True, nogil=True)

@@ -183,8 +183,9 @@ def exponential_mechanism(
         raise BudgetError("noise.factor", "factor must not be negative.", "Negate the scores instead.")
     rate = float(min(steepness, Fraction(_STEEPEST)))
     deepest = 62 - gaps.size.bit_length()
-    levels, counts = np.empty(gaps.size, dtype=np.uint8), np.empty(deepest + 1, dtype=np.int64)
-    sampler_loops.selection_levels(gaps, rate, deepest, levels, counts)
+    levels, several = np.empty(gaps.size, dtype=np.uint8), np.zeros((4, deepest + 1), dtype=np.int64)
+    sampler_loops.selection_levels(gaps, rate, deepest, levels, several)
+    counts = several[0]
     total = sum(number << (deepest - level) for level, number in enumerate(counts.tolist()))
     stream, cursor = exact.Stream(_source(bits), 16), np.zeros(3, dtype=np.int64)
     while True:

@@ -138,7 +138,7 @@ def fill_gaussian(
     `cursor` holds the cell, its segment and the position in `words`, and is left at the attempt that the loop
     stopped before.
     """
-    cell, segment, position, status = int(cursor[0]), int(cursor[1]), int(cursor[2]), DONE
+    cell, segment, position, status = cursor[0], cursor[1], cursor[2], DONE
     while cell < out.size and status == DONE:
         while cell >= ends[segment]:
             segment += 1
@@ -188,7 +188,7 @@ def fill_laplace(
     cursor: NDArray[np.int64],
 ) -> int:
     """Draw P(x) ~ exp(-|x| rate) into out[cursor[0]:]; arguments and cursor as in `fill_gaussian`."""
-    cell, segment, position, status = int(cursor[0]), int(cursor[1]), int(cursor[2]), DONE
+    cell, segment, position, status = cursor[0], cursor[1], cursor[2], DONE
     while cell < out.size and status == DONE:
         while cell >= ends[segment]:
             segment += 1
@@ -231,7 +231,7 @@ def fill_uniform(
     out: NDArray[np.int64], bound: np.uint64, words: NDArray[np.uint64], cursor: NDArray[np.int64]
 ) -> int:
     """Uniform integers below `bound`, 2 to 2^63, into out[cursor[0]:]; the words start at cursor[2]."""
-    cell, position = int(cursor[0]), int(cursor[2])
+    cell, position = cursor[0], cursor[2]
     while cell < out.size and position < words.size:
         begin = position
         x, position = _residue(words, position, bound)
@@ -246,20 +246,20 @@ def fill_uniform(
 
 @njit(cache=True, nogil=True)
 def selection_levels(
-    gaps: NDArray[np.int64], rate: float, deepest: int, levels: NDArray[np.uint8], counts: NDArray[np.int64]
+    gaps: NDArray[np.int64], rate: float, deepest: int, levels: NDArray[np.uint8], several: NDArray[np.int64]
 ) -> None:
     """levels[i] is at most gaps[i] rate / log(2) and at most `deepest`, so exp(-gaps[i] rate) <= 2^-levels[i].
 
-    counts[k] becomes the number of candidates of level k.
+    several[0, k] becomes the number of candidates of level k; four rows of zeros are counted in, by turns.
     """
     most = float(deepest)
     for i in range(gaps.size):
-        levels[i] = np.uint8(min(float(gaps[i]) * rate * LEVELS, most))
-    several = np.zeros((4, counts.size), np.int64)
+        level = float(gaps[i]) * rate * LEVELS
+        levels[i] = np.uint8(level if level < most else most)
     for i in range(gaps.size):
         several[i & 3, levels[i]] += 1
-    for k in range(counts.size):
-        counts[k] = several[0, k] + several[1, k] + several[2, k] + several[3, k]
+    for k in range(several.shape[1]):
+        several[0, k] += several[1, k] + several[2, k] + several[3, k]
 
 
 @njit(cache=True, nogil=True)
@@ -299,7 +299,7 @@ def select(
 
     cursor[0] becomes the index when the result is DONE; the words start at cursor[2].
     """
-    position = int(cursor[2])
+    position = cursor[2]
     while True:
         begin = position
         place, position = _residue(words, position, total)
@@ -308,7 +308,7 @@ def select(
             return EMPTY
         u = _head(words[position])
         position += 1
-        index = candidate_at(int(place), levels, counts, deepest)
+        index = candidate_at(np.int64(place), levels, counts, deepest)
         gap = float(gaps[index]) * rate
         if gap >= CUTOFF:
             cursor[2] = begin

@@ -196,20 +196,23 @@ def check_reals(
 _POWERS = np.array([float(10**k) for k in range(23)])
 
 
-@njit(cache=True, nogil=True)
 def gather(
     data: Octets, starts: Positions, ends: Positions, rows: NDArray[np.int64]
-) -> tuple[Octets, Positions]:
+) -> tuple[Octets, NDArray[np.int64]]:
     """The chosen fields one after another, and the offsets between them."""
-    offsets = np.zeros(rows.size + 1, np.int64)
-    for k in range(rows.size):
-        offsets[k + 1] = offsets[k] + ends[rows[k]] - starts[rows[k]]
+    starts = starts[rows]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends[rows] - starts, dtype=np.int64)])
     out = np.empty(offsets[-1], np.uint8)
-    for k in range(rows.size):
-        start = starts[rows[k]]
+    _copy_fields(data, starts, offsets, out)
+    return out, offsets
+
+
+@njit(cache=True, nogil=True)
+def _copy_fields(data: Octets, starts: Positions, offsets: NDArray[np.int64], out: Octets) -> None:
+    for k in range(starts.size):
+        start = starts[k]
         for i in range(offsets[k + 1] - offsets[k]):
             out[offsets[k] + i] = data[start + i]
-    return out, offsets
 
 
 @njit(cache=True, nogil=True)
