@@ -109,8 +109,9 @@ class _Outer(compiler.CompilerBase):
         state.library = self.code(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         made = compiler_machinery.PassManager("loop")
-        for step in cast("Sequence[Any]", _STEPS):
-            made.add_pass(self.lowering if step is typed.NativeLowering else step, step.name())
+        for step in _STEPS:
+            name: str = step.name()
+            made.add_pass(self.lowering if step is typed.NativeLowering else step, name)
         made.finalize()
         return [made]
 
