@@ -17,12 +17,10 @@ PACKAGE = Path(ht.__file__).parent
 STEPS = ("reserve", "charge", "store", "settle")
 HOME = "hushtable.kernel.spending"
 OTHERS = {
-    "kernel/run.py": {"account", "credit", "self", "self._account"},
-    "kernel/choosing.py": {"account"},
     "kernel/tabulate.py": {"self._jobs"},
     "kernel/bitplanes.py": {"builder"},
 }
-"""What else has a method of such a name, and where: the account itself, and stores of compiled loops."""
+"""What else has a method of such a name, and where: compiled loops."""
 
 
 def calls_of_steps(source: str) -> set[str]:

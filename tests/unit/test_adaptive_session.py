@@ -145,7 +145,7 @@ def test_a_lost_group_stays_spent_and_the_loop_ends_within_its_budget(
     lift = stop_after(monkeypatch, 5)
     options: dict[str, Any] = {"budget": ht.ZCDP("0.3"), "strategy": "aim", "request": "lost"}
     with monkeypatch.context() as crash:
-        crash.setattr(loop._Credit, "store", lambda self: None)
+        crash.setattr(loop._Credit, "write", lambda self: None)
         with pytest.raises(Stop):
             session.release(workload(session), **options)
     charged = session.ledger.spent().rho

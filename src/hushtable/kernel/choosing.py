@@ -40,7 +40,7 @@ class PartDrawer:
             if not account.charges and not account.settled:
                 self._draw(account, step, cost)
             if last:
-                account.settle()
+                account.end()
             return account.request
 
     def go_on(self, request: str, charges: int, step: ChoiceStep, cost: Cost, *, last: bool) -> None:
@@ -54,7 +54,7 @@ class PartDrawer:
                 )
             self._draw(account, step, cost)
             if last:
-                account.settle()
+                account.end()
 
     def end(self, request: str) -> None:
         """Free what a choice has set aside and not charged."""

@@ -118,9 +118,9 @@ def run(job: Job, account: Account, stored: Stored | None, progress: Progress) -
             raise
     if not any(line.kind == NOTE for line in replay.lines):
         credit.add(job.notes())
-    credit.store()
+    credit.write()
     if not job.pauses:
-        account.settle()
+        account.end()
     return _not_empty(Transcript(tuple(replay.lines)), lost=replay.lost)
 
 
@@ -227,7 +227,7 @@ class _Credit:
         """Make sure that the request is charged, and count its draw as made: the next thing to do is to draw."""
         need = self._purse.due(request.rho)
         if not (self._open and need <= self._charged):
-            self.store()
+            self.write()
             alone = self._alone > 0 or not self._purse.spends_all
             if alone and not isinstance(request, Select):
                 blank = Line.of(request, np.empty(0, np.int64))
@@ -242,7 +242,7 @@ class _Credit:
         self._group[-1] = made
         self._alone -= 1
         if self._alone >= 0 or not self._purse.due(request.rho) <= self._charged:
-            self.store()
+            self.write()
 
     def add(self, notes: Sequence[Line]) -> None:
         """Lines that cost nothing; they are stored with the next group."""
@@ -251,12 +251,12 @@ class _Credit:
                 self._charge(self._charged)
             self._group.extend(notes)
 
-    def store(self) -> None:
+    def write(self) -> None:
         """Store what the current charge has paid for so far; the next draw needs a new charge."""
         if self._open:
             whole = len(self._group) == 1 and self._group[0].kind != LOST
             columns = self._written[1] if whole and self._written is not None else None
-            self._account.store(lines_to_bytes(self._group, columns))
+            self._account.keep(lines_to_bytes(self._group, columns))
             self.lines.extend(self._group)
             self._open, self._group, self._written = False, [], None
 
@@ -267,12 +267,12 @@ class _Credit:
         """
         if self._purse.spends_all or any(line.kind != LOST for line in self._group):
             with suppress(HushtableError):
-                self.store()
+                self.write()
 
     def _charge(self, target: Cost) -> None:
         """Charge up to a sum; more than was charged already, where lines were lost, is never asked for."""
         target = target if self._charged <= target else self._charged
-        self._account.charge(target - self._charged)
+        self._account.pay(target - self._charged)
         self._charged, self._open = target, True
 
     def _ahead(self, request: Request, need: Cost) -> Cost:

@@ -50,7 +50,7 @@ class Account:
             return None
         return self.ledger.find(self.request, kind=spend.kind, detail=spend.detail.to_dict())
 
-    def charge(self, cost: Cost) -> None:
+    def pay(self, cost: Cost) -> None:
         """Spend a part of what is set aside, for ever; the first charge sets it aside."""
         if self._turn is not None:
             self._turn.require()
@@ -58,7 +58,7 @@ class Account:
         self._charge = self.ledger.charge(reservation, cost, ordinal=self.charges)
         self.charges += 1
 
-    def store(self, payload: bytes) -> None:
+    def keep(self, payload: bytes) -> None:
         """Keep what the last charge paid for; afterwards, and only then, it may be shown."""
         if self._charge is None:
             raise LedgerError("ledger.unknown-charge", "There is no charge to store for.", "Charge first.")
@@ -66,7 +66,7 @@ class Account:
             self.ledger.store(self._charge, payload)
             self._charge = None
 
-    def settle(self) -> None:
+    def end(self) -> None:
         """End the request and free what was never charged; one that the ledger does not know has no end."""
         if self._reservation is not None and not self.settled:
             self.ledger.settle(self._reservation)
@@ -139,7 +139,7 @@ def working_on(
 def end_request(ledger: Ledger, request: str, *, wait: bool = False) -> Holding:
     """End a request as it stands: what was stored can be read, what was charged stays spent, the rest is free."""
     with working_on(ledger, request, wait=wait) as account:
-        account.settle()
+        account.end()
     ended = ledger.holding(request)
     if ended is None:
         raise LedgerError(

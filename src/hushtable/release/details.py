@@ -88,3 +88,8 @@ class RefinementDetail(Written):
 def is_about(given: Mapping[str, Any], schema: str, choices: Collection[str]) -> bool:
     """Whether the spend of this entry measured data of a schema: it says so, or refines one of the choices that do."""
     return given.get("schema") == schema or given.get("refines") in choices
+
+
+def looks_at_tables(given: Mapping[str, Any]) -> bool:
+    """Whether the rounds of this release, as they were begun, look at whole tables."""
+    return given.get("scored") == "tables"

@@ -20,6 +20,7 @@ from hushtable.measurement import Answers, Claim, Round, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, BatchPlan, Keeping, check_memory
 from hushtable.release.bundle import MOST_TABLE_CELLS
 from hushtable.release.card import Card, LedgerStamp, Reused
+from hushtable.release.details import looks_at_tables
 from hushtable.release.plan import Plan
 from hushtable.release.release import Release
 from hushtable.release.reuse import earlier_answers
@@ -98,7 +99,7 @@ def _adaptively(
 ) -> Measured:
     """Run the rounds of an adaptive strategy, or those that are still missing, as the request was begun."""
     begun = runner.ledger.holding(runner.request)
-    tables = None if begun is None else begun.reservation.detail.get("scored") == "tables"
+    tables = None if begun is None else looks_at_tables(begun.reservation.detail)
     keeping = None
     if not runner.settled:
         keeping = rounds.keeping(memory, plan.reconstruct, tables=tables)
