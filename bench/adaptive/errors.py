@@ -23,7 +23,7 @@ from hushtable.marginals import Layout
 from hushtable.measurement import Answers, Measure, Purse, Reply
 from hushtable.planning import STRATEGIES, AdaptivePlan, PlanOptions, State, plan_residuals
 from hushtable.privacy import rho_from
-from hushtable.reconstruct import from_answers
+from hushtable.reconstruct import RECONSTRUCTIONS, from_answers
 from hushtable.reconstruct.fits import fit_state, fit_tables
 from hushtable.reconstruct.local import LocalTables
 
@@ -66,7 +66,7 @@ def stopped_after(seconds: float) -> Iterator[None]:
 
 def adaptive_rounds(plan: AdaptivePlan, reconstruction: str, table: Table, clock: Clock) -> Measured:
     """Run an adaptive plan whose tables will be read in some way, and give back its measurements."""
-    keeping = plan.keeping(MEMORY, reconstruction)
+    keeping = plan.keeping(MEMORY, RECONSTRUCTIONS[reconstruction])
     refit = LocalTables(plan.layout).refit if keeping.tables else None
     scored = plan.scores and refit is None
     handle = Confidential(table.source, plan.layout, wide=keeping.wide, scored=scored)

@@ -276,3 +276,8 @@ class _LoopCache(caching.FunctionCache):
             with contextlib.suppress(OSError):
                 self.flush()
             return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code; where the disk is full, it is compiled again the next time."""
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)

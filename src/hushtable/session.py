@@ -5,7 +5,7 @@
     release plan -> fits the ledger? -> kernel: count, charge, draw, store -> answers -> tables
     check   question -> asked before? -> fits the ledger? -> kernel: tally, charge, draw, store -> verdict
 
-This is the only module outside the kernel that calls it.  Whatever it returns was charged and stored before.
+Nothing else calls the kernel, but for the self-test.  Whatever it returns was charged and stored before.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.errors import WorkloadError
+from hushtable.errors import BundleError, WorkloadError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.reconstruct import RECONSTRUCTIONS, Fitted, Reconstruction, ResidualEstimates, register
 
@@ -65,6 +65,10 @@ def test_a_session_reads_tables_by_it_and_a_bundle_keeps_them(files: Path) -> No
     assert release.card.reconstruct == NAME
     release.save(files / "out")
     assert ht.Release.load(files / "out").table("age", "sex").equals(table)
+    del RECONSTRUCTIONS[NAME]
+    with pytest.raises(BundleError) as caught:
+        ht.Release.load(files / "out")
+    assert caught.value.code == "bundle.reconstruction" and NAME in caught.value.message
 
 
 def test_the_command_offers_it_lists_it_and_uses_it(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

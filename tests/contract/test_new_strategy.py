@@ -15,19 +15,23 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import ResolvedWorkload
-from hushtable.measurement import Policy, Purse
+from hushtable.measurement import Label, Measure, Policy, Purse, ResidualPart
 from hushtable.planning import (
     STRATEGIES,
+    AdaptivePlan,
     AimPlan,
+    Keeping,
     NoisePlan,
     PlanOptions,
     State,
     Strategy,
+    TableReader,
     plan_adaptive,
     plan_residuals,
     register,
 )
 from hushtable.planning.aim import aim_policy
+from hushtable.privacy import UNIT
 
 
 class Thrifty(Strategy):
@@ -59,6 +63,37 @@ class Plain(Strategy):
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
     ) -> NoisePlan:
         return plan_adaptive(PlainPlan, workload, rho=rho, rows=rows)
+
+
+class BriefPlan(AdaptivePlan):
+    """Ten small looks, and then nothing more."""
+
+    def policy(self, state: State, purse: Purse, *_: object) -> Policy:
+        for _ in range(10):
+            state.learn((yield Measure(self.look, label=Label("look"))))
+
+    @property
+    def look(self) -> ResidualPart:
+        return ResidualPart(self.layout.sizes, ((0,),), (Fraction(1, 1000),))
+
+    def ways(self, reader: TableReader | None) -> dict[Keeping, int]:
+        return {Keeping(True, True): 24 * self.layout.cells}
+
+
+class Brief(Plain):
+    name = "brief"
+
+    def gaussian(
+        self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
+    ) -> NoisePlan:
+        return plan_adaptive(BriefPlan, workload, rho=rho, rows=rows)
+
+
+class Forgetful(Brief):
+    """Does not say that its noise is decided on the way."""
+
+    name = "forgetful"
+    foreseen = True
 
 
 @contextmanager
@@ -127,6 +162,24 @@ def test_a_registered_adaptive_strategy_runs_its_own_rounds_and_promises_no_more
     release.save(files / "out")
     del STRATEGIES["plain"]
     assert "approximate, because later noise may have depended" in ht.Release.load(files / "out").promise()
+
+
+def test_a_policy_that_ends_early_is_charged_for_what_it_drew(session: ht.Session) -> None:
+    workload = ht.Workload.all_marginals(session.schema, order=2)
+    with registered(Brief()):
+        plan = session.plan(workload, budget=ht.ZCDP("0.5"), strategy="brief")
+        session.run(plan)
+    assert isinstance(plan.noise, BriefPlan)
+    drawn = 10 * plan.noise.look.rho * session.schema.max_rows_per_person**2
+    assert session.ledger.spent().rho == -(-drawn.numerator * UNIT // drawn.denominator)
+    assert session.ledger.held().rho == 0
+
+
+def test_a_strategy_that_says_no_word_of_deciding_on_the_way_is_refused(session: ht.Session) -> None:
+    workload = ht.Workload.all_marginals(session.schema, order=2)
+    with registered(Forgetful()), pytest.raises(WorkloadError) as caught:
+        session.release(workload, budget=ht.ZCDP("0.5"), strategy="forgetful")
+    assert caught.value.code == "release.not-foreseen" and session.remaining.rho == 1
 
 
 def test_the_command_line_offers_it_and_lists_it_when_a_name_is_wrong(

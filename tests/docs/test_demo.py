@@ -16,17 +16,17 @@ from hushtable.ledger import Ledger
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The demonstration on a smaller town, in a folder with a space in its name."""
+    """The demonstration on a smaller town, in a folder with a space and a bracket in its name."""
     folder = tmp_path_factory.mktemp("demo")
     said = io.StringIO()
     with inside(folder), contextlib.redirect_stdout(said):
-        assert run(["demo", "--out", "our town", "--people", "12000"]) == 0
+        assert run(["demo", "--out", "our [town", "--people", "12000"]) == 0
     return folder, said.getvalue()
 
 
 def test_the_story_has_all_its_parts(told: tuple[Path, str]) -> None:
     folder, said = told
-    town = folder / "our town"
+    town = folder / "our [town"
     assert (town / "tables" / "release.json").exists() and (town / "tables" / "report.html").exists()
     assert (town / "records.csv").exists() and (town / "education" / "release.json").exists()
     assert "all in order" in said and "employment" in said

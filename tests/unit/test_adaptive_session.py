@@ -24,7 +24,7 @@ from hushtable.ledger import Spend
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Compare, Measure, Policy, Purse, Reply, Select
 from hushtable.planning import AdaptivePlan, AimPlan, AutoPlan, State, plan_adaptive
-from hushtable.reconstruct.fits import fit_state, refit_for
+from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_state, refit_for
 from hushtable.release.details import RefinementDetail
 
 
@@ -197,12 +197,13 @@ def test_memory_decides_beforehand_how_counts_and_tables_are_kept() -> None:
     resolved = ResolvedWorkload(sets, (Fraction(1),) * len(sets), sizes)
     cells = Layout(sizes, resolved.closure).cells
     aim, auto = (plan_adaptive(kind, resolved, rho=Fraction(1)) for kind in (AimPlan, AutoPlan))
-    assert aim.keeping(100 * cells, "maxent").tables and not aim.keeping(100 * cells, "mle").tables
-    assert not aim.keeping(50 * cells, "maxent").tables and aim.keeping(50 * cells, "maxent").wide
-    assert not auto.keeping(30 * cells, "maxent").large
+    maxent = RECONSTRUCTIONS["maxent"]
+    assert aim.keeping(100 * cells, maxent).tables and not aim.keeping(100 * cells).tables
+    assert not aim.keeping(50 * cells, maxent).tables and aim.keeping(50 * cells, maxent).wide
+    assert not auto.keeping(30 * cells, maxent).large
     for plan in (aim, auto):
         with pytest.raises(WorkloadError) as refused:
-            plan.keeping(50 * cells, "nonneg")
+            plan.keeping(50 * cells, RECONSTRUCTIONS["nonneg"])
         assert refused.value.code == "workload.too-large"
 
 

@@ -30,9 +30,14 @@ FILES = {
 }
 
 
-def answer(folder: Path, **environment: str) -> int:
+FULL = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+FULL += "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); "
+"""What makes every write of more than a hundred bytes to a file fail."""
+
+
+def answer(folder: Path, first: str = "", **environment: str) -> int:
     """What a fresh interpreter computes with the package as it stands."""
-    code = "from edited.caller import doubled; print(doubled(10))"
+    code = f"{first}from edited.caller import doubled; print(doubled(10))"
     known = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
     paths = os.pathsep.join([str(folder), *sys.path])
     made = subprocess.run(
@@ -98,6 +103,13 @@ def test_a_file_that_was_cut_short_is_compiled_anew_and_written_again(
         file.write_bytes(file.read_bytes()[:kept])
     assert files and answer(tmp_path) == 22
     assert all(file.stat().st_size > 200 for file in files)
+
+
+@pytest.mark.long
+def test_where_the_disk_is_full_code_is_compiled_and_not_kept(tmp_path: Path) -> None:
+    package = write(tmp_path)
+    assert answer(tmp_path, FULL) == 22
+    assert not list(package.glob("__pycache__/*.nbc"))
 
 
 @pytest.mark.long

@@ -103,7 +103,7 @@ def write_town(folder: Path, people: int = PEOPLE) -> tuple[Path, Path]:
 
 def shuffle(records: Path, out: Path) -> None:
     """Write a bad synthetic file: each column of the records in an order of its own."""
-    frame = pl.read_csv(records, infer_schema=False)
+    frame = pl.read_csv(records, infer_schema=False, glob=False)
     pl.DataFrame([frame[name].shuffle(seed=k) for k, name in enumerate(frame.columns)]).write_csv(out)
 
 

@@ -1,6 +1,7 @@
 """The confidential side: everything that can see a row or an exact count.
 
-What leaves this package is noisy, charged and stored.  Only ``hushtable.session`` may import it.
+What leaves this package is noisy, charged and stored.  Only ``hushtable.session`` may import it, and the self-test
+of its readers.
 """
 
 # pyright: reportUnusedImport=false

@@ -56,5 +56,8 @@ class Counter(Protocol):
         ...
 
     def staged(self) -> Counter:
-        """The same rows for one who will ask for tables again and again; it may keep codes, and ends with its user."""
+        """The same rows for one who will ask for tables again and again; it may keep codes, and ends with its user.
+
+        A counter that is quick as it is gives itself.
+        """
         ...

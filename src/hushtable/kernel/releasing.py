@@ -68,7 +68,7 @@ class RequestRunner:
         """
         if keeping is None:
             return read(self.account.begin(spend))
-        state, purse = State.empty(plan.layout), Purse(plan.rho, plan.rows)
+        state, purse = State.empty(plan.layout), Purse(plan.rho, plan.rows, spends_all=plan.spends_all)
         refit = refit_for(self.schema, plan.layout) if keeping.tables else None
         policy = plan.policy(state, purse, fit_for(self.schema, plan.layout.sets), keeping, refit)
 

@@ -197,5 +197,8 @@ class LedgerReport:
         """Plain JSON values."""
         return {"ok": self.ok, "findings": list(self.findings), "head": self.head, "entries": self.entries}
 
+    def __repr__(self) -> str:
+        return f"<LedgerReport: {'in order' if self.ok else 'NOT in order'}, {self.entries:,} entries>"
+
     def _repr_html_(self) -> str:
         return html_card("In order" if self.ok else "NOT in order", self.to_dict())

@@ -276,11 +276,10 @@ def fingerprint(request: Request) -> str:
 class Purse:
     """What a loop may spend and has spent for one row, in exact fractions, of a person with at most ``rows``."""
 
-    spends_all = True
-    """Whether the loop ends only when all is spent: then requests may be charged ahead."""
-
-    def __init__(self, limit: Fraction, rows: int = 1) -> None:
+    def __init__(self, limit: Fraction, rows: int = 1, *, spends_all: bool = True) -> None:
         self.limit, self.spent, self._rows = limit, Fraction(0), rows
+        self.spends_all = spends_all
+        """Whether the loop ends only when all is spent: then requests may be charged ahead."""
 
     @property
     def left(self) -> Fraction:

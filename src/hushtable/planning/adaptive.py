@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload
@@ -45,6 +45,20 @@ class Keeping:
     tables: bool = False
 
 
+class TableReader(Protocol):
+    """What a plan needs to know of the way in which its tables are read afterwards."""
+
+    @property
+    def cell_bytes(self) -> int:
+        """Memory per cell of the closure that reading takes beside the estimates."""
+        ...
+
+    @property
+    def guides(self) -> bool:
+        """Whether rounds may be scored against its tables."""
+        ...
+
+
 @dataclass(frozen=True)
 class AdaptivePlan(ABC):
     """What a loop may spend, for a person with at most ``rows`` rows; ``rho`` is for one row.
@@ -54,6 +68,8 @@ class AdaptivePlan(ABC):
 
     scores: ClassVar[bool] = True
     """Whether it selects by comparing counts with estimates that change, so that gaps must be kept."""
+    spends_all: ClassVar[bool] = False
+    """Whether its policy asks until all is spent: only then may several draws be charged ahead."""
 
     workload: ResolvedWorkload
     rho: Fraction
@@ -94,20 +110,22 @@ class AdaptivePlan(ABC):
         """
 
     @abstractmethod
-    def ways(self, method: str) -> dict[Keeping, int]:
-        """How counts may be kept if tables are read by ``method``, the best first, and the bytes that each needs."""
+    def ways(self, reader: TableReader | None) -> dict[Keeping, int]:
+        """How counts may be kept if tables are read by ``reader``, the best first, and the bytes that each needs."""
 
-    def may_score_tables(self, method: str) -> bool:
+    def may_score_tables(self, reader: TableReader | None) -> bool:
         """Whether rounds may be scored against tables of maximum entropy, memory permitting."""
         return False
 
-    def keeping(self, memory: int, method: str = "mle", *, tables: bool | None = None) -> Keeping:
-        """What fits into ``memory`` bytes, from public sizes; refuses what cannot run, or not be read by ``method``.
+    def keeping(
+        self, memory: int, reader: TableReader | None = None, *, tables: bool | None = None
+    ) -> Keeping:
+        """What fits into ``memory`` bytes, from public sizes; refuses what cannot run, or not be read by ``reader``.
 
         ``tables`` is what a release that is resumed was begun with.
         """
-        options = self.ways(method)
-        afterwards = 64 * self.layout.cells if method == "nonneg" else 0
+        options = self.ways(reader)
+        afterwards = 0 if reader is None else reader.cell_bytes * self.layout.cells
         if tables is not None:
             options = {keeping: needed for keeping, needed in options.items() if keeping.tables == tables}
         for keeping, needed in options.items():
@@ -119,28 +137,31 @@ class AdaptivePlan(ABC):
 class AimPlan(AdaptivePlan):
     """Rounds that select a marginal and measure it."""
 
+    spends_all = True
+
     def policy(
         self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         scorer = None if refit is None else TableScorer(self.layout, refit)
         return aim_policy(self.workload, state, purse, scorer, work=self.work)
 
-    def ways(self, method: str) -> dict[Keeping, int]:
+    def ways(self, reader: TableReader | None) -> dict[Keeping, int]:
         cells = self.layout.cells
         plain = {Keeping(True, True): 24 * cells, Keeping(False, True): 4 * cells + _PASS + 24 * self.small}
-        if not self.may_score_tables(method):
+        if not self.may_score_tables(reader):
             return plain
         return {Keeping(True, True, tables=True): 64 * cells} | plain
 
-    def may_score_tables(self, method: str) -> bool:
+    def may_score_tables(self, reader: TableReader | None) -> bool:
         few = len(self.layout.sets) <= MOST_PER_ATTRIBUTE * len(self.layout.sizes)
-        return method == "maxent" and few
+        return reader is not None and reader.guides and few
 
 
 class AutoPlan(AdaptivePlan):
     """Distances of pairs, and then batches; nothing is selected."""
 
     scores = False
+    spends_all = True
 
     def policy(
         self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
@@ -148,7 +169,7 @@ class AutoPlan(AdaptivePlan):
         cells = self.work if keeping.large else 0
         return auto_policy(self.workload, state, purse, fit, largest=cells)
 
-    def ways(self, method: str) -> dict[Keeping, int]:
+    def ways(self, reader: TableReader | None) -> dict[Keeping, int]:
         return {Keeping(True, True): 40 * self.layout.cells, Keeping(False, False): 80 * self.small}
 
 

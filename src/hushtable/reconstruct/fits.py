@@ -50,6 +50,10 @@ class Reconstruction:
     fit: Fit
     unbiased: bool = False
     """Whether its estimates are the noisy answers as they are: bounds of the noise hold, and they can be negative."""
+    cell_bytes: int = 0
+    """Memory per cell of the closure that the fit takes beside the estimates."""
+    guides: bool = False
+    """Whether adaptive rounds may be scored against tables of its kind (``planning.scorers.TableScorer``)."""
 
 
 def _unbiased(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
@@ -71,6 +75,7 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
             "maxent",
             "nonnegative model of the count (maximum entropy); overlapping tables agree approximately",
             _smooth,
+            guides=True,
         ),
         Reconstruction(
             "mle",
@@ -82,6 +87,7 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
             "nonneg",
             "nonnegative model of the count (maximum entropy made to agree); overlapping tables agree exactly",
             _agreeing,
+            cell_bytes=64,
         ),
     )
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
-from hushtable import reconstruct
+from hushtable import __version__
 from hushtable.ledger import Statement, Unit
 from hushtable.notebook import html_card
 from hushtable.plain import DecimalText, Finite, Hash, NotNegative, PlainRecord, Text, WholeNumber
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hushtable.ledger import Holding, Ledger
 
 DELTAS = ("1e-6", "1e-9", "1e-12")
-PACKAGES = ("hushtable", "numpy", "numba", "polars", "pyarrow", "cryptography")
+PACKAGES = ("numpy", "numba", "polars", "pyarrow", "cryptography")
 NEIGHBOURS = "tables that differ by all records of one person, added or removed"
 MOST_ROWS = 10**6
 """Rows per person that a card may claim; squares of more would not mean anything."""
@@ -46,10 +46,6 @@ def _unit(given: Any) -> Unit:
     if found.rows > MOST_ROWS:
         raise ValueError("rows per person")
     return found
-
-
-def _registered(name: str) -> str:
-    return reconstruct.reconstruction_named(name).name
 
 
 def _with_ours(found: Mapping[str, str]) -> Mapping[str, str]:
@@ -156,7 +152,7 @@ class Card(PlainRecord):
     schema_sha256: Hash
     budget: Text | None = None
     plan: PlanFacts
-    reconstruct: Annotated[Text, AfterValidator(_registered)] = "mle"
+    reconstruct: Text = "mle"
     reuse: Reused | None = None
     choice: Chosen | None = None
     ledger: LedgerStamp
@@ -210,4 +206,5 @@ def guarantees(found: Mapping[str, float]) -> str:
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
     """Name and version of everything that made the numbers; looked up once, because each takes a millisecond."""
-    return (*((name, version(name)) for name in PACKAGES), ("python", platform.python_version()))
+    others = ((name, version(name)) for name in PACKAGES)
+    return ("hushtable", __version__), *others, ("python", platform.python_version())

@@ -26,6 +26,7 @@ from hushtable.measurement import Answers
 from hushtable.microdata import Explanation
 from hushtable.plain import Hash, PlainRecord, Text
 from hushtable.planning import memory_limit
+from hushtable.reconstruct import RECONSTRUCTIONS
 from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA
 from hushtable.release.bundle_files import manifest_of, opened, read_json, refusing_damage
 from hushtable.release.card import Card
@@ -109,6 +110,12 @@ class Bundle:
             history = _read_history(place, manifest, schema, len(answers.layout.sets))
             found = cls(place, manifest, schema, answers, history)
             found._check_hashes()
+        if manifest.card.reconstruct not in RECONSTRUCTIONS:
+            raise BundleError(
+                "bundle.reconstruction",
+                f"The tables of {place} are read by {manifest.card.reconstruct!r}, which is not registered here.",
+                "Import what registers it, in Python; the files in `tables` can be read without it.",
+            )
         return found
 
     @property

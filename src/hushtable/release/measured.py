@@ -18,6 +18,7 @@ from hushtable.ledger import Ledger, Spend
 from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.measurement import Answers, Claim, Round, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, BatchPlan, Keeping, check_memory
+from hushtable.reconstruct import reconstruction_named
 from hushtable.release.bundle import MOST_TABLE_CELLS
 from hushtable.release.card import Card, LedgerStamp, Reused
 from hushtable.release.details import looks_at_tables
@@ -100,11 +101,11 @@ def _adaptively(
     """Run the rounds of an adaptive strategy, or those that are still missing, as the request was begun."""
     begun = runner.ledger.holding(runner.request)
     tables = None if begun is None else looks_at_tables(begun.reservation.detail)
-    keeping = None
+    keeping, reader = None, reconstruction_named(plan.reconstruct)
     if not runner.settled:
-        keeping = rounds.keeping(memory, plan.reconstruct, tables=tables)
+        keeping = rounds.keeping(memory, reader, tables=tables)
         tables = keeping.tables
-    scored = "tables" if tables and rounds.may_score_tables(plan.reconstruct) else None
+    scored = "tables" if tables and rounds.may_score_tables(reader) else None
     noted = _bounded(rounds.workload.sets, plan.schema.sizes)
     transcript = runner.rounds(plan.spend(spender, scored=scored), rounds, keeping, noted=noted)
     listed = transcript.rounds(rounds.rho)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from hushtable import privacy
+from hushtable import planning, privacy
 from hushtable.errors import BudgetError, WorkloadError
 
 if TYPE_CHECKING:  # a list of names loads no planner
@@ -51,8 +51,16 @@ class Strategy(ABC):
         """Noise for a budget in its own currency: pure budgets have no rho."""
         limit = budget.limit
         if limit.rho == 0:
-            return self.pure(workload, Fraction(limit.xi, privacy.UNIT), Fraction(limit.delta), rows)
-        return self.gaussian(workload, Fraction(limit.rho, privacy.UNIT), rows, options)
+            made = self.pure(workload, Fraction(limit.xi, privacy.UNIT), Fraction(limit.delta), rows)
+        else:
+            made = self.gaussian(workload, Fraction(limit.rho, privacy.UNIT), rows, options)
+        if self.foreseen == isinstance(made, planning.AdaptivePlan):
+            raise WorkloadError(
+                "release.not-foreseen",
+                f"The strategy {self.name} says whether its noise is known beforehand, and its plan says otherwise.",
+                "Set `foreseen = False` in a strategy whose plan is an AdaptivePlan, and only there.",
+            )
+        return made
 
     @property
     def pays_pure(self) -> bool:
