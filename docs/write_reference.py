@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import json
 import re
 import typing
 from collections.abc import Iterator, Mapping
@@ -26,12 +27,14 @@ from hushtable.deciders import DECIDERS, Decider, Interval, build
 from hushtable.planning import STRATEGIES
 from hushtable.reconstruct import RECONSTRUCTIONS
 from hushtable.release.choices import FAMILIES
+from hushtable.release.loading import Manifest
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "docs" / "reference" / "library.md"
 COMMANDS = ROOT / "docs" / "reference" / "command-line.md"
 DECIDERS_PAGE = ROOT / "docs" / "reference" / "deciders.md"
 STRATEGIES_PAGE = ROOT / "docs" / "reference" / "strategies.md"
+RELEASE_SCHEMA = ROOT / "docs" / "reference" / "release.schema.json"
 LIBRARY_HEAD = """\
 # The library
 
@@ -281,6 +284,15 @@ def described(parameter: Any) -> str:
     return f"{text} Default: {default}." if said else text
 
 
+def release_schema() -> str:
+    """The JSON schema of a bundle's manifest, from the types that read it; what is registered here stands as examples."""
+    made = Manifest.model_json_schema()
+    made["title"], made["$schema"] = "release.json", "https://json-schema.org/draft/2020-12/schema"
+    facts, card = (made["$defs"][name]["properties"] for name in ("PlanFacts", "Card"))
+    facts["strategy"]["examples"], card["reconstruct"]["examples"] = list(STRATEGIES), list(RECONSTRUCTIONS)
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
 if __name__ == "__main__":
     import write_architecture
 
@@ -289,3 +301,4 @@ if __name__ == "__main__":
     COMMANDS.write_text(commands_page(), encoding="utf-8")
     DECIDERS_PAGE.write_text(deciders_page(), encoding="utf-8")
     STRATEGIES_PAGE.write_text(strategies_page(), encoding="utf-8")
+    RELEASE_SCHEMA.write_text(release_schema(), encoding="utf-8")

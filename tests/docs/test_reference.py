@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+from pathlib import Path
 from types import ModuleType
 
+import jsonschema
+import polars as pl
 import pytest
 from pages import ROOT
 
@@ -44,6 +48,27 @@ def test_the_reference_of_what_is_registered_is_up_to_date(writer: ModuleType) -
     assert page == writer.strategies_page(), "run `make docs`"
     names = [*writer.STRATEGIES, *writer.RECONSTRUCTIONS, *writer.FAMILIES]
     assert [name for name in names if f"| `{name}` |" not in page] == []
+
+
+@pytest.mark.long
+def test_the_schema_of_a_manifest_is_up_to_date_and_fits_what_is_written(
+    writer: ModuleType, tmp_path: Path, small_schema: hushtable.Schema, small_frame: pl.DataFrame
+) -> None:
+    text = writer.RELEASE_SCHEMA.read_text(encoding="utf-8")
+    assert text == writer.release_schema(), "run `make docs`"
+    assert all(f'"{name}"' in text for name in (*writer.STRATEGIES, *writer.RECONSTRUCTIONS))
+    session = hushtable.Session.open(
+        small_frame, schema=small_schema, ledger=tmp_path / "l", budget=hushtable.ZCDP(1)
+    )
+    pairs = hushtable.Workload.all_marginals(small_schema, order=2)
+    for strategy in writer.STRATEGIES:
+        out = tmp_path / strategy
+        session.release(pairs, budget=hushtable.ZCDP("0.1"), strategy=strategy).save(out)
+        manifest = json.loads((out / "release.json").read_text(encoding="utf-8"))
+        jsonschema.validate(manifest, json.loads(text))
+        del manifest["card"]["ledger"]
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(manifest, json.loads(text))
 
 
 def test_every_public_name_is_in_the_reference(writer: ModuleType) -> None:
