@@ -285,7 +285,7 @@ def described(parameter: Any) -> str:
 
 
 def release_schema() -> str:
-    """The JSON schema of a bundle's manifest, from the types that read it; what is registered here stands as examples."""
+    """The JSON schema of a bundle's manifest, from the types that read it; registered names are examples."""
     made = Manifest.model_json_schema()
     made["title"], made["$schema"] = "release.json", "https://json-schema.org/draft/2020-12/schema"
     facts, card = (made["$defs"][name]["properties"] for name in ("PlanFacts", "Card"))
