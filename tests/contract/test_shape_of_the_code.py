@@ -1,9 +1,10 @@
-"""How large the pieces of the source may be: modules, the session, and what a function is given."""
+"""How large the pieces of the source may be, what a function is given, and that a chosen number says why."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,26 @@ MOST_LINES, MOST_SESSION, MOST_PARAMETERS = 600, 300, 8
 COMPILERS = ("njit", "vectorize", "guvectorize", "intrinsic")
 INTERFACE = {("session.py", "release")}
 """What others call as it is, whatever it takes: the public interface."""
+
+EXPLAINED = ("planning", "kernel", "reconstruct", "microdata", "measurement", "marginals", "linear")
+"""Packages whose numbers somebody chose: each says where it comes from and what moves with it."""
+NOT_CHOSEN = {
+    "kernel/sources/assign.py": {"DROP"},
+    "kernel/sources/keys.py": {"_PER_SECOND", "_WIDE"},
+    "kernel/sources/objects.py": {"_ZERO", "_UNITS"},
+    "kernel/sources/parse.py": {
+        "VALUE, NULL, OTHER",
+        "_PRIME",
+        "_PLUS, _MINUS, _POINT, _COLON",
+        "_ZERO, _NINE",
+        "_POWERS",
+    },
+    "kernel/sources/rows.py": {"_NEWLINE", "_RETURN"},
+    "kernel/sources/typed.py": {"_DAYS_PER"},
+    "kernel/warm.py": {"_FIRST"},
+    "microdata/sequential.py": {"_UNIT"},
+}
+"""Codes of letters and states, units, and values given to a first call: no other number would do, or any would."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -64,6 +85,62 @@ def too_many(file: Path, text: str) -> list[str]:
     ]
 
 
+def is_assigned(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign | ast.AnnAssign)
+
+
+def is_numeric(node: ast.stmt) -> bool:
+    """Whether a statement of a module names a number, in upper case; empty arrays and the like are none."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        return False
+    name = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target).strip("()")
+    numbers = [part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)]
+    chosen = any(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
+    return chosen and re.match(r"_?[A-Z]", name) is not None and "np.empty(" not in ast.unparse(node.value)
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def has_comment(lines: Sequence[str], node: ast.stmt) -> bool:
+    """Above a statement, or in it."""
+    own = lines[node.lineno - 1 : node.end_lineno]
+    return any(" # " in line for line in own) or lines[node.lineno - 2].startswith("# ")
+
+
+def unexplained(text: str) -> list[str]:
+    """Numbers without a docstring or comment; neighbours without a line between them share one."""
+    lines, body, bare = text.splitlines(), ast.parse(text).body, list[str]()
+    for k, node in enumerate(body):
+        if not is_numeric(node) or has_comment(lines, node):
+            continue
+        last = k
+        while (
+            last + 1 < len(body)
+            and is_assigned(body[last + 1])
+            and body[last + 1].lineno == (body[last].end_lineno or 0) + 1
+        ):
+            last += 1
+        if last + 1 == len(body) or not is_docstring(body[last + 1]):
+            bare.append(ast.unparse(node).split(" = ")[0].split(":")[0].strip("()"))
+    return bare
+
+
+@pytest.mark.parametrize(
+    "file",
+    [file for file in MODULES if file.relative_to(SOURCE).parts[0] in EXPLAINED],
+    ids=lambda file: str(file.relative_to(SOURCE)),
+)
+def test_a_chosen_number_says_why(file: Path) -> None:
+    spared = NOT_CHOSEN.get(file.relative_to(SOURCE).as_posix(), set())
+    assert set(unexplained(file.read_text(encoding="utf-8"))) == spared
+
+
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(SOURCE)))
 def test_modules_are_short_and_functions_are_given_little(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
@@ -75,7 +152,7 @@ def test_the_session_reads_as_one_flow() -> None:
     assert len((SOURCE / "session.py").read_text(encoding="utf-8").splitlines()) <= MOST_SESSION
 
 
-def test_the_rule_sees_what_it_is_for() -> None:
+def test_the_rules_see_what_they_are_for() -> None:
     nine = ", ".join(f"a{k}" for k in range(9))
     assert too_many(SOURCE / "x.py", f"def f({nine}): ...") == ["f takes 9"]
     assert too_many(SOURCE / "x.py", f"class A:\n  def f(self, {nine}): ...") == ["f takes 9"]
@@ -83,3 +160,6 @@ def test_the_rule_sees_what_it_is_for() -> None:
     assert too_many(SOURCE / "x.py", f"@njit(cache=True)\ndef f({nine}): ...") == []
     assert too_many(SOURCE / "x.py", f"def g({nine}): ...\nf = intrinsic(g)") == []
     assert too_many(SOURCE / "cli" / "x.py", f"def x({nine}): ...\ndef y({nine}): ...") == ["y takes 9"]
+    assert unexplained("A = 1\nB, _C = 2, 3\nd = 4\nE = True\nF = 'x'\n") == ["A", "B, _C"]
+    assert unexplained('A = 1\nB: int = 2\n"""Why."""\nC = 3  # why\n# Why.\nD = 4\n') == []
+    assert unexplained('A = 1\n\nB = 2\n"""Why."""\n') == ["A"]

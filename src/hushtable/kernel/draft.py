@@ -21,12 +21,14 @@ from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.profile import Profile, day
 from hushtable.schema import RESERVED, Dialect, inline
 
-MOST_CATEGORIES = 100
+MOST_CATEGORIES = 100  # texts with more different values are left out, as identifiers or free text
 FEW_NUMBERS = 20  # whole numbers with so few different values are taken for categories
 RARE = 10  # values seen less often are not listed
 MOSTLY = 0.95  # share of fields that must be readable as a number or date
-BINS = 25
+BINS = 25  # of whole numbers, at most: their width is the next of 1, 2, 5, 10, ...
+"""Rules of thumb, not measured: they move only what a draft proposes, every line of which is marked for review."""
 _LARGEST = 10**17
+"""A schema's bounds end at 10^18; a draft rounds outwards what it saw, to less than 3 * 10^17."""
 _MARK = "  # learnt from the data: review"
 
 

@@ -25,7 +25,9 @@ from hushtable.reconstruct import Evaluation
 from hushtable.schema import Schema
 
 CHUNK_CELLS = 10_000_000
+"""Cells that are compared at once, 80 MB for each of their numbers.  More take memory; fewer read rows more often."""
 WORST_CELLS = 50
+"""Rows of the list of the largest errors: a page's worth."""
 _GROUPS = {
     "attribute": pl.String,
     "value": pl.String,
@@ -34,6 +36,7 @@ _GROUPS = {
     "mean_l1": pl.Float64,
 }
 _BANDS = (0, 1, 10, 100, 1000, 10_000, 100_000)
+"""True counts by which errors are listed: powers of ten."""
 
 
 class ReleasedTables(Protocol):

@@ -20,6 +20,7 @@ LARGEST_NORM = 2**45
 """L1 norms saturate here: 2^36 rows on the grid of 2^-8, with room for the estimates."""
 
 LARGEST_GAP = 2**44
+"""Gaps saturate here: 2^36 rows on the grid of 2^-8.  With more, doubles would not hold BLOCK of them added up."""
 
 BLOCK = 512
 """Cells whose saturated sizes add up to at most 2^53: every partial sum is a whole number that a double holds."""

@@ -19,6 +19,7 @@ from hushtable.kernel.bitplanes import Places, Steps
 from hushtable.marginals import AttributeSet
 
 LARGEST_KEY = 2**62
+"""Keys of sets are signed 64-bit numbers; wider families are counted by histograms."""
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,17 @@ NARROW_RECORDS = 2**31 - 1
 
 LARGEST_BUFFER = 2**17
 BUFFER_BYTES = 2**26
+"""Records that wait to be counted together, and the bytes that they may take.  With a quarter of the records the tables
+of the case ``wide`` of the benchmark took half as long again, with four times as many a fifth less; 45,760 small tables
+did not care, and neither case for an eighth of the bytes."""
 BLOCK_BYTES = 600_000
+"""Bytes of planes that are gone over together: they share a second-level cache of 1 MB with the rest.  A quarter and
+four times of it could not be told from noise."""
 LINE = 64
+"""Bytes of a cache line."""
 PIECES_PER_THREAD = 8
+"""Pieces of work, so that no thread waits long for the last one.  1 and 32 took the same time within noise on two
+cores; with more of them more prefixes are joined twice."""
 
 
 class Tabulator:

@@ -20,6 +20,8 @@ NAME_LENGTH = 100
 REQUEST_LENGTH = 200
 DETAIL_BYTES = 64 * 1024
 SCHEMA_BYTES = 16 * 1024 * 1024
+"""Letters of names and of request ids, bytes of a detail and of a schema.  Chosen so that no entry of a ledger is
+large; a schema may have sixteen times the bytes of its file."""
 
 _detail: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 

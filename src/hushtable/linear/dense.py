@@ -32,10 +32,12 @@ from hushtable.linear.uniform import normals
 from hushtable.privacy import BitSource
 
 DROPPED = 1e-9
-"""Share of the target's precision below which a direction of a residual is left out."""
+"""Share of the target's precision below which a direction of a residual is left out: rounding leaves as much, and a
+variance rises by no more than this part."""
 
 SYMMETRY = 1e-10
-"""Largest difference between a covariance and its transpose, relative to the two standard deviations."""
+"""Largest difference between a covariance and its transpose, relative to the two standard deviations: far above
+rounding, far below a mistake."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,10 +27,10 @@ from hushtable.marginals import AttributeSet, Workload, subsets
 from hushtable.privacy import Number, ResidualNoise, total_price
 
 DENSE_CELLS = 4096
-"""Largest domain for which a matrix is built."""
+"""Largest domain for which a matrix is built: 128 MB, and the time of a decomposition grows with the cube."""
 
 TABLE_LIMIT = 2_000_000
-"""Largest number of tables in one option."""
+"""Largest number of tables in one option, half of ``marginals.layout.MAX_SETS``.  It bounds memory; not measured."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ BLOCK_LIMIT = 64
 """Largest irreducible block for the semidefinite program (about 30 s on one core)."""
 
 NEGLIGIBLE = 1e-10
+"""Entries of rotated matrices, whose largest was 1, that count as zero: above what rounding leaves (1e-16 times the
+order), below any link that matters.  With more, blocks that are linked are bounded apart; with less, rounding links
+blocks."""
 
 
 def least_upper_bound(matrices: Sequence[Floats]) -> Floats:

@@ -21,6 +21,7 @@ SignalRule = Literal["point", "three-sigma"]
 Decision = Literal["enough", "too-weak", "undecided"]
 
 SIGMAS = 3.0
+"""The rule of its paper (Section 6.1): a wider band leaves more options undecided, a narrower one errs more often."""
 
 EDGE = 1e-9
 """A ratio this close below the one wanted counts as reaching it: a count of 3 with deviation 1 has ratio 3."""

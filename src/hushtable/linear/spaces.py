@@ -16,10 +16,11 @@ RANK = 1e-6
 """Singular values below this fraction of the largest count as zero (a ratio of 1e12 between precisions)."""
 
 ANGLE = 1e-8
-"""Sines of angles between two spaces below this count as zero."""
+"""Sines of angles between two spaces below this count as zero: above the rounding of orthonormal bases (1e-15), below
+an angle that anyone means.  What rounding adds for badly conditioned queries is added to it."""
 
 SLACK = 1e-8
-"""Relative excess of precision that counts as rounding."""
+"""Relative excess of precision that counts as rounding, for well conditioned queries: a decomposition leaves less."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 

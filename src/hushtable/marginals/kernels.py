@@ -16,7 +16,7 @@ from hushtable.arrays import Ints
 from hushtable.compiled import njit
 
 SHORT = 8
-"""Runs of fewer cells are passed over the other way round."""
+"""Runs of fewer cells are passed over the other way round.  Eight doubles fill a vector of 512 bits; not tuned."""
 
 
 @njit(cache=True, nogil=True)

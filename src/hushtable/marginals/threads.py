@@ -20,6 +20,8 @@ SMALL = 200_000
 """Below this much work (cells) one thread is faster than two."""
 
 THREADS = min(os.cpu_count() or 1, 4)
+"""Loops over cells are bound by memory, which a few cores use up; four is an assumption, and two cores were at hand.
+Results do not depend on it."""
 
 
 @cache

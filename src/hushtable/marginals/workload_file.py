@@ -17,6 +17,8 @@ import yaml
 from hushtable.errors import WorkloadError
 
 MAX_BYTES = 16 * 2**20
+"""A file is read whole, and its YAML takes many times its size: 400,000 marginals of forty letters.  More take
+memory."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

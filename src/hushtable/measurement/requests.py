@@ -30,6 +30,8 @@ GRID = 2**GRID_BITS
 """Estimates meet counts only after rounding to multiples of 1 / GRID."""
 
 LARGEST_PENALTY = 2.0**45
+"""Penalties saturate where norms do (``kernel.gap_loops.LARGEST_NORM``): the difference of the two, times a weight of
+at most 2^16, stays below 2^62.  A larger one would overflow (proofs/adaptive.md)."""
 
 
 @dataclass(frozen=True)

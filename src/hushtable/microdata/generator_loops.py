@@ -16,6 +16,8 @@ from hushtable.compiled import njit
 from hushtable.microdata.seeded import STATE, uniform
 
 MOST_REDRAWS = 1000
+"""Values of a record that are redrawn to make it possible; a record that still is not is counted as failed.  It bounds
+the time where rules leave hardly anything; more find rarer possibilities.  Not tuned."""
 
 
 class Addresses(NamedTuple):

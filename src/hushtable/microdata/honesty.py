@@ -18,12 +18,14 @@ from hushtable.marginals import AttributeSet, Layout
 from hushtable.plain import Finite, PlainRecord, Text, WholeNumber
 
 FAR = 1.5
-"""Root mean square deviation, in standard errors, beyond which a table is better read from the release."""
+"""Root mean square deviation, in standard errors, beyond which a table is better read from the release.  Noise alone
+gives about 1; a rule of thumb that moves only the advice."""
 READING = (
     "Deviations are in standard errors of the released numbers. About 1 or less: the records agree with "
     "the tables up to noise. More: read that table from the release."
 )
 BANDS = (-np.inf, 0.0, 1.0, 3.0, 10.0, np.inf)
+"""Released counts in standard errors, by which the bias of small cells is listed."""
 BAND_NAMES = ("below 0", "0 to 1 std", "1 to 3 std", "3 to 10 std", "above 10 std")
 
 

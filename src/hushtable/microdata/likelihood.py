@@ -17,11 +17,15 @@ from hushtable.marginals import AttributeSet, centre
 from hushtable.microdata.program import too_much_work
 
 MOST_STEPS = 5000
+"""Steps of a fit, at most: tables of 64 to 1,000 cells took 150 to 360, sparser ones take thousands.  What is reached
+is returned with its residual."""
 LEAST_STEPS = 500
 """Steps that a fit must be able to afford to be begun; sparse tables take thousands."""
 STRIDED = 64.0
 """What one cell of one residual's gradient counts for, in the unit of ``dual_loops``: 10 ns on 4,096 cells."""
 ENOUGH = 1e-8
+"""Where a fit ends: on tables of 64 to 1,000 cells, with counts up to 60, cells are then right to 3e-4 of a record.
+With 1e-6 they are right to 0.02 after three quarters of the steps, with 1e-4 to some records."""
 
 
 def likeliest(

@@ -25,12 +25,14 @@ from hushtable.microdata.dual_loops import Program, Rows
 Labels = NDArray[np.int32]
 
 DENSE_ROWS = 1500
-"""Up to this many rows Newton's equations are solved directly, beyond by conjugate gradients."""
+"""Up to this many rows Newton's equations are solved directly, 0.2 s a step by the unit of ``dual_loops``, beyond by
+conjugate gradients."""
 STEPS, INNER = 10, 300
 """Newton steps of an easy fit, and conjugate gradients of each: the fits of 5 to 10 binary attributes took 6 to 450
 steps.  A fit whose easy case is beyond its purse is not begun."""
 TOLERANCE = 1e-9
-"""Largest relative KKT residual of a fit; what is reached is usually far below."""
+"""Relative KKT residual that a fit is held to, a thousandth of a record in a million: it ends at a hundredth of it if
+it can, and is refused beyond a thousand times of it.  With less, badly scaled measurements are refused more often."""
 _INNER = 1e-12
 """Where Newton's method stops, relative to the largest answer: so far below TOLERANCE that outer steps see no error."""
 _MOST_OUTER = 200

@@ -14,7 +14,7 @@ from hushtable.compiled import njit
 from hushtable.microdata.seeded import STATE, uniform
 
 EDGE = 1e-9
-"""Fractions this near to 0 or 1 count as reached."""
+"""Fractions this near to 0 or 1 count as reached: above the rounding of a walk, below what a sum would notice."""
 
 
 @njit(cache=True, nogil=True)

@@ -20,12 +20,15 @@ from hushtable.marginals import BINS, LEVELS, SMALLEST, Incidence, Layout, bin_o
 from hushtable.planning.problem import prices
 
 MODERATION = 0.5
-"""How strongly a residual's weight in a table follows its share of the table's error (0: all alike, 1: in full)."""
+"""How strongly a residual's weight in a table follows its share of the table's error (0: all alike, 1: in full).
+Chosen on adult, where 0 costs 1% at epsilon 1 and 10 and 1 nothing beyond noise."""
 
 GRID = 112
-"""Points of the grid of log precisions on which gains are tabulated."""
+"""Points of the grid of log precisions on which gains are tabulated, over 25 units.  With 28 or 448 errors on adult do
+not move; more are slower."""
 
 _EXPECTED = math.sqrt(2.0 / math.pi)
+"""Mean of the absolute value of a standard normal variable."""
 
 
 class Allocation:

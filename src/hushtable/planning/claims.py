@@ -32,10 +32,11 @@ NOISE = 0.3 * BETA
 CELLS = 0.2 * BETA
 """Of it: the cells of all sub-tables that bound a table which was not."""
 TOTAL = 0.1 * BETA
-"""Of it: the number of records."""
+"""Of it: the number of records.  The four parts are chosen, not optimised: with more of one, the bounds that need it
+are lower and the others higher."""
 
 PART = 2**24
-"""Cells of the tables that are looked at together."""
+"""Cells of the tables that are looked at together: 128 MB for each of their numbers.  It bounds memory."""
 
 
 def claim_of_distances(request: Compare, noisy: Floats, beta: float) -> Claim:

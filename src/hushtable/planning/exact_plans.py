@@ -14,6 +14,8 @@ from hushtable.errors import BudgetError
 from hushtable.privacy import UNIT
 
 BITS = 40
+"""Bits of a rounded precision: rounding loses less than 2^-39 of a budget.  With more bits fractions get longer, and a
+float has 53 of them; with fewer more is lost."""
 _MARGIN = 2.0**-48
 """More than the relative error of the floating-point plan, less than one unit of rounding."""
 

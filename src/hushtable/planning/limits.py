@@ -10,7 +10,8 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import ResolvedWorkload
 
 MEMORY_SHARE = 0.75
-"""Share of the machine's memory that a release may use when no limit is given."""
+"""Share of the machine's memory that a release may use when no limit is given: a rule of thumb, which leaves a quarter
+to the system and other programs.  With more, larger layouts are accepted."""
 
 
 def memory_limit(memory: str | int | None) -> int:

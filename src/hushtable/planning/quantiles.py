@@ -27,6 +27,9 @@ FAR_FROM_NORMAL = 1e4
 bound, a half-width of 1 / sqrt(alpha) standard deviations."""
 
 _MANY = 60
+"""Different kurtoses from which on a spline replaces a search for each (0.8 ms), and its points.  Where all are below 3
+it is right to 1e-8 with 60 and to 1e-7 with 30; below 100 to 2e-6 and 2e-4; below 1,000 to 1e-3 with 60, and up to
+FAR_FROM_NORMAL it may fail."""
 
 
 def normal_spread(alpha: float) -> float:
@@ -35,7 +38,7 @@ def normal_spread(alpha: float) -> float:
 
 
 def spread(alpha: float, excess: ArrayLike) -> NDArray[np.float64]:
-    """Half-width in standard deviations for each excess kurtosis (0 is normal, 3 is Laplace), right to 1e-6."""
+    """Half-width in standard deviations for each excess kurtosis (0 is normal, 3 is Laplace), as exact as ``_MANY``."""
     kurtosis = np.atleast_1d(np.asarray(excess, np.float64))
     normal = normal_spread(alpha)
     distinct, where = np.unique(np.where(kurtosis > NEARLY_NORMAL, kurtosis, 0.0), return_inverse=True)

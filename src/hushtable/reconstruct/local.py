@@ -20,6 +20,8 @@ from hushtable.reconstruct.triples import Triples
 from hushtable.reconstruct.zeros import Zeros
 
 WARM_SWEEPS = 2
+"""Sweeps over a table that starts from its last fit, in each round of a loop.  On adult at epsilon 1 1, 2 and 4 had the
+same error (0.116 to 0.117, four runs each); more only take longer."""
 
 
 class LocalTables:

@@ -14,7 +14,8 @@ from hushtable.compiled import njit
 from hushtable.marginals import add_sums, grouped, next_place
 
 NEAR = 1.5
-"""Steps are over-relaxed where the ratio of mean and own sums lies within this factor of 1."""
+"""Steps are over-relaxed where the ratio of mean and own sums lies within this factor of 1; farther off they may
+overshoot.  Not tuned finely."""
 
 
 @njit(cache=True, nogil=True)

@@ -19,12 +19,15 @@ from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
 from hushtable.reconstruct.maxent_tables import MaxentTables
 
 CHAIN_SPREAD = 4.0
-"""Prior variance of the exponent of a chain."""
+"""Prior variance of the exponent of a chain.  Chosen on adult, where errors are 0.5% larger with 1 and alike with
+16."""
 
 FEWEST_NEIGHBOURS = 5
-"""Attributes with this many values or more may turn out smooth: a cell is then like its neighbours."""
+"""Attributes with this many values or more may turn out smooth: a cell is then like its neighbours.  On adult 3 and 10
+make no difference; without it errors are 3%, 2% and 0.4% larger at epsilon 0.1, 1 and 10."""
 
 THREADS = 2
+"""Threads that fit pairs: 1, 2 and 4 could not be told apart on a busy machine of two cores."""
 
 
 def fit_pairs(fitted: MaxentTables, pairs: Sequence[AttributeSet]) -> None:

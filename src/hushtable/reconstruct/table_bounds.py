@@ -29,7 +29,7 @@ from hushtable.reconstruct.fits import Fitted
 from hushtable.reconstruct.mle import ResidualEstimates
 
 PART = 2**21
-"""Cells of the tables that are looked at together."""
+"""Cells of the tables that are looked at together: 16 MB for each of their numbers.  It bounds memory."""
 
 
 def l1_bounds(

@@ -39,7 +39,10 @@ FORMAT = "hushtable-release-1"
 SCHEMA, README = "schema.yaml", "README.txt"
 MEASUREMENTS, HISTORY, EXPLANATION = "measurements.parquet", "history.parquet", "microdata.json"
 MOST_TABLE_CELLS = 50_000_000
+"""Cells of the tables that a bundle lists and bounds, whole orders of them from the smallest.  Larger ones are made
+from the measurements when they are asked for; with more, a bundle takes more time and disk.  Not tuned."""
 ALPHA = 0.05
+"""Intervals of the listed tables hold with 95%, as custom has it; others can be asked for."""
 _AGAIN = "repeat the command with the same --request: nothing is spent again"
 _README = """\
 A differentially private release made by Hushtable {version}.

@@ -19,6 +19,8 @@ from hushtable.arrays import Floats
 
 MOST_FOOTER = 4 * 2**20
 MOST_HEADER = 2**20
+"""Bytes of a footer and of the header of a page, far above what our files have: what is larger is damaged or
+hostile."""
 SPARE = 64 * 2**20
 """Bytes that every file may decompress to, however few values it is said to hold."""
 

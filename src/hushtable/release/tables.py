@@ -29,6 +29,7 @@ UNBIASED = ("unbiased", "unbiased_lower", "unbiased_upper")
 """The unbiased estimate with its own interval, which may reach below 0; null where not all was measured."""
 
 CHUNK_CELLS = 1_000_000
+"""Cells that are written at once, 8 MB a column: more take memory, fewer make more row groups."""
 
 
 @dataclass(frozen=True, eq=False)

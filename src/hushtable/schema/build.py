@@ -22,6 +22,7 @@ from hushtable.schema.fields import Fields, is_integer, is_mapping, is_number, k
 
 MAX_ATTRIBUTES = 10_000
 MAX_VALUES = 1_000_000
+"""Attributes, and the values listed for all of them: documented limits, far above what noise would leave of a table."""
 MAX_CATEGORIES = 20_000_000
 """Of all attributes together: a line of a schema can declare a million bins, which take 8 MB."""
 RESERVED = frozenset({"estimate", "std", "lower", "upper", "measured"})

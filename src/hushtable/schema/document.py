@@ -27,6 +27,7 @@ MAX_STORED_BYTES = 64 * 2**20
 """Of the schema of a release: a million values of sixty letters."""
 MAX_DEPTH = 16
 MAX_NODES = 2_000_000
+"""Levels and values of a document: they bound the time and memory of a hostile one.  Far above what a schema has."""
 _LARGEST_BITS = 128  # bounds and values end at 10^18, the reader of YAML at 31 digits
 _PLAIN = (None, "")  # how the two parsers of PyYAML mark a scalar without quotes
 

@@ -36,6 +36,7 @@ TOP_FIELDS = (
     "learnt_from_data",
 )
 MAX_ROWS_PER_PERSON = 1_000_000
+"""A documented limit: noise grows with it, so that far fewer leave nothing to see."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ ATTEMPTS = 25
 
 KILLS = 12
 _PATIENCE = 60.0
+"""Times that a spender is killed, and seconds after which a process that does not answer has failed.  More kills find
+more and take longer."""
 
 
 def check_race(progress: Progress) -> str:

@@ -17,6 +17,7 @@ from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, describe
 from hushtable.schema import Schema
 
 _BUFFER = 1 << 20
+"""Bytes of a column that are read at a time: bounds memory by columns and not by row groups.  Not tuned."""
 _SMALL_DICTIONARY = 1 << 16
 """Bytes of a dictionary page up to which text is decoded once per dictionary entry and not once per row: a third less
 time for categories.  A dictionary of identifiers would be decoded again for every batch: four times the time and a

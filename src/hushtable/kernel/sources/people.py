@@ -20,6 +20,9 @@ from hushtable.kernel.sources.rows import Octets, Positions
 Word = Any  # np.uint64, whose arithmetic wraps around
 _FULLEST = 0.8
 _GROWTH = 1.5
+"""How full the table of people may be, and by how much it grows (chosen, not tuned).  Linear probing at 0.8 looks at 13
+slots for a new person and 3 for a known one (Knuth); fuller is slower, emptier takes more of 20 bytes a slot.  Slower
+growth copies the table more often; while it is copied old and new are both held."""
 
 
 @njit(cache=True, nogil=True)

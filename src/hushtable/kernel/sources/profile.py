@@ -21,6 +21,8 @@ from hushtable.kernel.sources.text import Texts, Values, read_days, read_integer
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS
 
 MOST_VALUES = 1000
+"""Different values of a column that a look counts: ten times what a draft takes for categories.  It bounds the memory
+of a look; with less, a column of many rare values is given up sooner."""
 
 
 @dataclass

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from hushtable.compiled import njit
 
 MAX_ROW = 1 << 20
+"""Bytes of a row, a limit of the documented dialect (docs/reference/schema.md).  It bounds what is kept of a row whose
+end has not come; with less, long rows that are read today would be malformed."""
 _NEWLINE = 10
 _RETURN = 13
 
