@@ -255,3 +255,14 @@ def test_half_widths_exist_for_noise_of_any_kurtosis() -> None:
         found = spread(alpha, excess)
         assert np.isfinite(found).all() and (found > 0).all() and found.max() <= alpha**-0.5 + 1e-6
         assert found[-1] == pytest.approx(alpha**-0.5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("low", "high"), [(1e-5, 3.0), (1e-3, 99.0), (1.0, 9_900.0), (150.0, 9_900.0)])
+def test_many_half_widths_at_once_are_never_narrower_than_each_by_itself(low: float, high: float) -> None:
+    """And hardly wider, but near the jump to Chebyshev's bound, where nearly all of a law lies at 0."""
+    kurtosis = np.geomspace(low, high, 173)
+    alone = np.array([variance_gamma_spread(0.05, k) for k in kurtosis])
+    together = spread(0.05, kurtosis)
+    assert (together >= alone - 1e-5).all()
+    assert np.median(together - alone) < 0.02
