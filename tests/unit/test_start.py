@@ -61,7 +61,7 @@ USAGE = [
 GIVEN = ["d.csv", "--schema", "s.yaml", "--ledger", "l"]
 RELEASE = ["release", *GIVEN, "--out", "o"]
 PLAN = ["plan", "--schema", "s.yaml", "--order", "2"]
-CHECK = ["check", *GIVEN, "--synthetic", "d.csv", "--tau", "5"]
+CHECK = ["check", *GIVEN, "--synthetic", "d.csv"]
 CHOOSE = ["choose", *GIVEN, "--orders", "1", "2"]
 PAID = ["--budget", "rho=0.1"]
 SLIPS = [
@@ -70,6 +70,7 @@ SLIPS = [
     ("usage.workload", [*RELEASE, *PAID]),
     ("usage.workload", [*RELEASE, *PAID, "--order", "2", "--workload", "w.yaml"]),
     ("usage.counts", [*RELEASE, *PAID, "--order", "2", "--counts", "sex"]),
+    ("microdata.accurate", [*RELEASE, *PAID, "--counts", "sex", "--accurate", "zz"]),
     ("budget.unreadable", [*RELEASE, "--order", "2", "--budget", "rho=bad"]),
     ("budget.unreadable", [*RELEASE, "--budget", "zz"]),
     ("budget.not-positive", [*RELEASE, "--order", "2", "--budget", "rho=-1"]),
@@ -83,9 +84,10 @@ SLIPS = [
     ("usage.want", [*PLAN, "--want", "age"]),
     ("budget.unreadable", [*PLAN, "--budget", "rho=bad"]),
     ("release.strategy", [*PLAN, *PAID, "--strategy", "nope"]),
-    ("usage.query", [*CHECK, *PAID]),
-    ("budget.unreadable", [*CHECK, "--query", "COUNT", "--budget", "zz"]),
-    ("query.unknown-decider", [*CHECK, *PAID, "--query", "COUNT", "--decider", "nope"]),
+    ("usage.query", [*CHECK, *PAID, "--tau", "5"]),
+    ("budget.unreadable", [*CHECK, "--query", "COUNT", "--tau", "5", "--budget", "zz"]),
+    ("query.tau-unreadable", [*CHECK, *PAID, "--query", "COUNT", "--tau", "zz"]),
+    ("query.unknown-decider", [*CHECK, *PAID, "--query", "COUNT", "--tau", "5", "--decider", "nope"]),
     ("usage.options", ["choose", *GIVEN, *PAID]),
     ("choose.one-option", ["choose", *GIVEN, *PAID, "--orders", "1"]),
     ("usage.snr", [*CHOOSE, *PAID, "--snr", "zz"]),
@@ -97,6 +99,9 @@ SLIPS = [
     ("budget.not-positive", ["ledger", "grant", "l", "maria", "--budget", "rho=-1"]),
     ("budget.unreadable", ["ledger", "raise", "l", "--budget", "zz"]),
     ("usage.flags", ["microdata", "o"]),
+    ("microdata.method", ["microdata", "o", "--out", "f.csv", "--fit", "nope"]),
+    ("microdata.priorities", ["microdata", "o", "--out", "f.csv", "--priority", "sex"]),
+    ("microdata.rows", ["microdata", "o", "--out", "f.csv", "--rows", "-3"]),
     ("microdata.format", ["microdata", "o", "--out", "f.txt"]),
     ("report.against", ["report", "o", "--confidential"]),
 ]
@@ -106,6 +111,7 @@ DECLARED = [
     ("workload.order", [*RELEASE, *PAID, "--order", "9"]),
     ("workload.unknown-attribute", [*RELEASE, *PAID, "--workload", "w.yaml"]),
     ("workload.unreadable", [*RELEASE, *PAID, "--workload", "missing.yaml"]),
+    ("schema.unknown-attribute", [*RELEASE, *PAID, "--counts", "income"]),
     ("memory.unreadable", [*RELEASE, *PAID, "--order", "2", "--memory", "zz"]),
     ("budget.not-pure", [*RELEASE, "--budget", "epsilon=1", "--order", "2", "--strategy", "aim"]),
     ("workload.order", ["plan", "--schema", "s.yaml", *PAID, "--order", "9"]),

@@ -50,6 +50,7 @@ def check(
     """
     _check_query(query, queries)
     spent = ht.privacy.Budget.parse(budget)
+    ht.deciders.check_tau(tau)
     _check_decider(decider)
     asked = [
         *(ht.deciders.parse(text) for text in query or []),
@@ -57,12 +58,15 @@ def check(
     ]
     wanted: dict[str, Any] = {"tau": tau, "budget": spent, "decider": decider, "largest": largest}
     declared = ht.Schema.load(schema)
+    columns = ht.deciders.columns_of(declared)
+    for question in asked:  # before a session is loaded
+        ht.deciders.resolve(question, columns)
     if plan:
         account = ht.Ledger.open(ledger, head=head)
         made = ht.release.plan_questions(account, declared, asked, synthetic, spender, **wanted)
         _show_plan(made, beta, distance or [], as_json=json)
         return
-    declared.require_reviewed()  # before a session is loaded
+    declared.require_reviewed()
     opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     with progress(quiet=json) as steps:
         verdicts = opened.check(tuple(asked), synthetic, **wanted, wait=wait, progress=steps)

@@ -70,6 +70,7 @@ def release(
         _check_way(strategy, reconstruct, reuse=reuse)
     declared = ht.Schema.load(schema)
     declared.require_reviewed()
+    declared.axes(attributes)
     asked = None if attributes else flags.workload_from(declared, order, workload)
     if asked is not None:
         flags.check_payable(strategy, spent, asked, declared)
@@ -103,6 +104,7 @@ def _counted(counts: str | None, accurate: str | None, *, plain: bool) -> list[s
             "--counts names attributes, alone or with --accurate, in place of a workload and a strategy.",
             "Type --counts age,sex --accurate sum.",
         )
+    ht.microdata.checked_accuracy(accurate or "sum")
     return names
 
 
