@@ -117,6 +117,8 @@ DECLARED = [
     ("workload.order", ["plan", "--schema", "s.yaml", *PAID, "--order", "9"]),
     ("budget.not-pure", [*PLAN, "--budget", "epsilon=1", "--strategy", "aim"]),
     ("linear.order", ["choose", *GIVEN, *PAID, "--orders", "1", "9"]),
+    ("workload.unreadable", ["choose", *GIVEN, *PAID, "--options", "missing.yaml", "w.yaml"]),
+    ("workload.unknown-attribute", ["choose", *GIVEN, *PAID, "--options", "w.yaml", "w.yaml"]),
     ("memory.unreadable", [*CHOOSE, *PAID, "--memory", "zz"]),
     *(
         (code, [schema if word == "s.yaml" else word for word in line])

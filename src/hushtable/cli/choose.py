@@ -11,7 +11,7 @@ from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Group, Option
 from hushtable.cli.pending import note_stored, repeated, tell_ended, telling_how_to_go_on
-from hushtable.errors import UsageError
+from hushtable.errors import UsageError, WorkloadError
 
 START = "start"
 EXAMPLE = (
@@ -105,6 +105,8 @@ def start(
     declared.require_reviewed()
     for order in orders or []:
         ht.linear.checked_order(order, len(declared.names))
+    for file in options or []:
+        _check_workload(declared, file)
     ht.planning.memory_limit(memory)
     resumable = None if out is None else ht.release.Resumable(out, data, ledger)
     offered = _options(declared, orders, options)
@@ -189,6 +191,15 @@ def _check_options(orders: list[int] | None, files: list[Path] | None) -> None:
             "Type --orders 1 2 to choose between single attributes and pairs.",
         )
     ht.release.choices.require_several(orders or files or [])
+
+
+def _check_workload(schema: ht.Schema, file: Path) -> None:
+    """Refuse a workload that the schema does not allow; what is none is left to the families, and to matrices."""
+    try:
+        flags.workload_from(schema, None, file)
+    except WorkloadError as error:
+        if error.code not in ("workload.syntax", "workload.file-too-large"):
+            raise
 
 
 def _options(
