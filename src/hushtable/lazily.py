@@ -3,13 +3,13 @@
 A package lists what it offers once, by imports under ``if TYPE_CHECKING:``.  Type checkers and linters take them as
 they stand; at run time the same lines say where each name lives.  What users may import too is written ``X as X``,
 which says so to their type checkers without a second list; a package without such lines offers all that it imports.
+
+This is the first module that loads, before a command listens to Ctrl-C; what it needs later is imported later.
 """
 
 from __future__ import annotations
 
-import functools
 import sys
-from importlib import import_module
 
 TYPE_CHECKING = False  # ``typing`` says the same and takes longer to load than all of this
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
             return sorted([name for name, (*_, offered) in found.items() if offered] or found)
         if name not in found:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from importlib import import_module  # when the first name is asked for
+
         home, there, _ = found[name]
         value = (
             import_module(f"{package}.{there}") if home == package else getattr(import_module(home), there)
@@ -40,9 +42,17 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     return load, listed
 
 
-@functools.cache
+_HOMES: dict[str, dict[str, tuple[str, str, bool]]] = {}
+
+
 def homes(package: str) -> dict[str, tuple[str, str, bool]]:
     """Of all that a package imports under ``if TYPE_CHECKING:`` the module, the name there, and if it is ``X as X``."""
+    if package not in _HOMES:
+        _HOMES[package] = _read_homes(package)
+    return _HOMES[package]
+
+
+def _read_homes(package: str) -> dict[str, tuple[str, str, bool]]:
     import ast  # when the first name is asked for
 
     loader: Any = getattr(sys.modules[package].__spec__, "loader", None)

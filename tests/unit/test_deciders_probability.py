@@ -16,7 +16,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hushtable.deciders import AGGREGATES, Facts, Interval, error_probability, probability_satisfied
+from hushtable.deciders import (
+    AGGREGATES,
+    Facts,
+    Interval,
+    check_tau,
+    error_probability,
+    probability_satisfied,
+)
 from hushtable.deciders.tallies import tally
 from hushtable.errors import QueryError
 
@@ -384,6 +391,20 @@ def test_values_off_the_grid_are_refused() -> None:
     with pytest.raises(QueryError) as caught:
         probability_satisfied("sum-lm", values=[1.5], bound=3, synthetic=2, tau=1, epsilon=1)
     assert caught.value.code == "query.values-off-grid"
+
+
+def test_a_tau_that_fits_no_synthetic_answer_is_refused_before_there_is_one() -> None:
+    for good in ("5", "0.5", "5%", "-5%", 3, 0.5):
+        check_tau(good)
+    for bad, code in (
+        ("0", "not-positive"),
+        ("-5", "not-positive"),
+        ("0%", "not-positive"),
+        ("x%", "unreadable"),
+    ):
+        with pytest.raises(QueryError) as caught:
+            check_tau(bad)
+        assert caught.value.code == f"query.tau-{code}"
 
 
 @pytest.mark.parametrize(

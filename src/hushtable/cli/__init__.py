@@ -1,18 +1,23 @@
 """The ``hush`` command: a thin shell over ``hushtable.session``, one module per command.
 
 Nothing is loaded here: while modules load there is nothing to tidy up, and Ctrl-C ends the process on the spot.
+Until ``main`` is called, Python itself starts and loads the package, for 20 ms or so; nothing of ours hears Ctrl-C
+then, and Python answers it with a traceback.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from signal import SIGINT, default_int_handler, getsignal, signal
 
 from hushtable.lazily import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from signal import SIGINT, default_int_handler, getsignal, signal
+else:
+    # what ``signal`` is made of; with its enumerations it would load while nobody listens yet
+    from _signal import SIGINT, default_int_handler, getsignal, signal
 
 __all__ = ["main"]
 

@@ -48,30 +48,42 @@ def check(
 
     Several questions share the budget equally and are charged once.  A question that was asked before costs nothing.
     """
-    asked = _questions(query, queries)
+    _check_query(query, queries)
     spent = ht.privacy.Budget.parse(budget)
+    ht.deciders.check_tau(tau)
+    _check_decider(decider)
+    asked = [
+        *(ht.deciders.parse(text) for text in query or []),
+        *(ht.deciders.load_batch(queries) if queries else ()),
+    ]
     wanted: dict[str, Any] = {"tau": tau, "budget": spent, "decider": decider, "largest": largest}
     declared = ht.Schema.load(schema)
+    columns = ht.deciders.columns_of(declared)
+    for question in asked:  # before a session is loaded
+        ht.deciders.resolve(question, columns)
     if plan:
         account = ht.Ledger.open(ledger, head=head)
         made = ht.release.plan_questions(account, declared, asked, synthetic, spender, **wanted)
         _show_plan(made, beta, distance or [], as_json=json)
         return
+    declared.require_reviewed()
     opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     with progress(quiet=json) as steps:
         verdicts = opened.check(tuple(asked), synthetic, **wanted, wait=wait, progress=steps)
     _show_verdicts(verdicts, opened, as_json=json)
 
 
-def _questions(query: list[str] | None, queries: Path | None) -> list[ht.deciders.Query]:
+def _check_query(query: list[str] | None, queries: Path | None) -> None:
     if not query and queries is None:
         raise UsageError(
             "usage.query", "--query or --queries is missing.", 'Type --query "COUNT WHERE age >= 30".'
         )
-    return [
-        *(ht.deciders.parse(text) for text in query or []),
-        *(ht.deciders.load_batch(queries) if queries else ()),
-    ]
+
+
+def _check_decider(name: str) -> None:
+    """Refuse a name that there is not; a list of names loads no decider."""
+    if name != "auto" and name not in ht.deciders.DECIDERS:
+        ht.deciders.lookup(name)
 
 
 def _show_verdicts(verdicts: list[ht.deciders.Verdict], opened: ht.Session, *, as_json: bool) -> None:

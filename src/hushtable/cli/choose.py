@@ -11,7 +11,7 @@ from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Group, Option
 from hushtable.cli.pending import note_stored, repeated, tell_ended, telling_how_to_go_on
-from hushtable.errors import UsageError
+from hushtable.errors import UsageError, WorkloadError
 
 START = "start"
 EXAMPLE = (
@@ -98,10 +98,17 @@ def start(
             "Add --snr 0.5:5, or leave --out out and give it to `hush choose finish`.",
         )
     earlier = repeated(stored=stored, again=again, quiet=json)
-    resumable = None if out is None else ht.release.Resumable(out, data, ledger)
     wanted, judged = None if snr is None else _rule(snr), ht.linear.checked_rule(rule)
     price = ht.privacy.Budget.parse(budget)
+    _check_options(orders, options)
     declared = ht.Schema.load(schema)
+    declared.require_reviewed()
+    for order in orders or []:
+        ht.linear.checked_order(order, len(declared.names))
+    for file in options or []:
+        _check_workload(declared, file)
+    ht.planning.memory_limit(memory)
+    resumable = None if out is None else ht.release.Resumable(out, data, ledger)
     offered = _options(declared, orders, options)
     session = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender)
     holds = frozen or declared.frozen
@@ -175,15 +182,29 @@ def show(
     _report(opened, ledger, as_json=json)
 
 
-def _options(
-    schema: ht.Schema, orders: list[int] | None, files: list[Path] | None
-) -> list[ht.linear.OptionMechanism]:
+def _check_options(orders: list[int] | None, files: list[Path] | None) -> None:
+    """Refuse both of --orders and --options, neither, and a single option; loads no library."""
     if bool(orders) == bool(files):
         raise UsageError(
             "usage.options",
             "Give either --orders or --options.",
             "Type --orders 1 2 to choose between single attributes and pairs.",
         )
+    ht.release.choices.require_several(orders or files or [])
+
+
+def _check_workload(schema: ht.Schema, file: Path) -> None:
+    """Refuse a workload that the schema does not allow; what is none is left to the families, and to matrices."""
+    try:
+        flags.workload_from(schema, None, file)
+    except WorkloadError as error:
+        if error.code not in ("workload.syntax", "workload.file-too-large"):
+            raise
+
+
+def _options(
+    schema: ht.Schema, orders: list[int] | None, files: list[Path] | None
+) -> list[ht.linear.OptionMechanism]:
     if orders:
         return [ht.linear.marginals(schema, order=k) for k in orders]
     return [ht.release.option_from_file(schema, file) for file in files or []]

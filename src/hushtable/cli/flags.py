@@ -1,4 +1,7 @@
-"""Flags that several commands share, declared once, and the workload that two of them name."""
+"""Flags that several commands share, declared once, and what is checked of them before data and ledger are opened.
+
+What needs no library is checked first, so that a slip of the pen is answered at once.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,28 @@ Json = Annotated[bool, Option("Print one JSON object.")]
 Memory = Annotated[str | None, Option('Most memory to use, as "8GB".', "SIZE")]
 
 
-def workload_from(schema: ht.Schema, order: int | None, file: Path | None) -> ht.Workload:
-    """All marginals of an order, or those that a file lists."""
+def check_workload(order: int | None, file: Path | None) -> None:
+    """Refuse both of --order and --workload, and neither; loads nothing."""
     if (order is None) == (file is None):
         raise UsageError(
             "usage.workload",
             "Give either --order or --workload.",
             "Type --order 2 for all pairs of attributes.",
         )
-    return ht.Workload.load(file) if file is not None else ht.Workload.all_marginals(schema, order=order or 0)
+
+
+def workload_from(schema: ht.Schema, order: int | None, file: Path | None) -> ht.Workload:
+    """All marginals of an order, or those that a file lists; refuses what the schema does not declare."""
+    if file is None:
+        return ht.Workload.all_marginals(schema, order=order or 0)
+    listed = ht.Workload.load(file)
+    listed.resolve(schema)
+    return listed
+
+
+def check_payable(strategy: str, budget: ht.privacy.Budget, workload: ht.Workload, schema: ht.Schema) -> None:
+    """Refuse a pure budget for a strategy whose noise it cannot pay for, before a planner is loaded."""
+    chosen = ht.planning.strategy_named(strategy)
+    if budget.limit.rho == 0 and not chosen.pays_pure:
+        options = ht.planning.PlanOptions()
+        chosen.plan(workload.resolve(schema), budget, schema.max_rows_per_person, options)

@@ -27,7 +27,8 @@ def create(
     json: flags.Json = False,
 ) -> None:
     """Open an account with a budget for everything that will ever be released of a dataset."""
-    made = ht.Ledger.create(ledger, ht.privacy.Budget.parse(budget), name=name)
+    total = ht.privacy.Budget.parse(budget)  # before a ledger is loaded
+    made = ht.Ledger.create(ledger, total, name=name)
     _tell(made, f"Created {ledger} for {made.name!r} with {made.budget} per person.", as_json=json)
 
 
@@ -49,8 +50,9 @@ def grant(
     json: flags.Json = False,
 ) -> None:
     """Let somebody spend up to a total, under the dataset's budget."""
+    total = ht.privacy.Budget.parse(budget)  # before a ledger is loaded
     account = ht.Ledger.open(ledger)
-    account.grant(spender, ht.privacy.Budget.parse(budget))
+    account.grant(spender, total)
     left = account.remaining(spender)
     _tell(account, f"{spender} may spend {account.grants[spender]} in total; {left} is left.", as_json=json)
 
@@ -58,8 +60,9 @@ def grant(
 @app.verb("raise", epilog='Example: hush ledger raise people.ledger --budget "rho=1"')
 def raise_budget(ledger: File, budget: flags.BudgetText, json: flags.Json = False) -> None:
     """Raise the dataset's budget to a new total; the raise is an entry that everybody can see."""
+    total = ht.privacy.Budget.parse(budget)  # before a ledger is loaded
     account = ht.Ledger.open(ledger)
-    account.raise_budget(ht.privacy.Budget.parse(budget))
+    account.raise_budget(total)
     _tell(account, f"The budget of {account.name!r} is now {account.budget} per person.", as_json=json)
 
 

@@ -36,6 +36,9 @@ def microdata(
     """Make records that any tool can read from released answers.  Nothing is spent."""
     if out is None and not explain:
         raise UsageError("usage.flags", "--out is missing.", "Give --out people.csv, or --explain alone.")
+    ht.microdata.checked_method(fit, ordered=bool(priority))
+    if rows is not None:
+        ht.microdata.whole_rows(rows)
     if out is not None:
         _check_place(out)
     release = ht.Release.load(folder)

@@ -34,45 +34,37 @@ def plan(
     json: flags.Json = False,
 ) -> None:
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
+    flags.check_workload(order, workload)
+    ht.planning.strategy_named(strategy)
+    given, target = _given(budget, want)
     declared = ht.Schema.load(schema)
     asked = flags.workload_from(declared, order, workload)
-    made = ht.release.plan_release(
-        declared,
-        asked,
-        budget=_budget(declared, asked, budget, want, strategy, objective, alpha),
-        strategy=strategy,
-        options=ht.planning.PlanOptions(objective),
-    )
+    if given is None:
+        price = ht.planning.budget_for(
+            asked.resolve(declared),
+            target,
+            alpha=alpha,
+            strategy=strategy,
+            objective=objective,
+            rows=declared.max_rows_per_person,
+        )
+        given = ht.ZCDP(price)
+    flags.check_payable(strategy, given, asked, declared)
+    options = ht.planning.PlanOptions(objective)
+    made = ht.release.plan_release(declared, asked, budget=given, strategy=strategy, options=options)
     if json:
         emit(made.to_dict(alpha))
     else:
         _print(made, alpha, backwards=bool(want))
 
 
-def _budget(
-    schema: ht.Schema,
-    workload: ht.Workload,
-    budget: str | None,
-    want: list[str] | None,
-    strategy: str,
-    objective: str,
-    alpha: float,
-) -> ht.privacy.Budget:
+def _given(
+    budget: str | None, want: list[str] | None
+) -> tuple[ht.privacy.Budget | None, dict[tuple[str, ...], float]]:
+    """The budget, or the half-widths for which one is to be found."""
     if (budget is None) == (not want):
         raise UsageError("usage.budget", "Give either --budget or --want.", 'Type --budget "rho=0.1".')
-    if budget is not None:
-        return ht.privacy.Budget.parse(budget)
-    target = dict(_wanted(text) for text in want or [])
-    return ht.ZCDP(
-        ht.planning.budget_for(
-            workload.resolve(schema),
-            target,
-            alpha=alpha,
-            strategy=strategy,
-            objective=objective,
-            rows=schema.max_rows_per_person,
-        )
-    )
+    return None if budget is None else ht.privacy.Budget.parse(budget), dict(map(_wanted, want or []))
 
 
 def _wanted(text: str) -> tuple[tuple[str, ...], float]:

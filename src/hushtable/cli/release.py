@@ -62,12 +62,20 @@ def release(
     """
     folder = _folder(out, resume)
     choice = repeated(stored=stored, again=again, quiet=json)
-    resumable = ht.release.Resumable(folder, data, ledger, must_exist=resume is not None)
     spent = ht.privacy.Budget.parse(budget)
-    declared = ht.Schema.load(schema)
     plain = order is None and workload is None and strategy == "auto" and not (reuse or time or reconstruct)
     attributes = _counted(counts, accurate, plain=plain)
+    if not attributes:
+        flags.check_workload(order, workload)
+        _check_way(strategy, reconstruct, reuse=reuse)
+    declared = ht.Schema.load(schema)
+    declared.require_reviewed()
+    declared.axes(attributes)
     asked = None if attributes else flags.workload_from(declared, order, workload)
+    if asked is not None:
+        flags.check_payable(strategy, spent, asked, declared)
+    ht.planning.memory_limit(memory)
+    resumable = ht.release.Resumable(folder, data, ledger, must_exist=resume is not None)
     opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
     if asked is None:
         plan = opened.plan_counts(attributes, budget=spent, accurate=accurate or "sum")
@@ -96,7 +104,17 @@ def _counted(counts: str | None, accurate: str | None, *, plain: bool) -> list[s
             "--counts names attributes, alone or with --accurate, in place of a workload and a strategy.",
             "Type --counts age,sex --accurate sum.",
         )
+    ht.microdata.checked_accuracy(accurate or "sum")
     return names
+
+
+def _check_way(strategy: str, reconstruct: str | None, *, reuse: bool) -> None:
+    """Refuse names that there are not, and reuse where it cannot be; a list of names loads no planner."""
+    chosen = ht.planning.strategy_named(strategy)
+    if reuse:
+        chosen.differences()
+    if reconstruct is not None:
+        ht.reconstruct.reconstruction_named(reconstruct)
 
 
 def _folder(out: Path | None, resume: Path | None) -> Path:

@@ -3,6 +3,7 @@
 Pure functions of public facts and supposed data; nothing here draws noise or reads a confidential row.
 """
 
+# pyright: reportUnusedImport=false
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hushtable.deciders.decider import ErrorClaim as ErrorClaim
     from hushtable.deciders.decider import NoisyDecider as NoisyDecider
     from hushtable.deciders.intervals import Interval as Interval
+    from hushtable.deciders.intervals import check_tau
     from hushtable.deciders.intervals import interval as interval
     from hushtable.deciders.intervals import number_text as number_text
     from hushtable.deciders.parser import load_batch as load_batch

@@ -94,6 +94,12 @@ def distance_bound(tau: Number, synthetic: Number) -> Fraction:
     return absolute
 
 
+def check_tau(tau: Number) -> None:
+    """Refuse what is no distance whatever the synthetic answer is; a share of one below zero may be below zero."""
+    text = str(tau).strip()
+    distance_bound(tau, -1 if text.startswith("-") and text.endswith("%") else 1)
+
+
 def interval(synthetic: Number, tau: Number, *, resolution: Number = 1, whole: bool = True) -> Interval:
     """The interval around the synthetic answer, in units of the grid; refused when no true answer could be inside.
 

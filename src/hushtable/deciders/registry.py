@@ -68,7 +68,9 @@ def register(decider: type[Decider]) -> type[Decider]:
 
 def lookup(name: str, aggregate: Aggregate | None = None) -> type[Decider]:
     """The decider of a name, for this aggregate if one is given; or a refusal that lists the names."""
-    names = [known for known, kind in DECIDERS.items() if aggregate in (None, kind.aggregate)]
+    names = list(DECIDERS)  # without an aggregate, of names alone: no decider is loaded to refuse one
+    if aggregate is not None:
+        names = [known for known, kind in DECIDERS.items() if kind.aggregate == aggregate]
     if name in names:
         return DECIDERS[name]
     fix = f"Choose one of {', '.join(names)}."

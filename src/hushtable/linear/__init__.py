@@ -4,6 +4,9 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.linear.checks import SignalRule as SignalRule
+    from hushtable.linear.checks import checked_order
+    from hushtable.linear.checks import checked_rule as checked_rule
     from hushtable.linear.dense import LinearGaussian as LinearGaussian
     from hushtable.linear.dense import estimates as estimates
     from hushtable.linear.dense import query_variances as query_variances
@@ -26,8 +29,6 @@ if TYPE_CHECKING:
     from hushtable.linear.partitions import buckets as buckets
     from hushtable.linear.sampling import consistent_datasets as consistent_datasets
     from hushtable.linear.signal import Signal as Signal
-    from hushtable.linear.signal import SignalRule as SignalRule
-    from hushtable.linear.signal import checked_rule as checked_rule
     from hushtable.linear.signal import posterior as posterior
     from hushtable.linear.signal import signal_to_noise as signal_to_noise
     from hushtable.linear.signal import variance_reduction as variance_reduction

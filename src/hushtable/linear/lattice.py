@@ -21,6 +21,7 @@ from scipy.linalg import helmert
 
 from hushtable.arrays import is_whole
 from hushtable.errors import WorkloadError
+from hushtable.linear.checks import checked_order
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.dense import LinearGaussian, not_common
 from hushtable.marginals import AttributeSet, Workload, subsets
@@ -299,12 +300,7 @@ def _chosen_sets(
         if not chosen:
             raise WorkloadError("linear.empty", "There is no marginal.", "Give at least one marginal.")
         return chosen
-    if not isinstance(order, int) or isinstance(order, bool) or not 0 <= order <= len(sizes):
-        raise WorkloadError(
-            "linear.order",
-            f"The order must be a whole number from 0 to {len(sizes)}.",
-            "For example order=2.",
-        )
+    order = checked_order(order, len(sizes))
     if comb(len(sizes), order) > TABLE_LIMIT:
         raise WorkloadError(
             "linear.too-large",

@@ -8,16 +8,16 @@ Everything is post-processing of what the common mechanism released.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
+from hushtable.linear.checks import SignalRule, checked_rule
 from hushtable.linear.dense import LinearGaussian
 
-SignalRule = Literal["point", "three-sigma"]
 Decision = Literal["enough", "too-weak", "undecided"]
 
 SIGMAS = 3.0
@@ -116,15 +116,6 @@ def variance_reduction(now: ArrayLike, then: ArrayLike) -> float:
     before, after = _nonnegative("variances", now), _nonnegative("variances", then)
     left = np.divide(after, before, out=np.ones(np.broadcast(before, after).shape), where=before > 0)
     return float(np.mean(1.0 - np.minimum(left, 1.0)))
-
-
-def checked_rule(rule: str) -> SignalRule:
-    """A rule that there is."""
-    if rule not in get_args(SignalRule):
-        raise WorkloadError(
-            "linear.rule", "The rule is not known.", f"Give one of {', '.join(get_args(SignalRule))}."
-        )
-    return cast("SignalRule", rule)
 
 
 def _nonnegative(name: str, values: ArrayLike) -> Floats:

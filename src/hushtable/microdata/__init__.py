@@ -5,7 +5,6 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
-    from hushtable.microdata.fitting import METHODS as METHODS
     from hushtable.microdata.fitting import Fit as Fit
     from hushtable.microdata.fitting import fit as fit
     from hushtable.microdata.fitting import require_foreseen
@@ -19,9 +18,11 @@ if TYPE_CHECKING:
     from hushtable.microdata.point_sum import counts_to_buy as counts_to_buy
     from hushtable.microdata.rounding import Rounded as Rounded
     from hushtable.microdata.rounding import round_table as round_table
-    from hushtable.microdata.rounding import walkable, whole_rows
+    from hushtable.microdata.rounding import walkable
     from hushtable.microdata.uncertainty import Promise, promise
     from hushtable.microdata.uncertainty import lower_bound as lower_bound
     from hushtable.microdata.uncertainty import upper_bound as upper_bound
+    from hushtable.microdata.wanted import METHODS as METHODS
+    from hushtable.microdata.wanted import checked_accuracy, checked_method, whole_rows
 else:
     __getattr__, __dir__ = lazily(__name__)

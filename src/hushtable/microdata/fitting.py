@@ -23,6 +23,7 @@ from hushtable.microdata.measurement import Measurement, check_measurements, che
 from hushtable.microdata.program import require_affordable, solve
 from hushtable.microdata.reweight import Reweighted, reweight
 from hushtable.microdata.sequential import sequential
+from hushtable.microdata.wanted import METHODS, checked_method
 from hushtable.notebook import html_card
 
 LOW_SHARE, SUM_SHARE = 1 / 1.5, 2.0
@@ -96,10 +97,7 @@ def fit(
     """
     lengths = check_measurements(measurements, shape)
     levels = check_priorities(priorities, len(measurements))
-    if method not in METHODS:
-        raise WorkloadError(
-            "microdata.method", "The fit is not known.", f"Choose one of {', '.join(METHODS)}."
-        )
+    checked_method(method)
     if not 0.5 <= confidence < 1.0:
         raise WorkloadError(
             "microdata.confidence", "The confidence must be at least 0.5 and below 1.", "Use 0.99."
@@ -153,15 +151,9 @@ def _balanced(task: _Task) -> _Fitted:
     return _solved(builder, task)
 
 
-_WAYS: dict[str, Callable[[_Task], _Fitted]] = {
-    "ols": _ols,
-    "nnls": _nnls,
-    "max": _max,
-    "sequential": _sequential,
-    "reweighted": _reweighted,
-    "balanced": _balanced,
-}
-METHODS = tuple(_WAYS)
+_WAYS: dict[str, Callable[[_Task], _Fitted]] = dict(
+    zip(METHODS, (_ols, _nnls, _max, _sequential, _reweighted, _balanced), strict=True)
+)
 
 
 def _builder(task: _Task) -> Builder:

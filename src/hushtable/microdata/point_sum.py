@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from hushtable.errors import WorkloadError
 from hushtable.marginals import Workload
 from hushtable.microdata.noise import Noise
 from hushtable.microdata.uncertainty import promise
+from hushtable.microdata.wanted import checked_accuracy
 from hushtable.privacy import UNIT, Budget, PureDP, shared_bound
 from hushtable.schema import Schema
 
@@ -25,12 +25,8 @@ def counts_workload(schema: Schema, attributes: Sequence[str] | None, accurate: 
     The weights make the noise of both equal: independent noise goes as the cells times the weight.
     """
     names = schema.names if attributes is None else tuple(attributes)
-    if accurate == "point":
+    if checked_accuracy(accurate) == "point":
         return Workload([names])
-    if accurate != "sum":
-        raise WorkloadError(
-            "microdata.accurate", "Counts can be accurate one by one or in their sum.", "Give point or sum."
-        )
     cells = prod(schema.sizes[axis] for axis in schema.axes(names))
     return Workload([(), names], weights=[Fraction(cells), Fraction(1)])
 

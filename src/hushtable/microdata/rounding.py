@@ -18,13 +18,12 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix, hstack, identity
 
-from hushtable.arrays import Floats, Ints, is_whole
+from hushtable.arrays import Floats, Ints
 from hushtable.errors import WorkloadError
 from hushtable.microdata import rounding_loops, seeded
 from hushtable.microdata.program import cell_labels, stack_labels
+from hushtable.microdata.wanted import whole_rows
 
-MOST_ROWS = 100_000_000
-"""Records that are made at once: 4 GB of codes for ten attributes."""
 MOST_SUMS = 300
 """Sums that the random walk keeps at once; the integer program after it takes a second at 200, half a minute at 360."""
 MOST_WALK = 3e8
@@ -85,17 +84,6 @@ def _scaled(weights: ArrayLike, total: int | None) -> Floats:
     elif sum_now > 0.0:
         table *= wanted / sum_now
     return table
-
-
-def whole_rows(rows: Any) -> int:
-    """A number of records: whole, not below zero, and not more than ``MOST_ROWS``."""
-    if not is_whole(rows) or not 0 <= rows <= MOST_ROWS:
-        raise WorkloadError(
-            "microdata.rows",
-            f"The number of rows must be a whole number from 0 to {MOST_ROWS:,}.",
-            "Give --rows 1000.",
-        )
-    return int(rows)
 
 
 def _proper(marginals: Sequence[Sequence[int]], axes: int) -> list[tuple[int, ...]]:

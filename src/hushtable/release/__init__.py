@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         make_microdata,
     )
     from hushtable.release.release import Release
-    from hushtable.release.repeats import Asking
-    from hushtable.release.resumable import Again, Resumable, write_once
+    from hushtable.release.repeats import Again, Asking
+    from hushtable.release.resumable import Resumable, write_once
     from hushtable.release.verdicts import CHECK, plan_questions
 else:
     __getattr__, __dir__ = lazily(__name__)

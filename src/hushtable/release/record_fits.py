@@ -19,7 +19,6 @@ from hushtable.errors import HushtableError, WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, largest_sets, marginal_label
 from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.microdata import (
-    METHODS,
     Explanation,
     Measurement,
     Noise,
@@ -28,6 +27,7 @@ from hushtable.microdata import (
     Targets,
     Totals,
     affordable,
+    checked_method,
     codes_from_counts,
     compare,
     count_records,
@@ -110,14 +110,7 @@ def make_microdata(
     many as the released total says.
     """
     wanted = None if rows is None else whole_rows(rows)
-    if fit not in METHODS:
-        raise WorkloadError(
-            "microdata.method", "The fit is not known.", f"Choose one of {', '.join(METHODS)}."
-        )
-    if priorities is not None and fit != "sequential":
-        raise WorkloadError(
-            "microdata.priorities", "Priorities are for sequential fitting alone.", "Add --fit sequential."
-        )
+    checked_method(fit, ordered=priorities is not None)
     found, name = _whole_if_possible(release, fit, priorities, wanted, seed, work), fit
     if found is None:
         found, name = _generated(release, wanted, seed, progress), "generated"

@@ -10,14 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from hushtable.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
     from hushtable.ledger import Holding, Ledger
     from hushtable.linear import OptionMechanism
     from hushtable.privacy import Budget
+    from hushtable.release.resumable import Resumable
     from hushtable.schema import Schema
 
 _NAMED = re.compile(r"(release|choose)-[0-9a-f]{16}-[0-9]+")
@@ -82,3 +85,74 @@ class Asking:
         if _NAMED.fullmatch(request):
             return request.startswith(f"{self.name}-")
         return all(reservation.detail.get(key) == value for key, value in self.detail.items())
+
+
+@dataclass(frozen=True)
+class Again:
+    """What to do where the same was paid for before: ``stored`` takes that, ``again`` pays for a new one.
+
+    Otherwise ``ask`` is given the time at which it was paid for, and says whether to take it; without, it is refused.
+    """
+
+    stored: bool = False
+    again: bool = False
+    ask: Callable[[str], bool] | None = None
+
+    def __post_init__(self) -> None:
+        if self.stored and self.again:
+            raise UsageError("usage.again", "Give either --stored or --again.", "--stored spends nothing.")
+
+    def request(
+        self, asking: Asking, ledger: Ledger, named: str | None = None, resumable: Resumable | None = None
+    ) -> str:
+        """The id of the spend: as it was named, of what was interrupted, of the same one earlier, or a new one."""
+        if named is not None:
+            self._may_spend(ledger.holding(named))
+            return named
+        begun = None if resumable is None or (self.again and not resumable.again) else resumable.request
+        held = None if begun is None else ledger.holding(begun)
+        if begun is not None and held is not None and not (self.again and _is_lost(held)):
+            self._may_spend(held)
+            return begun
+        return self._found_or_new(asking, ledger)
+
+    def _may_spend(self, held: Holding | None) -> None:
+        """Refuse --stored for what is not finished: going on with it would spend."""
+        if self.stored and (held is None or held.state == "open"):
+            raise RefusedError(
+                "repeat.nothing-stored",
+                "The ledger has stored nothing for this command, or it has not been finished.",
+                "Leave --stored out; the command then goes on, or is paid for.",
+            )
+
+    def _found_or_new(self, asking: Asking, ledger: Ledger) -> str:
+        found = None if self.again else asking.earlier(ledger)
+        self._may_spend(found)
+        if found is None or found.reservation.request is None:
+            return asking.new_request(ledger)
+        request, time = found.reservation.request, found.reservation.time
+        if found.state == "open":
+            return request
+        return request if self._takes_stored(time) else asking.new_request(ledger)
+
+    def _takes_stored(self, time: str) -> bool:
+        """Whether what was stored then will do."""
+        if self.stored:
+            return True
+        if self.ask is None:
+            raise RefusedError(
+                "repeat.paid-before",
+                f"The same was asked and paid for on {time}; asking again would pay again.",
+                "Add --stored to write what was stored then, without later rows, for nothing; "
+                "or --again to pay for a new one.",
+            )
+        return self.ask(time)
+
+
+def _is_lost(held: Holding) -> bool:
+    """Whether a spend has ended without answers that could be written: of a choice, without all of them."""
+    from hushtable.release.choices import CHOOSE  # scipy's matrices, which a usage error does without
+
+    stored = [charge.stored for charge in held.charges]
+    whole = all(stored) if held.reservation.kind == CHOOSE else any(stored)
+    return held.state == "settled" and not (stored and whole)

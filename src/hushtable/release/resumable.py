@@ -16,86 +16,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from hushtable.errors import BundleError, HushtableError, RefusedError, UsageError
-from hushtable.ledger import Address, Holding, Ledger, failpoints, place_of
+from hushtable.errors import BundleError, HushtableError, RefusedError
+from hushtable.ledger import Address, Ledger, failpoints, place_of
 from hushtable.outputs import can_make, whole_file
 from hushtable.release.bundle import check_free
 from hushtable.release.bundle_files import request_in
-from hushtable.release.choices import CHOOSE
-from hushtable.release.repeats import Asking
-
-
-@dataclass(frozen=True)
-class Again:
-    """What to do where the same was paid for before: ``stored`` takes that, ``again`` pays for a new one.
-
-    Otherwise ``ask`` is given the time at which it was paid for, and says whether to take it; without, it is refused.
-    """
-
-    stored: bool = False
-    again: bool = False
-    ask: Callable[[str], bool] | None = None
-
-    def __post_init__(self) -> None:
-        if self.stored and self.again:
-            raise UsageError("usage.again", "Give either --stored or --again.", "--stored spends nothing.")
-
-    def request(
-        self, asking: Asking, ledger: Ledger, named: str | None = None, resumable: Resumable | None = None
-    ) -> str:
-        """The id of the spend: as it was named, of what was interrupted, of the same one earlier, or a new one."""
-        if named is not None:
-            self._may_spend(ledger.holding(named))
-            return named
-        begun = None if resumable is None or (self.again and not resumable.again) else resumable.request
-        held = None if begun is None else ledger.holding(begun)
-        if begun is not None and held is not None and not (self.again and _is_lost(held)):
-            self._may_spend(held)
-            return begun
-        return self._found_or_new(asking, ledger)
-
-    def _may_spend(self, held: Holding | None) -> None:
-        """Refuse --stored for what is not finished: going on with it would spend."""
-        if self.stored and (held is None or held.state == "open"):
-            raise RefusedError(
-                "repeat.nothing-stored",
-                "The ledger has stored nothing for this command, or it has not been finished.",
-                "Leave --stored out; the command then goes on, or is paid for.",
-            )
-
-    def _found_or_new(self, asking: Asking, ledger: Ledger) -> str:
-        found = None if self.again else asking.earlier(ledger)
-        self._may_spend(found)
-        if found is None or found.reservation.request is None:
-            return asking.new_request(ledger)
-        request, time = found.reservation.request, found.reservation.time
-        if found.state == "open":
-            return request
-        return request if self._takes_stored(time) else asking.new_request(ledger)
-
-    def _takes_stored(self, time: str) -> bool:
-        """Whether what was stored then will do."""
-        if self.stored:
-            return True
-        if self.ask is None:
-            raise RefusedError(
-                "repeat.paid-before",
-                f"The same was asked and paid for on {time}; asking again would pay again.",
-                "Add --stored to write what was stored then, without later rows, for nothing; "
-                "or --again to pay for a new one.",
-            )
-        return self.ask(time)
-
-
-def _is_lost(held: Holding) -> bool:
-    """Whether a spend has ended without answers that could be written: of a choice, without all of them."""
-    stored = [charge.stored for charge in held.charges]
-    whole = all(stored) if held.reservation.kind == CHOOSE else any(stored)
-    return held.state == "settled" and not (stored and whole)
 
 
 def write_once(folder: str | PathLike[str], request: str, save: Callable[[], None]) -> None:

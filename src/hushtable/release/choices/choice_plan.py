@@ -20,6 +20,7 @@ from hushtable.errors import WorkloadError
 from hushtable.linear import OptionMechanism, ladder
 from hushtable.measurement import Part
 from hushtable.release.choices.families import Family, family_of, shared_family
+from hushtable.release.choices.several import require_several
 
 _SHORT = 2**30
 """Denominator of the factor by which options are made cheaper: larger wastes less budget (a part in 10^9 here) and
@@ -133,12 +134,7 @@ def plan_choice(
     fewer than two options, options over another domain, an option above ``rho``, and options with nothing in common.
     """
     given = list(options)
-    if len(given) < 2:
-        raise WorkloadError(
-            "choose.one-option",
-            "A choice needs at least two options.",
-            "Add an option, or use a plain release (`hush release`).",
-        )
+    require_several(given)
     for k, option in enumerate(given):
         _require_domain(k, option, sizes)
     plan = _plan(sizes, tuple(_scaled(k, option, rho) for k, option in enumerate(given)), frozen)
