@@ -4,6 +4,7 @@ Names are loaded when they are first used, so that ``import hushtable`` costs no
 """
 
 from hushtable.lazily import TYPE_CHECKING, lazily
+from hushtable.version import __version__
 
 if TYPE_CHECKING:
     from hushtable import deciders, errors, linear, marginals, microdata, planning, privacy
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from hushtable.synthesizer import Synthesizer
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__version__ = "0.2.0"
 
 __all__ = [
     "ZCDP",

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
-from hushtable import __version__
 from hushtable.ledger import Statement, Unit
 from hushtable.notebook import html_card
 from hushtable.plain import DecimalText, Finite, Hash, NotNegative, PlainRecord, Text, WholeNumber
 from hushtable.privacy import UNIT, Cost, epsilon_from, text
 from hushtable.schema import Schema
+from hushtable.version import __version__
 
 if TYPE_CHECKING:
     from hushtable.ledger import Holding, Ledger
