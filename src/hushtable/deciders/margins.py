@@ -146,7 +146,9 @@ class AverageMargin(MarginDecider):
     @property
     def sensitivity(self) -> int:
         low, high = self.facts.low * FIXED_POINT, self.facts.high * FIXED_POINT
-        return max(abs(value - end) for value in (low, high) for end in self.ends)
+        return max(
+            1, *(abs(value - end) for value in (low, high) for end in self.ends)
+        )  # 1: one value, one end
 
     def margin(self, tally: Tally) -> int:
         left, right = self.ends

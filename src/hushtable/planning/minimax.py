@@ -124,12 +124,24 @@ def _solve(dual: _Dual) -> Floats:
         if max(complementarity, infeasible) <= TOLERANCE * scale / 4:
             break
         centre = 0.1 * complementarity / count
-        step = system.solve(u, slack, gradient - dual.b / 2 + centre / u)
+        try:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                step = system.solve(u, slack, gradient - dual.b / 2 + centre / u)
+        except (np.linalg.LinAlgError, ValueError):  # weights too far apart for the system: slower, and sure
+            return _multiplicative(dual)
         move = centre / u - slack - slack / u * step
         length = min(_longest(u, step), _longest(slack, move))
         u = u + length * step
         slack = slack + length * move
+        if not (u.min() > 0.0 and slack.min() > 0.0):
+            return _multiplicative(dual)
     return u
+
+
+def _picked(matrix: csc_array, rows: np.ndarray, columns: np.ndarray) -> Floats:
+    """Some entries: an array of one entry gives an array, of several a sparse one."""
+    found: Any = matrix[rows, columns]
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64).ravel()
 
 
 class _Newton:
@@ -151,7 +163,7 @@ class _Newton:
             dense[np.diag_indices_from(dense)] += diagonal
             return cho_solve(cho_factor(dense, lower=True), right)
         has_own = self._own >= 0
-        weight = np.asarray(matrix[np.flatnonzero(has_own), self._own[has_own]]).ravel()
+        weight = _picked(matrix, np.flatnonzero(has_own), self._own[has_own])
         diagonal[has_own] += curve[self._own[has_own]] * weight**2
         inner = (self._low.T @ diags_array(1 / diagonal) @ self._low).toarray()
         inner[np.diag_indices_from(inner)] += 1 / curve[self._rest]
