@@ -138,9 +138,9 @@ def _solve(dual: _Dual) -> Floats:
     return u
 
 
-def _picked(matrix: csc_array, rows: np.ndarray, columns: np.ndarray) -> Floats:
-    """Some entries: an array of one entry gives an array, of several a sparse one."""
-    found: Any = matrix[rows, columns]
+def _picked(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> Floats:
+    """Some entries of a sparse matrix, which gives them as an array or, in later versions of scipy, sparse."""
+    found = matrix[rows, columns]
     return np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64).ravel()
 
 
