@@ -315,3 +315,11 @@ def test_a_query_of_nothing_leaves_a_readable_choice(tmp_path: Path) -> None:
     choice = session.choose(options, budget=ht.ZCDP(10))
     read_a_choice(choice, tmp_path / "begun")
     read_a_part(choice.finish(0), tmp_path / "out")
+
+
+@pytest.mark.parametrize(("one", "seed"), [(one_case, 1335), (one_check, 3675)])
+def test_what_once_failed_can_be_read_or_is_refused(
+    one: Callable[..., str], seed: int, memory_path: Path
+) -> None:
+    """Weights twelve orders apart in a minimax plan, and a sum of values that are all 0."""
+    assert one(seed, memory_path)
