@@ -55,12 +55,12 @@ def _project(
     """The nonnegative marginal nearest to its answers that agrees with what is held."""
     axes = given.axes or ()
     place = {axis: k for k, axis in enumerate(axes)}
-    builder = Builder(tuple(shape[axis] for axis in axes))
-    unit = np.full(given.answers.size, 1.0)
-    builder.weigh(Measurement(tuple(range(len(axes))), given.answers, _UNIT), unit)
     overlaps = _overlaps(axes, held)
     if axes in overlaps:
         return Measurement(axes, overlaps[axes], given.noise), 0.0
+    builder = Builder(tuple(shape[axis] for axis in axes))
+    builder.d += 1.0
+    builder.pull += given.answers.ravel()
     kept = [Measurement([place[axis] for axis in s], values, _UNIT) for s, values in overlaps.items()]
     table, residual = _solved(builder, kept, work)
     return Measurement(axes, table, given.noise), residual
