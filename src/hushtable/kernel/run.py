@@ -54,11 +54,11 @@ _WORK_PER_REQUEST = 400_000
 _WORK_PER_DRAW = 300
 """What an integer of noise counts for, in cells passed over: 300 ns with its lift, its line and the next fit.  With
 larger figures groups are smaller."""
-_MOST_AHEAD = 16
+_MOST_AHEAD = 24
 """At most this part of what is left is charged ahead.
 
-With 8, a small table's groups waited 1.6 times as long for their payload as drawing and writing take, with 16 about 1.3
-times; a release of Adult writes 65 groups then instead of 40, in the same time.
+With 8, a small table's groups waited 1.6 times as long for their payload as drawing and writing take, with 16 up to 1.5
+times, with 24 at most 1.3 times; a release of Adult writes twice as many groups as with 8, in the same time.
 """
 _ALONE = 4
 """So many draws of a run are charged and stored one by one: what is compiled on the way is then compiled in between."""
