@@ -16,8 +16,8 @@ from hushtable.kernel.select import Gaps
 from hushtable.marginals import Layout, ResolvedWorkload, decompose, reconstruct
 from hushtable.measurement import GRID, Answers, Line, Measure, Purse, Reply, Select, Transcript
 from hushtable.planning import AimPlan, State, plan_adaptive
-from hushtable.planning.adaptive import work_limit
 from hushtable.planning.aim import aim_policy, improvement_weights, root_below
+from hushtable.planning.wishes import work_limit
 from hushtable.privacy import exponential_mechanism
 from hushtable.reconstruct import from_answers
 from tests.bit_sources import SeededBits

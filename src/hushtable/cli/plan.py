@@ -36,6 +36,7 @@ def plan(
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
     flags.check_workload(order, workload)
     ht.planning.strategy_named(strategy)
+    ht.planning.checked_objective(objective)
     given, target = _given(budget, want)
     declared = ht.Schema.load(schema)
     asked = flags.workload_from(declared, order, workload)

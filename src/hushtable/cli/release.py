@@ -68,6 +68,8 @@ def release(
     if not attributes:
         flags.check_workload(order, workload)
         _check_way(strategy, reconstruct, reuse=reuse)
+        ht.planning.checked_objective(objective)
+        ht.planning.work_limit(time)
     declared = ht.Schema.load(schema)
     declared.require_reviewed()
     declared.axes(attributes)

@@ -36,5 +36,6 @@ if TYPE_CHECKING:
     from hushtable.planning.strategies import register as register
     from hushtable.planning.strategies import strategy_named as strategy_named
     from hushtable.planning.targets import budget_for as budget_for
+    from hushtable.planning.wishes import checked_objective, work_limit
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -5,7 +5,6 @@ The noise of each round is decided on the way; what is fixed beforehand is publi
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import ClassVar, Protocol
 
-from hushtable.errors import BudgetError, WorkloadError
+from hushtable.errors import BudgetError
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import DiscreteNoise, Policy, Purse, check_arithmetic
 from hushtable.planning.aim import aim_policy
@@ -23,11 +22,8 @@ from hushtable.planning.exact_plans import grid_amount
 from hushtable.planning.limits import too_large
 from hushtable.planning.scorers import MOST_PER_ATTRIBUTE, Refit, TableScorer
 from hushtable.planning.state import State
+from hushtable.planning.wishes import work_limit
 from hushtable.privacy import UNIT, Price
-
-CELLS_PER_SECOND = 250_000_000
-"""Cells that one second is worth under ``--time``: a public constant, calibrated on made-up tables."""
-
 
 _PASS = 3 * 2**30
 """Bytes that one pass of tabulation takes when counts are not kept."""
@@ -198,16 +194,3 @@ def plan_adaptive(
     least = [float(row) / (2.0 * len(sets) * prod(workload.sizes[i] for i in s)) for s in sets]
     check_arithmetic(workload.sizes, sets, least, workload.names)
     return kind(workload, row, rows, work_limit(time))
-
-
-def work_limit(time: str | float | None) -> int | None:
-    """Cells that may be touched in a time such as ``90``, ``90s``, ``5min`` or ``1h``."""
-    if time is None:
-        return None
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|)\s*", str(time), re.IGNORECASE)
-    if match is None or float(match[1]) <= 0:
-        raise WorkloadError(
-            "time.unreadable", "The time limit cannot be read.", 'Write it as "90s" or "5min".'
-        )
-    unit = {"": 1, "s": 1, "m": 60, "h": 3600}[match[2][:1].lower()]
-    return int(float(match[1]) * unit * CELLS_PER_SECOND)

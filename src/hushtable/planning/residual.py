@@ -14,8 +14,7 @@ import numpy as np
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, ResolvedWorkload, Workload
 from hushtable.planning.problem import Floats, Problem, checked_sets
-
-OBJECTIVES = ("sum_variance", "max_variance")
+from hushtable.planning.wishes import checked_objective
 
 
 def residual_plan(
@@ -49,15 +48,11 @@ def residual_plan(
 
 def plan_variances(problem: Problem, rho: float, objective: str) -> Floats:
     """``residual_plan`` on arrays: variances in the order of ``problem.residuals``."""
-    if objective == "sum_variance":
+    if checked_objective(objective) == "sum_variance":
         return sum_variances(problem, rho)
-    if objective == "max_variance":
-        from hushtable.planning.minimax import minimax_variances  # scipy's factorisations, for this one
+    from hushtable.planning.minimax import minimax_variances  # scipy's factorisations, for this one
 
-        return minimax_variances(problem, rho).variances
-    raise WorkloadError(
-        "planning.objective", "The objective is not known.", f"Choose one of {', '.join(OBJECTIVES)}."
-    )
+    return minimax_variances(problem, rho).variances
 
 
 def sum_variances(problem: Problem, rho: float) -> Floats:
