@@ -263,10 +263,8 @@ class _LoopCache(caching.FunctionCache):
     def __init__(self, function: Any) -> None:
         super().__init__(function)
         index: Any = cast("Any", self)._cache_file
-        index._version = (
-            index._version,
-            index._source_stamp,
-        )  # read first: what is stale may name types that are gone
+        # the version is read before all else: what is stale may name types that are gone
+        index._version = index._version, index._source_stamp
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Compiled code; a file that a kill or a full disk has cut short is as good as none."""

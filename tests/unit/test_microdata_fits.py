@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+import hushtable as ht
 from hushtable.errors import HushtableError
-from hushtable.microdata import Measurement, Noise, fit
+from hushtable.microdata import Measurement, Noise, fit, fitting
 from hushtable.microdata.reweight import reweight
 
 RNG = np.random.default_rng(20260101)
@@ -332,3 +333,7 @@ def test_a_million_cells_are_fitted_with_their_marginals(method):
     answers = [((), table.sum()), ((0,), table.sum(1)), ((1,), table.sum(0)), ((0, 1), table)]
     given = [Measurement(axes, a + rng.laplace(0, 8.0, np.shape(a)), noise) for axes, a in answers]
     assert fit(given, shape, method).certificate < 1e-6
+
+
+def test_every_way_of_fitting_that_is_offered_is_there() -> None:
+    assert tuple(fitting._WAYS) == ht.microdata.METHODS

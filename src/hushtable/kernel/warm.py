@@ -63,6 +63,5 @@ def _once(name: str) -> None:
     _FIRST[name](_Made())
 
 
-os.register_at_fork(
-    after_in_child=_once.cache_clear
-)  # a child has no second thread yet, and no keys of its own
+# a child has no second thread yet, and no keys of its own
+os.register_at_fork(after_in_child=_once.cache_clear)

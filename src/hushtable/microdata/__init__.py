@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from hushtable.microdata.fitting import fit as fit
     from hushtable.microdata.fitting import require_foreseen
     from hushtable.microdata.generator import Targets, affordable, count_records, generate
+    from hushtable.microdata.honesty import FAR, Totals, compare, small_cells
     from hushtable.microdata.honesty import Explanation as Explanation
     from hushtable.microdata.honesty import TableGap as TableGap
-    from hushtable.microdata.honesty import Totals, compare, small_cells
     from hushtable.microdata.likelihood import likeliest
     from hushtable.microdata.measurement import Measurement as Measurement
     from hushtable.microdata.noise import Noise as Noise

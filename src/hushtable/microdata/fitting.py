@@ -23,7 +23,7 @@ from hushtable.microdata.measurement import Measurement, check_measurements, che
 from hushtable.microdata.program import require_affordable, solve
 from hushtable.microdata.reweight import Reweighted, reweight
 from hushtable.microdata.sequential import sequential
-from hushtable.microdata.wanted import METHODS, checked_method
+from hushtable.microdata.wanted import checked_method
 from hushtable.notebook import html_card
 
 LOW_SHARE, SUM_SHARE = 1 / 1.5, 2.0
@@ -151,9 +151,14 @@ def _balanced(task: _Task) -> _Fitted:
     return _solved(builder, task)
 
 
-_WAYS: dict[str, Callable[[_Task], _Fitted]] = dict(
-    zip(METHODS, (_ols, _nnls, _max, _sequential, _reweighted, _balanced), strict=True)
-)
+_WAYS: dict[str, Callable[[_Task], _Fitted]] = {
+    "ols": _ols,
+    "nnls": _nnls,
+    "max": _max,
+    "sequential": _sequential,
+    "reweighted": _reweighted,
+    "balanced": _balanced,
+}
 
 
 def _builder(task: _Task) -> Builder:

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from hushtable.errors import HushtableError
-from hushtable.microdata import METHODS, Explanation
+from hushtable.microdata import FAR, METHODS, Explanation
 from hushtable.release import MOST_WORK, make_microdata
 from hushtable.report.headings import Heading
 from hushtable.report.pieces import Figure, Grid, Section
@@ -16,7 +16,6 @@ from hushtable.report.theme import RED, bars, chart, finished, histogram, tips
 from hushtable.report.view import View
 
 GENERATED = "generated"
-FAR = 1.5
 MOST_COMPARED = 100_000
 """Cells of a domain on which all fits are tried for the comparison."""
 
