@@ -36,13 +36,14 @@ class Balance:
 
 @dataclass
 class Folder:
-    """One reservation: its entry, what was drawn from it, and its charges by entry number."""
+    """One reservation: its entry, what was drawn from it, its charges by entry number, and how it ended."""
 
     entry: Entry
     body: entries.Reserve
     drawn: Cost = Cost.ZERO
     charges: list[int] = field(default_factory=list[int])
     settled: bool = False
+    picture: Holding | None = None
 
     @property
     def held(self) -> Cost:
@@ -90,12 +91,16 @@ class Book:
         return [folder for folder in self.opened.values() if spender in (None, folder.body.spender)]
 
     def holding(self, folder: Folder) -> Holding:
-        """A frozen picture of a reservation."""
+        """A frozen picture of a reservation; one that was settled never changes again, and keeps its own."""
+        if folder.picture is not None:
+            return folder.picture
         charges = tuple(
             StoredCharge(n, self.draws[n].ordinal, self.draws[n].cost.cost, self.payloads.get(n))
             for n in folder.charges
         )
-        return Holding(folder.reservation(), "settled" if folder.settled else "open", charges)
+        picture = Holding(folder.reservation(), "settled" if folder.settled else "open", charges)
+        folder.picture = picture if folder.settled else None
+        return picture
 
     def record(self, entry: Entry) -> None:
         """Take in an entry that the rules have allowed."""

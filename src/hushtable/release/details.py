@@ -7,7 +7,7 @@ a default, and fields that are not known here are ignored.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self, cast
 
 from hushtable.release.card import PlanFacts
@@ -24,7 +24,8 @@ class Written:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
         """What ``to_dict`` wrote, here or in version 0.1; it may say more."""
-        told = {field.name: given[field.name] for field in fields(cls) if field.name in given}
+        known = cls.__dataclass_fields__
+        told = {name: value for name, value in given.items() if name in known}
         return cls(**{k: tuple(cast("list[Any]", v)) if isinstance(v, list) else v for k, v in told.items()})
 
 
