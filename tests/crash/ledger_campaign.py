@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
 import secrets
 import signal
@@ -45,13 +44,6 @@ def quick_folder() -> Iterator[Path]:
     parent = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=parent, prefix="hushtable-") as folder:
         yield Path(folder)
-
-
-def forkserver() -> Any:
-    """Fresh processes without the cost of importing everything each time."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hushtable.ledger"])
-    return context
 
 
 # Many spenders

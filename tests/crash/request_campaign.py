@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
 import random
 import signal
@@ -11,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from fresh import forkserver
 
 import hushtable as ht
 from hushtable.errors import LedgerError
@@ -28,13 +29,6 @@ ROWS = "age,sex,member\n" + "".join(
     f"{7 * k * k % 80},{'FM'[k * k % 3 % 2]},{'true' if k % 3 else 'false'}\n" for k in range(200)
 )
 WAYS = ("residual-planner", "identity", "reuse", "aim", "auto", "choose", "check")
-
-
-def context() -> Any:
-    """Fresh processes that have imported the package."""
-    made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload(["hushtable.session", "hushtable.kernel.run"])
-    return made
 
 
 def prepare(folder: Path) -> None:
@@ -118,7 +112,7 @@ def work_and_die(folder: Path, way: str, request: str, point: str, skip: int, re
 
 def run_together(folder: Path, jobs: list[tuple[str, str]], wait: bool) -> list[tuple[str, str]]:
     """Two processes that ask for the same things at the same time; what each got."""
-    made = context()
+    made = forkserver()
     gate, answers = made.Barrier(2), made.Queue()
     processes = [made.Process(target=work, args=(folder, jobs, wait, seed, gate, answers)) for seed in (1, 2)]
     for process in processes:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fresh import forkserver
 from release_campaign import run_until
 
 import hushtable as ht
@@ -49,12 +49,8 @@ LOSING = ("charge.committed", "store.temporary", "store.renamed", "store.locked"
 
 
 @pytest.fixture
-def context() -> Iterator[Any]:
-    made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload(
-        ["hushtable.ledger", "hushtable.session", "hushtable.cli.app", "hushtable.report"]
-    )
-    return made
+def context() -> Any:
+    return forkserver()
 
 
 def prepare(folder: Path) -> None:

@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+from fresh import forkserver
 from ledger_campaign import (
     GROUPS,
     budget_of,
     check,
     die_at,
-    forkserver,
     grains,
     new_ledger,
     quick_folder,

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh import forkserver
 from ledger_campaign import (
     budget_of,
-    forkserver,
     grains,
     new_ledger,
     quick_folder,

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh import forkserver
 from release_campaign import LOSING, POINTS, die_at, die_in_a_fresh_interpreter, left_in, prepare, repeat
 
 QUICK = ("reserve.committed", "charge.inserted", "charge.committed", "store.renamed", "store.committed")
 
 
 @pytest.fixture
-def context() -> Iterator[Any]:
-    made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload(["hushtable.ledger", "hushtable.session", "hushtable.cli.app"])
-    return made
+def context() -> Any:
+    return forkserver()
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from fresh import forkserver
 from request_campaign import (
     WAYS,
     ask,
     check_consistent,
-    context,
     open_session,
     prepare,
     run_together,
@@ -64,7 +64,7 @@ def test_the_lock_of_a_killed_process_is_free_and_who_waited_goes_on(
     memory_path: Path, way: str, point: str, skip: int
 ) -> None:
     prepare(memory_path)
-    made = context()
+    made = forkserver()
     here, there = made.Pipe()
     process = made.Process(target=work_and_die, args=(memory_path, way, f"{way}-1", point, skip, there))
     process.start()
