@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hushtable.privacy import ZCDP, ApproxDP, PureDP
     from hushtable.release import Plan, Release
     from hushtable.schema import Schema
-    from hushtable.session import Session
+    from hushtable.session import Session, preflight
     from hushtable.synthesizer import Synthesizer
 else:
     __getattr__, __dir__ = lazily(__name__)
@@ -44,5 +44,6 @@ __all__ = [
     "marginals",
     "microdata",
     "planning",
+    "preflight",
     "privacy",
 ]

@@ -10,14 +10,14 @@ Nothing else calls the kernel, but for the self-test.  Whatever it returns was c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from os import PathLike
 from typing import Any, Unpack, overload
 
 from hushtable import kernel
 from hushtable.deciders import CheckPlan, Query, Verdict
-from hushtable.ledger import Holding, Ledger, Remaining, Spend, Unit
+from hushtable.ledger import Holding, Ledger, PreflightNotes, Remaining, Spend, Unit
 from hushtable.linear import OptionMechanism
 from hushtable.marginals import Workload
 from hushtable.measurement import Transcript
@@ -27,7 +27,7 @@ from hushtable.planning import PlanOptions, memory_limit
 from hushtable.privacy import Budget
 from hushtable.reconstruct import Evaluation
 from hushtable.release import CheckDetail, Choice, Plan, Release, choices, measure, plan_release, verdicts
-from hushtable.schema import Schema
+from hushtable.schema import Preflight, Schema, SchemaLike
 from hushtable.watching import silent
 
 
@@ -45,7 +45,7 @@ class Session:
         cls,
         data: Any,
         *,
-        schema: Schema | Mapping[str, Any] | str | PathLike[str],
+        schema: SchemaLike,
         ledger: str | PathLike[str],
         budget: Budget | None = None,
         spender: str | None = None,
@@ -59,6 +59,7 @@ class Session:
         declared = Schema.of(schema)
         declared.require_reviewed()
         counter = kernel.open_counter(data, declared)
+        PreflightNotes(ledger).require_reviewed(data, declared)
         account = Ledger.at(ledger, budget, Unit.of(declared), head=head)
         account.schema_version(declared.canonical)
         if spender is not None:
@@ -71,8 +72,9 @@ class Session:
         return Remaining(self.ledger.remaining(self.spender))
 
     def __repr__(self) -> str:
-        size, left = len(self.schema.names), self.remaining
-        return f"<Session on {self.ledger.name!r}: {size} attributes, {left} left>"
+        return (
+            f"<Session on {self.ledger.name!r}: {len(self.schema.names)} attributes, {self.remaining} left>"
+        )
 
     def _repr_html_(self) -> str:
         facts = {"budget": self.ledger.budget, "remaining": self.remaining, "unit": Unit.of(self.schema)}
@@ -194,20 +196,13 @@ class Session:
         is the curator's word that no row changes until then: options whose cost differs by cell, tables over buckets
         and matrices, are cheaper with it.
         """
+        still, most = self.schema.frozen if frozen is None else frozen, memory_limit(memory)
         return choices.start_choice(
-            self._choosing(wait),
-            options,
-            budget=budget,
-            request=request,
-            memory=memory_limit(memory),
-            frozen=self.schema.frozen if frozen is None else frozen,
+            self._choosing(wait), options, budget=budget, request=request, memory=most, frozen=still
         )
 
     def choice(self, choice: str, *, frozen: bool = False, wait: bool = False) -> Choice:
-        """A choice that was begun earlier, by its id.
-
-        ``frozen`` speaks for a choice of version 0.1, which says nothing of it: no row has changed since it began.
-        """
+        """A choice that was begun earlier, by its id; ``frozen`` speaks for one of version 0.1: no row has changed."""
         return Choice(self._choosing(wait), choice, frozen=frozen)
 
     def _choosing(self, wait: bool) -> choices.ChoiceContext:
@@ -217,7 +212,7 @@ class Session:
     def plan_check(
         self, query: verdicts.Queries, synthetic: Any, **asked: Unpack[verdicts.PlanKeywords]
     ) -> CheckPlan:
-        """Price and error of the verdicts that :meth:`check` would give, before anything is spent."""
+        """Price and error of the verdicts that :meth:`check` would give."""
         return verdicts.plan_questions(self.ledger, self.schema, query, synthetic, self.spender, **asked)
 
     @overload
@@ -294,7 +289,11 @@ def draft(data: Any, *, header: bool | None = None) -> str:
     return kernel.draft_schema(data, header=header)
 
 
+def preflight(data: Any, *, schema: SchemaLike, ledger: str | PathLike[str] | None = None) -> Preflight:
+    """What a release would lose of the rows, in exact numbers for the curator's eyes alone; ``ledger`` remembers it."""
+    return kernel.run_preflight(data, Schema.of(schema), ledger)
+
+
 def evaluate_release(data: Any, release: Release, *, confidential: bool = False) -> Evaluation:
     """``Session.evaluate`` without a ledger, because nothing is spent: for the curator's confidential report."""
-    counter = kernel.open_counter(data, release.schema)
-    return kernel.true_errors(counter, release, confidential=confidential)
+    return kernel.true_errors(kernel.open_counter(data, release.schema), release, confidential=confidential)

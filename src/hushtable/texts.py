@@ -8,6 +8,9 @@ import json
 from typing import Any
 from unicodedata import category
 
+CONFIDENTIAL = "confidential: not differentially private"
+"""The stamp of whatever only the curator may see."""
+
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _SPELLING = frozenset("\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
 """Format characters that belong to the spelling of words and numbers (Persian, Hindi, emoji) and turn nothing."""

@@ -87,6 +87,11 @@ def an_init(hush: Callable[..., Any]) -> None:
     assert hush("init", "people.csv") == plain(ht.Schema.loads(ht.session.draft("people.csv")).to_dict())
 
 
+def a_preflight(hush: Callable[..., Any]) -> None:
+    printed = hush("preflight", "people.csv", "--schema", "people.yaml")
+    assert printed == plain(ht.preflight("people.csv", schema="people.yaml").to_dict())
+
+
 def a_plan(hush: Callable[..., Any]) -> None:
     printed = hush("plan", "--schema", "people.yaml", "--order", "2", "--budget", "rho=0.1", "--alpha", "0.1")
     assert printed == plain(opened().plan(pairs(), budget=ht.ZCDP("0.1")).to_dict(0.1))
@@ -160,6 +165,7 @@ def ledgers(hush: Callable[..., Any]) -> None:
 
 WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
     an_init: {"init"},
+    a_preflight: {"preflight"},
     a_plan: {"plan"},
     a_release: {"release"},
     a_table: {"table"},

@@ -20,6 +20,7 @@ EXPLAINED = ("planning", "kernel", "reconstruct", "microdata", "measurement", "m
 """Packages whose numbers somebody chose: each says where it comes from and what moves with it."""
 NOT_CHOSEN = {
     "kernel/sources/assign.py": {"DROP"},
+    "kernel/sources/defects.py": {"GOOD, EMPTY, LONG, NUL, ENCODING, QUOTES, FEW, MANY", "_NEWLINE, _RETURN"},
     "kernel/sources/keys.py": {"_PER_SECOND", "_WIDE"},
     "kernel/sources/objects.py": {"_ZERO", "_UNITS"},
     "kernel/sources/parse.py": {
@@ -30,6 +31,7 @@ NOT_CHOSEN = {
         "_POWERS",
     },
     "kernel/sources/rows.py": {"_NEWLINE", "_RETURN"},
+    "kernel/sources/sniff.py": {"_C1"},
     "kernel/sources/typed.py": {"_DAYS_PER"},
     "kernel/warm.py": {"_FIRST"},
     "microdata/sequential.py": {"_UNIT"},

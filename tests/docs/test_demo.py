@@ -53,7 +53,19 @@ def test_everything_to_try_next_works(told: tuple[Path, str], capsys: pytest.Cap
 def test_shown_commands_are_run_as_shown(told: tuple[Path, str]) -> None:
     shown = [line for line in told[1].splitlines() if line.startswith("$ hush ")]
     assert [shlex.split(line)[2] for line in shown] == [
-        *("ledger", "release", "table", "microdata", "choose", "check", "check", "check", "ledger", "ledger"),
+        *(
+            "ledger",
+            "preflight",
+            "release",
+            "table",
+            "microdata",
+            "choose",
+            "check",
+            "check",
+            "check",
+            "ledger",
+            "ledger",
+        ),
         "report",
     ]
 

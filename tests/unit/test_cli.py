@@ -63,6 +63,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert run(["ledger", "create", "people.ledger", "--budget", "rho=1"]) == 0
+        assert run(GOOD["preflight"]) == 0
         assert run(release(out="first", budget="rho=0.11")) == 0
     return folder
 
@@ -132,6 +133,7 @@ def test_the_commands_that_a_newcomer_is_shown_work_as_typed(desk: Path, capfd: 
 
 GOOD = {
     "init": ["init", "people.csv"],
+    "preflight": ["preflight", "people.csv", "--schema", "people.yaml", "--ledger", "people.ledger"],
     "plan": ["plan", "--schema", "people.yaml", "--order", "2", "--budget", "epsilon=1,delta=1e-9"],
     "plan backwards": ["plan", "--schema", "people.yaml", "--order", "2", "--want", "age,sex=50"],
     "release": release(),

@@ -68,6 +68,10 @@ class _Story:
         self._say("1. An account of privacy, for everything that will ever be published of this register.")
         self._do(f"ledger create {ledger} --budget rho=0.5")
         self._say(
+            "   Before anything is spent: what would be lost of the file?  Only the curator may see this."
+        )
+        self._do(f"preflight {data} {self._known}")
+        self._say(
             "2. All tables of two attributes, for a fifth of it.  The rounds show where the budget went."
         )
         self._do(f"release {data} {self._known} --order 2 --budget rho=0.1 --out {tables} --no-report")

@@ -15,6 +15,7 @@ every number.
   hush demo                                          see the whole flow on a made-up town
   hush init people.csv --out people.yaml             draft a schema, then review it
   hush ledger create people.ledger --budget rho=0.5  open an account of privacy
+  hush preflight people.csv --schema people.yaml --ledger people.ledger
   hush plan --schema people.yaml --order 2 --budget rho=0.1
   hush release people.csv --schema people.yaml --ledger people.ledger --order 2 --budget rho=0.1 --out out
   hush table out age sex                             read a table; `hush report out` draws them all

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import hushtable as ht
 from hushtable.cli import flags
-from hushtable.cli.output import emit, grid, progress, say
+from hushtable.cli.output import emit, grid, note, progress, say
 from hushtable.cli.parameters import Option
 from hushtable.cli.pending import note_stored, repeated, telling_how_to_go_on
 from hushtable.cli.report import draw_report
@@ -86,6 +86,7 @@ def release(
         plan = opened.plan(asked, budget=spent, **way, time=time, reuse=reuse)
     name = choice.request(plan.asking(spender, Path(data).name), opened.ledger, request, resumable)
     note_stored(opened.ledger, name)
+    note(*filter(None, [ht.ledger.PreflightNotes(ledger).reminder(data)]))
     with telling_how_to_go_on(folder), resumable.under_way(name, opened.ledger, again=again):
         with progress(quiet=json) as steps:
             made = opened.run(plan, request=name, memory=memory, wait=wait, progress=steps)

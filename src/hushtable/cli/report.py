@@ -73,8 +73,9 @@ def _write_confidential(
     with progress(quiet=as_json) as steps:
         steps("counting", 0, 2)
         frames = ht.session.evaluate_release(against, release, confidential=confidential)
+        rows = ht.preflight(against, schema=release.schema)
         steps("drawing the report", 1, 2)
-        file = ht.report.write_confidential_report(folder, frames, release.card, out, raw=raw)
+        file = ht.report.write_confidential_report(folder, frames, release.card, out, raw=raw, rows=rows)
     if as_json:
         emit({"report": str(file), "stamp": ht.report.STAMP})
     else:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hushtable.kernel.counter import Counter
     from hushtable.kernel.draft import draft_schema
     from hushtable.kernel.evaluate import true_errors
+    from hushtable.kernel.preflight import run_preflight
     from hushtable.kernel.releasing import RequestRunner
     from hushtable.kernel.sources import open_counter, place_of
     from hushtable.kernel.spending import end_request, working_on

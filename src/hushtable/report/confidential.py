@@ -18,16 +18,19 @@ from hushtable.reconstruct import Evaluation
 from hushtable.release import Card
 from hushtable.report.page import Page, check_place
 from hushtable.report.pieces import Figure, Grid, Section
+from hushtable.report.sections.rows_section import rows_section
 from hushtable.report.theme import finished, histogram
+from hushtable.schema import Preflight
+from hushtable.texts import CONFIDENTIAL
 
-STAMP = "confidential: not differentially private"
+STAMP = CONFIDENTIAL
 
 _PLACES = {"marginals": "by-table", "groups": "by-group", "sizes": "by-size", "worst": "worst"}
 _ON_GROUPS = "How wrong the tables are for the people of each group, per person in it: small groups pay more."
 
 
-def confidential_page(found: Evaluation, card: Card, folder: str) -> Page:
-    """The page of a curator's evaluation."""
+def confidential_page(found: Evaluation, card: Card, folder: str, rows: Preflight | None = None) -> Page:
+    """The page of a curator's evaluation, with what became of the rows where a preflight counted them."""
     overall = found.overall.to_dicts()[0]
     tables = found.marginals.sort("l1_share", descending=True)
     groups = found.groups.sort("error_share", descending=True, nulls_last=True)
@@ -39,6 +42,7 @@ def confidential_page(found: Evaluation, card: Card, folder: str) -> Page:
         ),
         sections=(
             _overview(overall, found),
+            *([] if rows is None else [rows_section(rows)]),
             _listed("marginals", "By table", "True errors", tables, "The worst first."),
             _listed("groups", "By group", "Errors by group", groups, _ON_GROUPS),
             _listed("sizes", "By size of the cell", "Errors by true count of the cell", found.sizes),
@@ -58,6 +62,7 @@ def write_confidential_report(
     out: str | PathLike[str] | None = None,
     *,
     raw: bool = False,
+    rows: Preflight | None = None,
 ) -> Path:
     """Write the page and its data beside the bundle, never inside one, readable by its owner only."""
     bundle = Path(folder).absolute()
@@ -70,7 +75,7 @@ def write_confidential_report(
             "Give --out a place outside of it.",
         )
     data = file.with_suffix("").name + "-data"
-    replace(confidential_page(found, card, data), raw=raw).write(file)
+    replace(confidential_page(found, card, data, rows), raw=raw).write(file)
     for path in (file, *(file.parent / data).glob("*.csv")):
         path.chmod(0o600)
     (file.parent / data).chmod(0o700)

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from hushtable.schema.build import RESERVED
     from hushtable.schema.dialect import Dialect
     from hushtable.schema.document import MAX_STORED_BYTES
-    from hushtable.schema.schema import Impossible, Learnt, Schema
+    from hushtable.schema.findings import (
+        ColumnFindings,
+        FileLook,
+        Hint,
+        Malformed,
+        Offender,
+        PeopleFindings,
+        Preflight,
+    )
+    from hushtable.schema.schema import Impossible, Learnt, Schema, SchemaLike
     from hushtable.schema.write import inline
 else:
     __getattr__, __dir__ = lazily(__name__)

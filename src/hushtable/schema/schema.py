@@ -105,7 +105,7 @@ class Schema:
         return _from_document(Document(dict(value) if isinstance(given, Mapping) else value))
 
     @classmethod
-    def of(cls, value: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
+    def of(cls, value: SchemaLike) -> Schema:
         """A schema from itself, a dict or a file."""
         if isinstance(value, Schema):
             return value
@@ -245,6 +245,10 @@ class Schema:
     @cached_property
     def _axis_of(self) -> dict[str, int]:
         return {name: axis for axis, name in enumerate(self.attributes)}
+
+
+SchemaLike = Schema | Mapping[str, Any] | str | PathLike[str]
+"""A schema, or what one is read from: a dict or a file."""
 
 
 def _from_document(source: Document, *, stored: bool = False) -> Schema:

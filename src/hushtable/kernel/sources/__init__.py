@@ -2,7 +2,15 @@
 
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.opener import Opener, TableOpener
-from hushtable.kernel.sources.openers import OPENERS, look_at, open_counter, open_source, place_of, register
+from hushtable.kernel.sources.openers import (
+    OPENERS,
+    look_at,
+    open_counter,
+    open_source,
+    open_table,
+    place_of,
+    register,
+)
 from hushtable.kernel.sources.records import record_frames
 from hushtable.kernel.sources.row_tables import Table
 from hushtable.kernel.sources.source import Source
@@ -17,6 +25,7 @@ __all__ = [
     "look_at",
     "open_counter",
     "open_source",
+    "open_table",
     "place_of",
     "record_frames",
     "register",

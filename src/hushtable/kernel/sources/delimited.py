@@ -40,12 +40,17 @@ class ByteStream(Protocol):
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Whole rows of one file; splitting them is left to whoever calls ``columns``, once."""
+    """Whole rows of one file; splitting them is left to whoever calls ``columns``, once.
+
+    ``part`` is the number of the file; ``skipped`` rows before these were longer than a row may be.
+    """
 
     data: NDArray[np.uint8]
     marks: Delimiters
     slots: NDArray[np.int32]
     wanted: int
+    part: int = 0
+    skipped: int = 0
 
     def columns(self) -> list[Texts]:
         """The wanted columns, in the order asked for."""
@@ -63,7 +68,7 @@ class TextFiles:
         self, files: Sequence[DataFile], dialect: Dialect, positions: Sequence[str] | None = None
     ) -> None:
         """``positions`` are the names of the columns of files that have no header."""
-        self._files = files
+        self.files = files
         self._dialect = dialect
         self._headless = positions is not None
         self.shown = shown(files)
@@ -71,7 +76,8 @@ class TextFiles:
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[TextBlock]:
         """All rows, a few megabytes at a time."""
-        for file, header in zip(self._files, (known.names for known in self.headers), strict=True):
+        for part, (file, known) in enumerate(zip(self.files, self.headers, strict=True)):
+            header = known.names
             file.require_unchanged()
             marks = _marks(self._dialect, file, headless=self._headless)
             slots = np.full(len(header), -1, np.int32)
@@ -83,7 +89,9 @@ class TextFiles:
                 if not self._headless and _names(reader.first(), marks) != header:
                     raise file.changed()
                 for data in reader.blocks(size):
-                    yield TextBlock(data, marks, slots, len(wanted))
+                    yield TextBlock(data, marks, slots, len(wanted), part, reader.take_skipped())
+                if skipped := reader.take_skipped():
+                    yield TextBlock(_array(b""), marks, slots, len(wanted), part, skipped)
             file.require_unchanged()
 
     def _header(self, file: DataFile, positions: Sequence[str] | None) -> Header:
@@ -112,6 +120,7 @@ class _RowReader:
     def __init__(self, stream: ByteStream, marks: Delimiters) -> None:
         self._stream = stream
         self._marked = marks.marked
+        self._skipped = 0
         self._rest = stream.read(len(_BOM))
         if marks.utf8 and self._rest == _BOM:
             self._rest = b""
@@ -130,6 +139,11 @@ class _RowReader:
                 line = data[:end].removesuffix(b"\r")
                 return np.frombuffer(line, np.uint8).copy() if 0 < len(line) <= MAX_ROW else None
         return None
+
+    def take_skipped(self) -> int:
+        """How many rows have been left out since this was last asked, because they do not end."""
+        taken, self._skipped = self._skipped, 0
+        return taken
 
     def blocks(self, size: int) -> Iterator[NDArray[np.uint8]]:
         """Arrays of whole rows, each with its line break; rows longer than MAX_ROW may be left out."""
@@ -153,6 +167,7 @@ class _RowReader:
             self._rest = data[cut:]
             if self._rest[MAX_ROW:].strip(b"\r"):
                 self._rest, skipping = b"", True
+                self._skipped += 1
             self._rest = self._rest[: MAX_ROW + 1]  # what was beyond can only be part of a line break
 
 

@@ -19,7 +19,7 @@ from hushtable.kernel.sources.opener import Opener, TableOpener
 from hushtable.kernel.sources.pandas_frame import PandasOpener
 from hushtable.kernel.sources.parquet import ParquetOpener
 from hushtable.kernel.sources.polars_frame import PolarsOpener
-from hushtable.kernel.sources.row_tables import require_fit
+from hushtable.kernel.sources.row_tables import Table, require_fit
 from hushtable.kernel.sources.source import Source
 from hushtable.kernel.sources.text_opener import TextOpener
 from hushtable.schema import Schema
@@ -48,12 +48,17 @@ def open_counter(data: Any, schema: Schema) -> Counter:
 def open_source(data: Any, schema: Schema, *, threads: int | None = None) -> Source:
     """The rows of data that are encoded here, as ``open_counter`` will count them."""
     schema.csv.require_lines()
-    opener, given = _recognised(data)
-    if not isinstance(opener, TableOpener):
-        raise UsageError("source.no-rows", f"{opener.name} data give counts and no rows.", "Open a counter.")
+    opener, given = _row_opener(data)
     source = opener.source(given, schema, threads)
     require_fit(source.headers, schema)
     return source
+
+
+def open_table(data: Any, schema: Schema) -> Table:
+    """The table whose rows are encoded here, for the curator's own look; whether the schema fits is not asked."""
+    schema.csv.require_lines()
+    opener, given = _row_opener(data)
+    return opener.table(given, schema)
 
 
 def look_at(data: Any, header: bool | None = None) -> Look:
@@ -73,6 +78,13 @@ def place_of(data: Any) -> str | None:
     return (
         str(Path(cast("str | PathLike[str]", data)).absolute()) if isinstance(data, str | PathLike) else None
     )
+
+
+def _row_opener(data: Any) -> tuple[TableOpener, Any]:
+    opener, given = _recognised(data)
+    if not isinstance(opener, TableOpener):
+        raise UsageError("source.no-rows", f"{opener.name} data give counts and no rows.", "Open a counter.")
+    return opener, given
 
 
 def _recognised(data: Any) -> tuple[Opener, Any]:

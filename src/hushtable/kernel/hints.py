@@ -1,0 +1,363 @@
+"""What looks wrong in data that do not fit their schema, and what to try: for the curator's own eyes.
+
+A hint names columns, fields of the schema and words of our own lists.  It repeats no value of a row: what was found is
+in the table of offenders, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hushtable.errors import HushtableError
+from hushtable.kernel.sources import files
+from hushtable.kernel.sources.defects import ENCODING, FEW, MANY, NUL, QUOTES, REASONS
+from hushtable.kernel.sources.delimited import TextFiles
+from hushtable.kernel.sources.files import DataFile
+from hushtable.kernel.sources.row_tables import Table
+from hushtable.kernel.sources.sniff import Sniffed, fields_of, sniff
+from hushtable.kernel.sources.text_opener import is_header
+from hushtable.schema import Attribute, Binned, Categorical, FileLook, Hint, Preflight, Schema, inline
+
+SOME = 0.01
+MOST = 0.8
+"""Shares of rules of thumb: from how many rows on a hint is given, and how many of the misfits it must explain.  They
+move hints alone."""
+
+_ELSEWHERE = {
+    "gzip": ("is compressed with gzip", "Give it a name that ends in .csv.gz."),
+    "zip": ("is a ZIP archive or a spreadsheet", "Save the sheet as CSV in UTF-8, or unpack the archive."),
+    "parquet": ("is a Parquet file", "Give it a name that ends in .parquet."),
+    "spss": ("is an SPSS file", "Save it as CSV in UTF-8 or as Parquet."),
+    "stata": ("is a Stata file", "Save it as CSV in UTF-8 or as Parquet."),
+    "xls": ("is an old spreadsheet", "Save the sheet as CSV in UTF-8."),
+    "utf-16": ("is text in UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW."),
+}
+
+
+@dataclass(frozen=True)
+class SeenColumn:
+    """What a preflight saw of an attribute: rows that hold something, and (what is wrong, text) of misfits."""
+
+    attribute: Attribute
+    filled: int
+    misfits: Counter[tuple[str, str]]
+
+    def texts(self, what: str = "no value") -> Counter[str]:
+        """Texts that are wrong in one way."""
+        return Counter({text: rows for (wrong, text), rows in self.misfits.items() if wrong == what})
+
+
+def hints_of(result: Preflight, table: Table, schema: Schema, seen: Sequence[SeenColumn]) -> Preflight:
+    """The result with what the files look like, and with hints."""
+    hints: list[Hint] = []
+    look = None
+    if isinstance(table, TextFiles):
+        found = sniff(table.files[0])
+        look = FileLook(found.encoding, found.delimiter, _headed(found))
+        hints += _file_hints(found, table.files[0], schema)
+        hints += _line_hints(result, found, schema)
+        hints += _unused_hints(found, table.headers[0].names, result, seen)
+    for column in seen:
+        hints += _column_hints(column, seen, result.rows)
+    hints += _people_hints(result, schema)
+    return replace(
+        result, look=look, hints=tuple({hint.code + hint.message: hint for hint in hints}.values())
+    )
+
+
+def refused(error: HushtableError, data: Any, schema: Schema | None) -> HushtableError:
+    """A refusal of a file, with what to try by the look of it; any other error as it is."""
+    if not error.code.startswith("source.") or error.code in ("source.missing-file", "source.unknown-kind"):
+        return error
+    guard, hints = files.Guard("the data"), list[Hint]()
+    with guard:
+        file = files.find(data)[0]
+        hints = list(_file_hints(sniff(file), file, schema or Schema.from_dict(_ANY)))
+    if not hints:
+        return error
+    return type(error)(error.code, error.message, " ".join(f"{hint.message} {hint.fix}" for hint in hints))
+
+
+_ANY = {"attributes": {"any": {"type": "boolean"}}}
+
+
+def _headed(found: Sniffed) -> bool:
+    return bool(found.lines) and is_header(
+        [field.strip(found.quote) for field in fields_of(found.lines[0], found.delimiter, found.quote)]
+    )
+
+
+def _file_hints(found: Sniffed, file: DataFile, schema: Schema) -> Iterator[Hint]:
+    """Encoding, separator, quote, line breaks, header."""
+    if found.kind in _ELSEWHERE:
+        what, fix = _ELSEWHERE[found.kind]
+        yield Hint("kind", f"The file {what}, whatever its name says.", fix)
+        return
+    csv = schema.csv
+    if found.breaks == "\r":
+        yield Hint(
+            "line-breaks",
+            "Lines end in carriage returns alone, so that the file is one line.",
+            "Convert it: tr '\\r' '\\n' < FILE > NEW.",
+        )
+        return
+    if (found.encoding == "utf-8") != (csv.encoding == "utf-8"):
+        yield Hint(
+            "encoding",
+            f"The file looks like {found.encoding}, and {csv.encoding} is declared.",
+            f"Declare `csv: {{encoding: {found.encoding}}}`.",
+        )
+    declared = csv.delimiter or ("\t" if file.tabbed else ",")
+    if found.width > 1 and found.delimiter != declared:
+        yield Hint(
+            "delimiter",
+            f"Fields look separated by {_named(found.delimiter)}, and {_named(declared)} is declared.",
+            f"Declare `csv: {{delimiter: {inline(found.delimiter)}}}`.",
+        )
+        return
+    if found.quote != csv.quote and found.quote == "'" and csv.quote:
+        yield Hint("quote", "Fields look quoted by apostrophes.", 'Declare `csv: {quote: "\'"}`.')
+    if csv.header and found.before:
+        yield Hint(
+            "title-lines",
+            f"The table seems to begin {found.before} line(s) further down, below a title or a note.",
+            "Remove the lines above the names of the columns.",
+        )
+    elif csv.header and found.lines and not _headed(found):
+        yield Hint(
+            "header",
+            "The first line looks like a row, and is read as names of columns.",
+            "Declare `csv: {header: false, columns: [...]}` with the name of every column in order.",
+        )
+    elif (
+        not csv.header
+        and _headed(found)
+        and _names_of(schema) & set(fields_of(found.lines[0], found.delimiter, found.quote))
+    ):
+        yield Hint(
+            "header",
+            "The first line looks like names of columns, and is read as a row.",
+            "Remove `header: false` from `csv`.",
+        )
+
+
+def _names_of(schema: Schema) -> set[str]:
+    return {*schema.columns, *schema.names}
+
+
+def _named(mark: str) -> str:
+    return {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(mark, f"`{mark}`")
+
+
+def _line_hints(result: Preflight, found: Sniffed, schema: Schema) -> Iterator[Hint]:
+    """Rows that cannot be split."""
+    rows = {kind.reason: kind.rows for kind in result.malformed}
+    told = (
+        found.kind in _ELSEWHERE
+        or found.breaks == "\r"
+        or (found.encoding == "utf-8") != (schema.csv.encoding == "utf-8")
+    )
+    if rows.get(REASONS[ENCODING]) and not told:
+        yield Hint(
+            "encoding",
+            "Some rows are not UTF-8, though the beginning of the file is: it may be of two encodings.",
+            "Declare `csv: {encoding: latin-1}`, or convert the file as a whole.",
+        )
+    if rows.get(REASONS[QUOTES]):
+        yield Hint(
+            "quotes",
+            "Some quotes are not closed on their line, as in fields with line breaks, or stand inside a text.",
+            'Write the table as Parquet, or declare `csv: {quote: ""}` if quotes are letters like others.',
+        )
+    few, many = rows.get(REASONS[FEW], 0), rows.get(REASONS[MANY], 0)
+    if max(few, many) and found.delimiter == (schema.csv.delimiter or found.delimiter):
+        which = "fewer" if few > many else "more"
+        yield Hint(
+            "fields",
+            f"Some rows have {which} fields than the first line: notes and totals, separators inside fields that are "
+            "not quoted, or a separator too many at the end.",
+            "Look at the lines that are listed, and correct them where the file is made.",
+        )
+    if rows.get(REASONS[NUL]) and not told:
+        yield Hint("nul", "Some rows hold NUL bytes.", "Remove them: tr -d '\\000' < FILE > NEW.")
+
+
+def _unused_hints(
+    found: Sniffed, names: Sequence[str], result: Preflight, seen: Sequence[SeenColumn]
+) -> Iterator[Hint]:
+    """Columns that nothing reads and that hold what an attribute misses."""
+    rows = [fields_of(line, found.delimiter, found.quote) for line in found.lines[1:]]
+    for column in seen:
+        attribute = column.attribute
+        if not isinstance(attribute, Categorical) or sum(column.texts().values()) <= SOME * column.filled:
+            continue
+        known = set(attribute.texts)
+        for name in result.unused:
+            place = names.index(name) if name in names else len(names)
+            held = [row[place].strip(found.quote) for row in rows if place < len(row) and row[place]]
+            if held and sum(text in known for text in held) >= MOST * len(held):
+                yield Hint(
+                    "another-column",
+                    f"{attribute.name!r} reads {attribute.column!r}, and the column {name!r}, which is not used, "
+                    "holds its values.",
+                    f"Write `column: {inline(name)}` in `attributes.{attribute.name}`.",
+                )
+
+
+Rule = Callable[[SeenColumn, Counter[str]], Hint | None]
+
+
+def _column_hints(column: SeenColumn, seen: Sequence[SeenColumn], rows: int) -> Iterator[Hint]:
+    attribute = column.attribute
+    if not column.filled and rows:
+        yield Hint(
+            "empty",
+            f"{attribute.column!r} is empty in every row.",
+            "Leave the attribute out, or check how the file was made.",
+        )
+        return
+    misfits = column.texts()
+    total = sum(misfits.values())
+    if total > SOME * column.filled:
+        explained = next((hint for rule in RULES if (hint := rule(column, misfits)) is not None), None)
+        yield from [explained] if explained else _swapped(column, misfits, seen) or _unexplained(column)
+    elif misfits[attribute.column]:
+        yield from filter(None, [_header_again(column, misfits)])
+    beyond = sum(column.texts("below").values()) + sum(column.texts("above").values())
+    if isinstance(attribute, Binned) and beyond > SOME * column.filled:
+        yield Hint(
+            "bounds",
+            f"More than one number in a hundred of {attribute.name!r} lies beyond its bounds.",
+            f"Check the unit of the column, and `attributes.{attribute.name}.bounds` against what is publicly known.",
+        )
+
+
+def _share(misfits: Counter[str], fits: Callable[[str], bool]) -> bool:
+    """Whether most rows that misfit are of a kind."""
+    return sum(rows for text, rows in misfits.items() if fits(text)) >= MOST * sum(misfits.values())
+
+
+def _header_again(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
+    if not misfits[column.attribute.column]:
+        return None
+    return Hint(
+        "header-again",
+        "The names of the columns stand in the file more than once, as where files were put together.",
+        "Remove the repeated lines.",
+    )
+
+
+def _spelling(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
+    attribute = column.attribute
+    if not isinstance(attribute, Categorical):
+        return (
+            Hint(
+                "blanks",
+                f"Fields of {attribute.name!r} have blanks around them, and nothing is trimmed.",
+                "Remove the blanks where the file is made.",
+            )
+            if _share(misfits, lambda text: text != text.strip())
+            else None
+        )
+    near = {_plain(text) for text in attribute.texts}
+    if not _share(misfits, lambda text: _plain(text) in near):
+        return None
+    return Hint(
+        "spelling",
+        f"Texts of {attribute.name!r} differ from its values in capitals, blanks or zeros alone; they are matched "
+        "letter for letter.",
+        f"Write `attributes.{attribute.name}.values` as the file does.",
+    )
+
+
+def _plain(text: str) -> str:
+    bare = text.strip().casefold()
+    if bare.replace(".", "", 1).lstrip("+-").isdigit():
+        return bare.removesuffix(".0").lstrip("+0") or "0"
+    return bare
+
+
+def _labels(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
+    attribute = column.attribute
+    if not isinstance(attribute, Categorical) or not attribute.value_labels:
+        return None
+    labels = {label.casefold() for label in attribute.value_labels.values()}
+    if not _share(misfits, lambda text: text.strip().casefold() in labels):
+        return None
+    return Hint(
+        "labels",
+        f"The file holds the labels of {attribute.name!r}, not its values.",
+        f"List the labels under `attributes.{attribute.name}.values`.",
+    )
+
+
+def _swapped(column: SeenColumn, misfits: Counter[str], seen: Sequence[SeenColumn]) -> list[Hint]:
+    """Another attribute whose values these are."""
+    for other in seen:
+        kind = other.attribute
+        if kind is column.attribute or not isinstance(kind, Categorical):
+            continue
+        known = set(kind.texts)
+        if _share(misfits, known.__contains__):
+            fix = "Compare the names of the columns with what is in them, and `column` of both attributes."
+            message = (
+                f"{column.attribute.name!r} holds values of {kind.name!r}: columns may be shifted or swapped."
+            )
+            return [Hint("another-column", message, fix)]
+    return []
+
+
+def _fractions(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
+    if column.attribute.kind != "integer" or not _share(misfits, _is_number):
+        return None
+    return Hint(
+        "type",
+        f"{column.attribute.name!r} holds numbers with a fraction, and whole numbers are declared.",
+        "Declare `type: real`, with bounds and bins.",
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) == float(text) and "_" not in text
+    except ValueError:
+        return False
+
+
+def _unexplained(column: SeenColumn) -> list[Hint]:
+    name = column.attribute.name
+    if isinstance(column.attribute, Categorical):
+        fix = f"Add what is publicly known to `attributes.{name}.values`, or declare `outside: other`."
+    else:
+        fix = f"Check `attributes.{name}.type`, and which column it reads."
+    return [Hint("no-value", f"More than one text in a hundred of {name!r} is no value of it.", fix)]
+
+
+RULES: list[Rule] = [_header_again, _labels, _spelling, _fractions]
+"""Asked in this order; each explains most of the texts that misfit, or says nothing."""
+
+
+def _people_hints(result: Preflight, schema: Schema) -> Iterator[Hint]:
+    if result.people is None:
+        return
+    if result.cut > SOME * result.rows:
+        yield Hint(
+            "cap",
+            f"People have more rows than the {schema.max_rows_per_person} that count.",
+            "Raise `max_rows_per_person` (noise grows with it), or keep one row of each where the file is made.",
+        )
+    if result.nobody > SOME * result.rows:
+        yield Hint(
+            "nobody",
+            f"Rows have nobody in {schema.person!r}, and such rows do not count.",
+            "Fill the column where the file is made, or name another as `person`.",
+        )
+    if result.people.persons == 1 and result.rows > 1:
+        yield Hint(
+            "one-person",
+            f"All rows belong to one person in {schema.person!r}.",
+            "Name the column that tells people apart as `person`.",
+        )

@@ -1,0 +1,132 @@
+"""Which data a preflight was run for: public facts in a file beside the ledger, without any number.
+
+A preflight shows the curator confidential rows.  What its schema declares of a column is public only where it was
+declared before that; whatever is changed afterwards is learnt from the data, and needs a mark that it was reviewed.
+So the file keeps, for each name of data, what was declared of each column when its preflight was first run, as
+digests under a key of their own.  It is no part of the ledger and of no release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import Any, cast
+
+from hushtable.addresses import scheme_of
+from hushtable.errors import LedgerError, SchemaError
+from hushtable.ledger.stores import STORES, Address, place_of
+from hushtable.outputs import whole_file
+from hushtable.schema import Attribute, Binned, Categorical, Schema
+
+REMINDER = (
+    "No preflight of these data is on record: `hush preflight DATA --schema S --ledger L` shows what a release would "
+    "lose, before anything is spent."
+)
+"""Always in these words, whatever the data are."""
+_DOMAIN = ("values", "bounds", "cuts")
+"""Fields of an attribute that a look at the data can teach."""
+
+
+class PreflightNotes:
+    """The file of one ledger; it may be there before the ledger is."""
+
+    def __init__(self, ledger: Address) -> None:
+        self._file = _place(ledger)
+        self._kept = self._read()
+
+    def reminder(self, data: object) -> str | None:
+        """What is said as long as no preflight was run for data of this name."""
+        return None if name_of(data) in self._kept["data"] else REMINDER
+
+    def remember(self, data: object, schema: Schema) -> None:
+        """Note that a preflight was run; what was declared of a column is kept the first time only."""
+        columns: dict[str, list[str]] = self._kept["data"].setdefault(name_of(data), {})
+        fresh = {attribute.column for attribute in schema.attributes.values()} - set(columns)
+        for attribute in schema.attributes.values():
+            if attribute.column in fresh:
+                known = columns.setdefault(attribute.column, [])
+                if not set(_paths(attribute)) & set(schema.unreviewed):
+                    known.append(self._digest(attribute))
+        try:
+            with whole_file(self._file, mode=0o600) as file:
+                file.write(json.dumps(self._kept, indent=1).encode())
+        except OSError:
+            raise LedgerError(
+                "ledger.preflight-not-noted",
+                "That a preflight was run cannot be noted beside the ledger.",
+                "Check that its folder may be written, or leave --ledger out.",
+            ) from None
+
+    def require_reviewed(self, data: object, schema: Schema) -> None:
+        """Refuse what was changed in a schema after a preflight and is not marked as reviewed."""
+        columns: dict[str, list[str]] = self._kept["data"].get(name_of(data), {})
+        reviewed = {mark.path for mark in schema.learnt if mark.reviewed}
+        changed = [
+            path
+            for attribute in schema.attributes.values()
+            if attribute.column in columns and self._digest(attribute) not in columns[attribute.column]
+            for path in _paths(attribute)
+            if path not in reviewed
+        ]
+        if changed:
+            shown = ", ".join(changed[:10]) + (", ..." if len(changed) > 10 else "")
+            raise SchemaError(
+                "schema.changed-after-preflight",
+                f"{len(changed)} field(s) changed after a preflight had shown the data: {shown}.",
+                "Check each against what is publicly known, then list it under `learnt_from_data: {reviewed: [...]}`.",
+            )
+
+    def _digest(self, attribute: Attribute) -> str:
+        said = [attribute.kind, *(_plain(getattr(attribute, name, None)) for name in _DOMAIN)]
+        return hashlib.blake2b(json.dumps(said).encode(), key=bytes.fromhex(self._kept["key"])).hexdigest()
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            kept = json.loads(self._file.read_text(encoding="utf-8"))
+            bytes.fromhex(kept["key"])
+            if isinstance(kept["data"], dict):
+                return kept
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        return {"key": secrets.token_hex(32), "data": {}}
+
+
+def name_of(data: object) -> str:
+    """What data are called here: no folder, no server, no password.
+
+    >>> name_of("private/people.csv"), name_of("postgresql://host/db?table=people"), name_of(3)
+    ('people.csv', 'people', 'int')
+    """
+    if isinstance(data, str) and scheme_of(data, ()) is not None:
+        found = re.search(r"[?&]table=([^&]*)", data)
+        return found[1] if found else "table"
+    if isinstance(data, str | os.PathLike):
+        return Path(cast("str | os.PathLike[str]", data)).name
+    if isinstance(data, list | tuple):
+        return ", ".join(map(name_of, cast("list[object]", data)))
+    return type(data).__name__
+
+
+def _place(ledger: Address) -> Path:
+    """Beside a ledger that is a file; in the curator's own folder for one that is a URL."""
+    place = place_of(ledger)
+    if scheme_of(ledger, STORES) is None:
+        return Path(f"{place}.preflights")
+    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hushtable"
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return home / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.preflights"
+
+
+def _paths(attribute: Attribute) -> tuple[str, ...]:
+    """Where a schema declares what can be learnt of an attribute."""
+    if isinstance(attribute, Categorical):
+        return (f"attributes.{attribute.name}.values",)
+    return (f"attributes.{attribute.name}.bounds",) if isinstance(attribute, Binned) else ()
+
+
+def _plain(value: Any) -> Any:
+    return [str(item) for item in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else None

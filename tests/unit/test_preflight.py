@@ -1,0 +1,289 @@
+"""A preflight: exact numbers for the curator's eyes, that nothing else ever learns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable.cli.app import run
+from hushtable.errors import HushtableError, SchemaError
+from hushtable.ledger.preflights import REMINDER
+from hushtable.texts import CONFIDENTIAL
+
+SCHEMA = """
+person: id
+max_rows_per_person: 2
+attributes:
+  sex:    {type: categorical, values: [F, M], outside: other}
+  region: {type: categorical, values: [north, south]}
+  age:    {type: integer, bounds: [0, 99], width: 10}
+  income: {type: real, bounds: [0, 1000], bins: 4, outside: drop, null: category}
+"""
+KNOWN = {"region": {"north", "south"}, "sex": {"F", "M"}}
+
+
+def independent(lines: list[str]) -> dict[str, object]:
+    """The same numbers by Python's csv module and plain rules, without any code of the package."""
+    found = {"rows": 0, "malformed": 0, "dropped": 0, "nobody": 0, "cut": 0}
+    columns = {
+        name: dict.fromkeys(("nulls", "unreadable", "below", "above", "dropped"), 0)
+        for name in ("sex", "region", "age", "income")
+    }
+    people: dict[str, int] = {}
+    for line in lines:
+        if not line:
+            continue
+        found["rows"] += 1
+        row = next(csv.reader([line]))
+        if len(row) != 6 or line.count('"') % 2:
+            found["malformed"] += 1
+            continue
+        given = dict(zip(("id", "sex", "region", "age", "income", "note"), row, strict=True))
+        lost = False
+        for name, tally in columns.items():
+            text, drops = given[name], False
+            if not text:
+                tally["nulls"] += 1
+                drops = name != "income"
+            elif name in KNOWN:
+                if text not in KNOWN[name]:
+                    tally["unreadable"] += 1
+                    drops = name == "region"
+            else:
+                low, high = (0, 99) if name == "age" else (0, 1000)
+                try:
+                    number = int(text) if name == "age" else float(text)
+                except ValueError:
+                    tally["unreadable"] += 1
+                    drops = True
+                else:
+                    beyond = number < low or number > high
+                    tally["below"] += number < low
+                    tally["above"] += number > high
+                    drops = beyond and name == "income"
+            tally["dropped"] += drops
+            lost |= drops
+        if lost:
+            found["dropped"] += 1
+        elif not given["id"]:
+            found["nobody"] += 1
+        else:
+            people[given["id"]] = people.get(given["id"], 0) + 1
+    found["cut"] = sum(max(0, rows - 2) for rows in people.values())
+    return found | {"columns": columns, "persons": len(people), "most": max(people.values(), default=0)}
+
+
+def lines_of(chance: random.Random, rows: int) -> list[str]:
+    lines: list[str] = []
+    for _ in range(rows):
+        row = [
+            chance.choice(["", *map(str, range(rows // 3 + 1))]),
+            chance.choice(["F", "M", "f", "X", ""]),
+            chance.choice(["north", "south", "south", "East", ""]),
+            chance.choice(["", "NA", "-3", "120", *map(str, range(0, 99, 7))]),
+            chance.choice(["", "12.5", "1000", "1000.01", "-0.5", "1e2", "1,5", "ten"]),
+            chance.choice(["", "x", 'say "so"', "a,b"]),
+        ]
+        file = io.StringIO()
+        csv.writer(file, lineterminator="").writerow(row)
+        line = file.getvalue()
+        luck = chance.random()
+        lines.append(
+            line + ",z"
+            if luck < 0.03
+            else line.rpartition(",")[0]
+            if luck < 0.06
+            else ""
+            if luck < 0.08
+            else line + ',"'
+            if luck < 0.1
+            else line
+        )
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_counts_are_those_of_an_independent_reader(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    lines = lines_of(chance, chance.choice([0, 1, 40, 300]))
+    meant = independent(lines)
+    (tmp_path / "d.csv").write_text("\n".join(["id,sex,region,age,income,note", *lines]) + "\n")
+    found = ht.preflight(tmp_path / "d.csv", schema=ht.Schema.loads(SCHEMA))
+    assert found.rows == meant["rows"]
+    assert sum(kind.rows for kind in found.malformed) == meant["malformed"]
+    assert (found.dropped, found.nobody, found.cut) == (meant["dropped"], meant["nobody"], meant["cut"])
+    for column in found.columns:
+        assert {name: getattr(column, name) for name in meant["columns"][column.attribute]} == meant[
+            "columns"
+        ][column.attribute]
+        assert (
+            sum(offender.rows for offender in column.offenders)
+            <= column.unreadable + column.below + column.above
+        )
+    assert found.people is not None
+    assert (found.people.persons, found.people.most) == (meant["persons"], meant["most"])
+    assert found.unused == ("note",)
+
+
+def test_what_is_counted_is_what_a_release_counts(tmp_path: Path) -> None:
+    from hushtable.kernel.sources import open_source
+
+    for seed in range(20, 26):
+        lines = lines_of(random.Random(seed), 200)
+        (tmp_path / "d.csv").write_text("\n".join(["id,sex,region,age,income,note", *lines]) + "\n")
+        schema = ht.Schema.loads(SCHEMA)
+        counted = sum(len(batch[0]) for batch in open_source(tmp_path / "d.csv", schema).batches())
+        assert ht.preflight(tmp_path / "d.csv", schema=schema).counted == counted
+
+
+def test_frames_are_counted_like_files() -> None:
+    frame = pl.DataFrame({"sex": ["F", "f", None, "M"], "age": [5, 200, None, 7]})
+    schema = {
+        "attributes": {
+            "sex": {"type": "categorical", "values": ["F", "M"]},
+            "age": {"type": "integer", "bounds": [0, 99]},
+        }
+    }
+    for data in (frame, frame.to_arrow(), frame.to_pandas()):
+        found = ht.preflight(data, schema=schema)
+        assert (found.rows, found.dropped, found.counted) == (4, 2, 2)
+        sex, age = found.columns
+        assert (sex.nulls, sex.unreadable, sex.alone) == (1, 1, 1)
+        assert (age.nulls, age.above, age.clipped, age.dropped) == (1, 1, 1, 1)
+
+
+def test_rows_that_never_end_are_counted_once(tmp_path: Path) -> None:
+    long = b"F," + b"x" * 3_000_000
+    (tmp_path / "d.csv").write_bytes(b"sex,note\nF,a\n" + long + b"\nM,b\n" + long)
+    found = ht.preflight(
+        tmp_path / "d.csv", schema={"attributes": {"sex": {"type": "categorical", "values": ["F", "M"]}}}
+    )
+    assert (found.rows, found.counted) == (4, 2)
+    assert [(kind.reason, kind.lines) for kind in found.malformed] == [
+        ("longer than a row may be", ("3", "5"))
+    ]
+
+
+def test_the_wrong_encoding_is_said_loudly_and_named(tmp_path: Path) -> None:
+    rows = "\n".join(["town,size", *("Zürich,1" for _ in range(50)), "Bern,2"])
+    (tmp_path / "d.csv").write_bytes(rows.encode("latin-1"))
+    schema = {"attributes": {"town": {"type": "categorical", "values": ["Zürich", "Bern"]}}}
+    found = ht.preflight(tmp_path / "d.csv", schema=schema)
+    assert found.loses_much and "98.0%" in found.warning
+    assert [hint.code for hint in found.hints] == ["encoding"] and "latin-1" in found.hints[0].fix
+    right = ht.preflight(tmp_path / "d.csv", schema=schema | {"csv": {"encoding": "latin-1"}})
+    assert not right.loses_much and right.hints == () and right.counted == 51
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    lines = ["id,sex,region,age,income,note", *lines_of(random.Random(1), 100)]
+    Path("d.csv").write_text("\n".join(lines) + "\n")
+    Path("s.yaml").write_text(SCHEMA)
+    ht.Ledger.create("d.ledger", ht.ZCDP(1))
+    return tmp_path
+
+
+RELEASE = ["release", "d.csv", "--schema", "s.yaml", "--ledger", "d.ledger", "--order", "1", "--no-report"]
+
+
+def test_release_reminds_in_the_same_words_until_a_preflight_was_run(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*RELEASE, "--budget", "rho=0.01", "--out", "a"]) == 0
+    assert REMINDER in capsys.readouterr().err
+    assert run(["preflight", "d.csv", "--schema", "s.yaml"]) == 0
+    assert run([*RELEASE, "--budget", "rho=0.02", "--out", "b"]) == 0
+    assert REMINDER in capsys.readouterr().err
+    assert run(["preflight", "d.csv", "--schema", "s.yaml", "--ledger", "d.ledger"]) == 0
+    capsys.readouterr()
+    assert run([*RELEASE, "--budget", "rho=0.03", "--out", "c"]) == 0
+    assert capsys.readouterr().err == ""
+    assert REMINDER.isascii() and not any(letter.isdigit() for letter in REMINDER)
+
+
+def test_the_note_and_the_ledger_hold_no_number_and_no_value_of_the_data(desk: Path) -> None:
+    before = Path("d.ledger").read_bytes()
+    notes = []
+    for rows in (100, 37):
+        lines = ["id,sex,region,age,income,note", *lines_of(random.Random(rows), rows)]
+        Path("d.csv").write_text("\n".join(lines) + "\n")
+        assert run(["preflight", "d.csv", "--schema", "s.yaml", "--ledger", "d.ledger"]) == 0
+        notes.append(Path("d.ledger.preflights").read_bytes())
+    assert notes[0] == notes[1] and Path("d.ledger").read_bytes() == before
+    kept = json.loads(notes[0])
+    assert set(kept) == {"key", "data"} and set(kept["data"]) == {"d.csv"}
+    assert Path("d.ledger.preflights").stat().st_mode & 0o077 == 0
+
+
+def test_what_changes_after_a_preflight_needs_a_review(desk: Path) -> None:
+    assert run(["preflight", "d.csv", "--schema", "s.yaml", "--ledger", "d.ledger"]) == 0
+    wider = SCHEMA.replace("values: [north, south]", "values: [north, south, East]")
+    with pytest.raises(SchemaError) as caught:
+        ht.Session.open("d.csv", schema=ht.Schema.loads(wider), ledger="d.ledger")
+    assert caught.value.code == "schema.changed-after-preflight"
+    assert "attributes.region.values" in caught.value.message and "East" not in str(caught.value)
+    assert run(["preflight", "d.csv", "--schema", "s.yaml", "--ledger", "d.ledger"]) == 0
+    ht.preflight("d.csv", schema=ht.Schema.loads(wider), ledger="d.ledger")
+    with pytest.raises(SchemaError):  # a second preflight makes nothing public
+        ht.Session.open("d.csv", schema=ht.Schema.loads(wider), ledger="d.ledger")
+    marked = wider + "learnt_from_data: {reviewed: [attributes.region.values]}\n"
+    ht.Session.open("d.csv", schema=ht.Schema.loads(marked), ledger="d.ledger")
+    ht.Session.open("d.csv", schema=ht.Schema.loads(SCHEMA), ledger="d.ledger")
+    fewer = {
+        "attributes": {"note": {"type": "categorical", "values": ["x"]}},
+        "person": "id",
+        "max_rows_per_person": 2,
+    }
+    ht.Session.open("d.csv", schema=fewer, ledger="d.ledger")  # of this column nothing was shown
+
+
+def test_a_draft_that_was_looked_through_by_a_preflight_keeps_its_marks(desk: Path) -> None:
+    drafted = SCHEMA + "learnt_from_data: {unreviewed: [attributes.region.values]}\n"
+    ht.preflight("d.csv", schema=ht.Schema.loads(drafted), ledger="d.ledger")
+    with pytest.raises(SchemaError) as caught:  # the mark was deleted instead of moved
+        ht.Session.open("d.csv", schema=ht.Schema.loads(SCHEMA), ledger="d.ledger")
+    assert caught.value.code == "schema.changed-after-preflight"
+
+
+def test_nothing_of_it_reaches_a_release(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def bundle(name: str) -> dict[str, object]:
+        assert run([*RELEASE, "--budget", "rho=0.01", "--again", "--out", name]) == 0
+        manifest = json.loads(Path(name, "release.json").read_text())
+        return {key: value for key, value in manifest.items() if key in ("schema", "format")} | {
+            "card": set(manifest["card"])
+        }
+
+    first = bundle("a")
+    assert run(["preflight", "d.csv", "--schema", "s.yaml", "--ledger", "d.ledger", "--json"]) == 0
+    said = capsys.readouterr().out
+    assert CONFIDENTIAL in said
+    assert bundle("b") == first
+    for file in Path("b").rglob("*.json"):
+        assert "preflight" not in file.read_text()
+
+
+def test_the_terminal_is_stamped_and_offenders_are_escaped(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("d.csv").write_text("id,sex,region,age,income,note\n1,F,\x1b[31mred\u202e,3,4,5\n", encoding="utf-8")
+    assert run(["preflight", "d.csv", "--schema", "s.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(CONFIDENTIAL.upper()) and "\x1b" not in said and "\u202e" not in said
+    assert "\\x1b[31mred\\u202e" in said and "!! 100.0%" in said
+
+
+def test_an_unreadable_file_gets_a_remedy(desk: Path) -> None:
+    text = Path("d.csv").read_text()
+    Path("d.csv").write_text(text.replace(",", ";"))
+    with pytest.raises(HushtableError) as caught:
+        ht.preflight("d.csv", schema="s.yaml")
+    assert caught.value.code == "source.unknown-column" and "delimiter: ;" in caught.value.fix
