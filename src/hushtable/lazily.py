@@ -42,6 +42,18 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     return load, listed
 
 
+class Later:
+    """A library that is imported when it is first used, for modules that refuse something without it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        from importlib import import_module
+
+        return getattr(import_module(self._name), name)
+
+
 _HOMES: dict[str, dict[str, tuple[str, str, bool]]] = {}
 
 

@@ -11,34 +11,34 @@ Nothing else calls the kernel, but for the self-test.  Whatever it returns was c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
+from functools import cached_property
 from os import PathLike
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from hushtable import kernel
-from hushtable.deciders import CheckPlan, Query, Verdict
-from hushtable.ledger import Holding, Ledger, PreflightNotes, Remaining, Spend, Unit
-from hushtable.linear import OptionMechanism
-from hushtable.marginals import Workload
-from hushtable.measurement import Transcript
-from hushtable.microdata import counts_to_buy
+from hushtable import deciders, kernel, microdata, planning, release
+from hushtable import ledger as accounts
 from hushtable.notebook import html_card
-from hushtable.planning import PlanOptions, memory_limit
-from hushtable.privacy import Budget
-from hushtable.reconstruct import Evaluation
-from hushtable.release import CheckDetail, Choice, Plan, Release, choices, measure, plan_release, verdicts
-from hushtable.schema import Preflight, Schema, SchemaLike
+from hushtable.schema import Schema
 from hushtable.watching import silent
+
+if TYPE_CHECKING:  # what schema, names and budget refuse is refused before any of this is loaded
+    from hushtable.deciders import CheckPlan, Query, Verdict
+    from hushtable.ledger import Holding, Ledger, Remaining, Spend
+    from hushtable.linear import OptionMechanism
+    from hushtable.marginals import Workload
+    from hushtable.measurement import Transcript
+    from hushtable.privacy import Budget
+    from hushtable.reconstruct import Evaluation
+    from hushtable.release import Choice, Plan, Release, choices, verdicts
+    from hushtable.schema import Preflight, SchemaLike
 
 
 class Session:
     """A confidential table, its schema and its ledger, opened together by :meth:`open`."""
 
-    def __init__(
-        self, counter: kernel.Counter, schema: Schema, ledger: Ledger, spender: str | None, place: str | None
-    ) -> None:
-        self._counter, self._place = counter, place
-        self.schema, self.ledger, self.spender = schema, ledger, spender
+    def __init__(self, data: Any, schema: Schema, spender: str | None, account: tuple[Any, ...]) -> None:
+        self._data, self._account = data, account
+        self.schema, self.spender = schema, spender
 
     @classmethod
     def open(
@@ -50,35 +50,46 @@ class Session:
         budget: Budget | None = None,
         spender: str | None = None,
         head: str | None = None,
+        now: bool = True,
     ) -> Session:
         """Open confidential data: a path, glob, Arrow table, polars or pandas frame.
 
         ``ledger`` is the account that every release is charged to; with ``budget`` it is created if it does not exist.
-        ``spender`` spends from that grant.  ``head`` is a published head that the ledger must contain.
+        ``spender`` spends from that grant.  ``head`` is a published head that the ledger must contain.  Without ``now``
+        data and ledger are opened when they are first needed, after what schema and names refuse.
         """
         declared = Schema.of(schema)
         declared.require_reviewed()
-        counter = kernel.open_counter(data, declared)
-        PreflightNotes(ledger).require_reviewed(data, declared)
-        account = Ledger.at(ledger, budget, Unit.of(declared), head=head)
-        account.schema_version(declared.canonical)
-        if spender is not None:
-            account.remaining(spender)
-        return cls(counter, declared, account, spender, kernel.place_of(data))
+        session = cls(data, declared, spender, (ledger, budget, head))
+        if now:
+            _ = session.ledger
+        return session
+
+    @cached_property
+    def _counter(self) -> kernel.Counter:
+        return kernel.open_counter(self._data, self.schema)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The account that every release is charged to."""
+        _ = self._counter  # first, so that data that do not fit the schema leave no entry
+        place, budget, head = self._account
+        accounts.PreflightNotes(place).require_reviewed(self._data, self.schema)
+        return accounts.Ledger.at(place, self.schema, budget, self.spender, head)
 
     @property
     def remaining(self) -> Remaining:
         """What the ledger still allows this session to spend."""
-        return Remaining(self.ledger.remaining(self.spender))
+        return accounts.Remaining(self.ledger.remaining(self.spender))
 
     def __repr__(self) -> str:
-        return (
-            f"<Session on {self.ledger.name!r}: {len(self.schema.names)} attributes, {self.remaining} left>"
-        )
+        size, left = len(self.schema.names), self.remaining
+        return f"<Session on {self.ledger.name!r}: {size} attributes, {left} left>"
 
     def _repr_html_(self) -> str:
-        facts = {"budget": self.ledger.budget, "remaining": self.remaining, "unit": Unit.of(self.schema)}
-        return html_card(f"Session on {self.ledger.name}", facts)
+        account, unit = self.ledger, accounts.Unit.of(self.schema)
+        facts = {"budget": account.budget, "remaining": self.remaining, "unit": unit}
+        return html_card(f"Session on {account.name}", facts)
 
     def plan(
         self,
@@ -92,16 +103,8 @@ class Session:
         reuse: bool = False,
     ) -> Plan:
         """Noise, price and expected error of every table, before anything is spent; :meth:`run` runs it."""
-        return plan_release(
-            self.schema,
-            workload,
-            budget=budget,
-            strategy=strategy,
-            reconstruct=reconstruct,
-            reuse=reuse,
-            options=PlanOptions(objective, time),
-            currency=self.ledger.kind,
-        )
+        way = release.Way(strategy, reconstruct, reuse, planning.PlanOptions(objective, time))
+        return release.plan_release(self.schema, workload, budget, way, lambda: self.ledger.kind)
 
     def release(
         self,
@@ -126,15 +129,8 @@ class Session:
         default of auto), mle (of all others) or nonneg.  With ``reuse``, what earlier releases in this ledger answer is
         not bought again: tables are at least as exact as ``budget`` makes them, and the difference is charged.
         """
-        plan = self.plan(
-            workload,
-            budget=budget,
-            strategy=strategy,
-            objective=objective,
-            time=time,
-            reconstruct=reconstruct,
-            reuse=reuse,
-        )
+        way = release.Way(strategy, reconstruct, reuse, planning.PlanOptions(objective, time))
+        plan = release.plan_release(self.schema, workload, budget, way, lambda: self.ledger.kind)
         return self.run(plan, request=request, memory=memory, wait=wait, progress=progress)
 
     def run(
@@ -149,7 +145,7 @@ class Session:
         """Measure a plan and charge it; go on after what ``request`` has stored, or read it if that is all."""
         with kernel.working_on(self.ledger, request, wait=wait) as account:
             runner = kernel.RequestRunner(account, self._counter, self.schema, progress or silent)
-            made = measure(plan, runner, self.spender, memory_limit(memory))
+            made = release.measure(plan, runner, self.spender, planning.memory_limit(memory))
         return made.release(self.ledger, account.request)
 
     def release_counts(
@@ -175,7 +171,7 @@ class Session:
         self, attributes: Sequence[str] | None = None, *, budget: Budget, accurate: str = "sum"
     ) -> Plan:
         """What :meth:`release_counts` measures."""
-        workload, bought = counts_to_buy(self.schema, attributes, accurate, budget)
+        workload, bought = microdata.counts_to_buy(self.schema, attributes, accurate, budget)
         return self.plan(workload, budget=bought, strategy="identity")
 
     def choose(
@@ -196,24 +192,29 @@ class Session:
         is the curator's word that no row changes until then: options whose cost differs by cell, tables over buckets
         and matrices, are cheaper with it.
         """
-        still, most = self.schema.frozen if frozen is None else frozen, memory_limit(memory)
-        return choices.start_choice(
+        still, most = self.schema.frozen if frozen is None else frozen, planning.memory_limit(memory)
+        return release.choices.start_choice(
             self._choosing(wait), options, budget=budget, request=request, memory=most, frozen=still
         )
 
     def choice(self, choice: str, *, frozen: bool = False, wait: bool = False) -> Choice:
         """A choice that was begun earlier, by its id; ``frozen`` speaks for one of version 0.1: no row has changed."""
-        return Choice(self._choosing(wait), choice, frozen=frozen)
+        return release.Choice(self._choosing(wait), choice, frozen=frozen)
 
     def _choosing(self, wait: bool) -> choices.ChoiceContext:
         draw = kernel.PartDrawer(self._counter, self.ledger, wait)
-        return choices.ChoiceContext(self.schema, self.ledger, self.spender, draw, self._place)
+        place = kernel.place_of(self._data)
+        return release.choices.ChoiceContext(self.schema, self.ledger, self.spender, draw, place)
 
     def plan_check(
         self, query: verdicts.Queries, synthetic: Any, **asked: Unpack[verdicts.PlanKeywords]
     ) -> CheckPlan:
         """Price and error of the verdicts that :meth:`check` would give."""
-        return verdicts.plan_questions(self.ledger, self.schema, query, synthetic, self.spender, **asked)
+        queries = [query] if isinstance(query, str | deciders.Query) else query
+        return deciders.plan_check(self.schema, queries, synthetic, currency=self._currency, **asked)
+
+    def _currency(self) -> deciders.Currency:
+        return release.verdicts.currency_in(self.ledger, self.spender)
 
     @overload
     def check(
@@ -222,19 +223,19 @@ class Session:
     @overload
     def check(
         self, query: Sequence[str | Query], synthetic: Any, **options: Unpack[verdicts.CheckKeywords]
-    ) -> list[Verdict]: ...
+    ) -> verdicts.Verdicts: ...
     def check(
         self,
         query: verdicts.Queries,
         synthetic: Any,
         *,
-        tau: float | str | Fraction,
+        tau: verdicts.Tau,
         budget: Budget,
         decider: str = "auto",
         largest: float | None = None,
         wait: bool = False,
         progress: Any = None,
-    ) -> Verdict | list[Verdict]:
+    ) -> Verdict | verdicts.Verdicts:
         """Whether the answer of ``query`` on a synthetic table is within tau of the truth: yes or no, and how sure.
 
         ``synthetic`` is a file or a frame with the schema's attributes; tau a number, or a share such as "5%" of the
@@ -249,9 +250,9 @@ class Session:
                 runner = kernel.RequestRunner(account, self._counter, self.schema, progress or silent)
                 return runner.check(spend, missing)
 
-        asked = CheckDetail(self.schema.version, str(budget), plan.keys)
-        given = verdicts.answered(self.ledger, plan, decide, asked, self.spender, wait=wait)
-        return given[0] if isinstance(query, str | Query) else given
+        asked = release.CheckDetail(self.schema.version, str(budget), plan.keys)
+        given = release.verdicts.answered(self.ledger, plan, decide, asked, self.spender, wait=wait)
+        return given[0] if isinstance(query, str | deciders.Query) else given
 
     def evaluate(self, release: Release, *, confidential: bool = False) -> Evaluation:
         """True errors of a release: not private, never to be published, refused unless ``confidential`` is True."""
@@ -260,15 +261,14 @@ class Session:
 
 def end(ledger: str | PathLike[str] | Ledger, request: str, *, wait: bool = False) -> Holding:
     """End a request as it stands: what it stored can be read by its id, what it never drew is free again."""
-    account = Ledger.of(ledger)
-    choices.refuse_choice(account, request)
+    release.choices.refuse_choice(account := accounts.Ledger.of(ledger), request)
     return kernel.end_request(account, request, wait=wait)
 
 
 def abandon_choice(ledger: str | PathLike[str] | Ledger, choice: str, *, wait: bool = False) -> Holding:
     """Abandon an open choice without opening the data; refuses one that is settled."""
-    account = Ledger.of(ledger)
-    record = choices.ChoiceRecord(account, choice)
+    account = accounts.Ledger.of(ledger)
+    record = release.choices.ChoiceRecord(account, choice)
     ended = kernel.end_request(account, choice, wait=wait)  # of one whose end was interrupted, too
     record.require_unsettled()
     return ended
@@ -278,7 +278,7 @@ def open_choice(
     ledger: str | PathLike[str], choice: str, *, data: Any = None, frozen: bool = False, wait: bool = False
 ) -> Choice:
     """A choice from its ledger and id alone: the ledger knows its schema and where its data were."""
-    note = choices.ChoiceRecord(Ledger.open(ledger), choice).opening
+    note = release.choices.ChoiceRecord(accounts.Ledger.open(ledger), choice).opening
     place = note.place if data is None else data
     session = Session.open(place, schema=Schema.loads(note.schema_yaml), ledger=ledger)
     return session.choice(choice, frozen=frozen, wait=wait)

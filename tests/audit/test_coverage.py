@@ -17,7 +17,7 @@ from hushtable.measurement import Answers, Measure
 from hushtable.planning import PlanOptions
 from hushtable.release import Card, LedgerStamp
 from hushtable.release.card import PlanFacts
-from hushtable.release.plan import plan_release
+from hushtable.release.plan_maker import Way, plan_release
 from thresholds import Z
 
 ALPHA = 0.05
@@ -50,7 +50,7 @@ def covered(
     """Mean share of cells inside their interval, and its standard error; ``shrink`` makes the intervals wrong."""
     strategy, objective, budget = CASES[case]
     workload = ht.Workload.all_marginals(schema, order=2)
-    plan = plan_release(schema, workload, budget=budget, strategy=strategy, options=PlanOptions(objective))
+    plan = plan_release(schema, workload, budget, Way(strategy, options=PlanOptions(objective)))
     part = plan.noise.part
     stamp = LedgerStamp(name="made up", entry=1, request=None, time="2026-01-01", head="0" * 64)
     card = Card.of(schema, plan.cost, PlanFacts(strategy=strategy), stamp)

@@ -117,7 +117,12 @@ def a_microdata(hush: Callable[..., Any]) -> None:
 
 def a_report(hush: Callable[..., Any]) -> None:
     printed = hush("report", "out", "--out", "report.html")
-    assert printed == {"report": "report.html", "bytes": Path("report.html").stat().st_size}
+    assert printed == plain(ht.report.write_report("out", out="report.html").to_dict())
+    internal = hush("report", "out", "--against", "people.csv", "--confidential", "--out", "internal.html")
+    release, rows = ht.Release.load("out"), ht.preflight("people.csv", schema="people.yaml")
+    errors = opened().evaluate(release, confidential=True)
+    made = ht.report.write_confidential_report("out", errors, release.card, internal["report"], rows=rows)
+    assert internal == plain(made.to_dict())
 
 
 def a_check(hush: Callable[..., Any]) -> None:
@@ -127,8 +132,9 @@ def a_check(hush: Callable[..., Any]) -> None:
     assert planned == plain(opened().plan_check(*question, **asked).to_dict(0.1, [7]))
     hush("check", "people.csv", *KNOWN, *ASKED)
     printed, session = hush("check", "people.csv", *KNOWN, *ASKED), opened()
-    verdict = session.check(*question, **asked)
-    assert printed["verdicts"] == [plain(verdict.to_dict())] and verdict.repeated
+    [verdict] = verdicts = session.check([question[0]], question[1], **asked)
+    assert printed == plain(verdicts.to_dict()) and verdict.repeated
+    assert printed["verdicts"] == [plain(session.check(*question, **asked).to_dict())]
     assert printed["remaining"] == session.remaining.to_dict() and printed["head"] == session.ledger.head
 
 
@@ -200,6 +206,8 @@ def test_every_result_has_a_short_text_and_a_look_in_notebooks(desk: Path) -> No
         release.released_table("age"),
         ht.release.make_microdata(release),
         verdict,
+        session.check(["COUNT"], "people.csv", tau=50, budget=ht.PureDP("0.5")),
+        ht.report.write_report("out", out="again.html"),
         session.remaining,
         session.evaluate(release, confidential=True),
         session.ledger,

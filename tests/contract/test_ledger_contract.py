@@ -17,6 +17,7 @@ from foreign_stores import known_store
 from hushtable.errors import BudgetExhausted, HushtableError, LedgerError
 from hushtable.ledger import Ledger, Reservation, Unit, rules, verify_ledger
 from hushtable.privacy.budget import ZCDP, ApproxDP, Budget, Cost, PureDP
+from hushtable.schema import Schema
 
 ONE = Unit(rows=1)
 
@@ -465,9 +466,13 @@ class LedgerContract:
         home.create(ZCDP(1))
 
     def test_a_ledger_is_created_where_there_is_none_and_a_budget(self, home: Home) -> None:
-        assert code_of(lambda: Ledger.at(home.address, None, ONE)) == "ledger.missing"
-        first = Ledger.at(home.address, ZCDP(1), ONE)
-        assert Ledger.at(home.address, ZCDP(2), ONE).head == first.head
+        known = Schema.from_dict({"attributes": {"member": {"type": "boolean"}}})
+        assert code_of(lambda: Ledger.at(home.address, known, None, None, None)) == "ledger.missing"
+        first = Ledger.at(home.address, known, ZCDP(1), None, None)
+        assert Ledger.at(home.address, known, ZCDP(2), None, first.head).head == first.head
+        assert (
+            code_of(lambda: Ledger.at(home.address, known, None, "nobody", None)) == "ledger.unknown-spender"
+        )
 
 
 class TestSQLiteLedger(LedgerContract):

@@ -194,7 +194,7 @@ BAD: dict[str, tuple[list[str], str, int]] = {
     "a head that is none": (release(head="abc"), "ledger.bad-head", 1),
     "an out that exists": (release(out="first"), "bundle.exists", 1),
     "an out without a parent": (release(out="no/where/out"), "bundle.no-parent", 1),
-    "alpha of two": (["table", "first", "age", "--alpha", "2"], "planning.alpha", 2),
+    "alpha of two": (["table", "first", "age", "--alpha", "2"], "usage.flags", 2),
     "unknown command": (["releese"], "usage.flags", 2),
     "a ledger that exists": (["ledger", "create", "people.ledger", "--budget", "rho=1"], "ledger.exists", 1),
     "a lower budget": (["ledger", "raise", "people.ledger", "--budget", "rho=0.5"], "ledger.not-a-raise", 1),

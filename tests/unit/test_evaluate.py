@@ -88,7 +88,7 @@ def test_the_confidential_report_is_stamped_and_never_inside_a_bundle(
 ) -> None:
     folder, release = released
     found_errors = evaluate_release(small_frame, release, confidential=True)
-    file = write_confidential_report(folder, found_errors, release.card)
+    file = write_confidential_report(folder, found_errors, release.card).path
     assert file.name == "out-confidential.html" and file.parent == folder.parent
     assert file.stat().st_mode & 0o077 == 0
     html = file.read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from hushtable.microdata.uncertainty import promise
 from hushtable.privacy import Cost, shared_bound
 from hushtable.privacy.amounts import text
 from hushtable.privacy.truncation import least_bound
-from hushtable.release.plan import plan_release
+from hushtable.release.plan_maker import Way, plan_release
 from hushtable.release.record_fits import laws_of
 
 SCHEMA = {"attributes": {"block": {"type": "categorical", "values": list(range(40))}}}
@@ -199,7 +199,7 @@ def test_what_is_released_errs_no_more_than_promised_on_hard_tables(accurate, bu
     schema = ht.Schema.from_dict({"attributes": {"block": {"type": "categorical", "values": list(range(d))}}})
     bought = counts_budget(d, accurate, budget)
     workload = counts_workload(schema, None, accurate)
-    part = plan_release(schema, workload, budget=bought, strategy="identity").noise.part
+    part = plan_release(schema, workload, bought, Way("identity")).noise.part
     for table in hard_tables(d, 12):
         exact = np.concatenate([[table.sum()] if s == () else table for s in part.sets])
         drawn = [Answers(part, noisy(exact, part.noise)) for _ in range(runs)]

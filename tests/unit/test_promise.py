@@ -91,7 +91,7 @@ def test_table_json_report_bundle_and_notebook_say_the_same(
         assert promise in re.sub(r"\s+", " ", capsys.readouterr().out)
     assert promise in (tmp_path / "out" / "README.txt").read_text()
     assert promise in release._repr_html_()
-    assert promise in write_report(tmp_path / "out").read_text()
+    assert promise in write_report(tmp_path / "out").path.read_text()
 
 
 def test_the_figures_of_the_sentence_are_those_of_the_page() -> None:

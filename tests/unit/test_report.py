@@ -56,7 +56,7 @@ def payload(html: str) -> dict[str, dict[str, object]]:
 
 
 def test_the_report_is_one_file_with_its_data_beside_it(bundle: Path) -> None:
-    file = write_report(bundle)
+    file = write_report(bundle).path
     assert file == bundle / "report.html"
     html = file.read_text(encoding="utf-8")
     assert len(html) < 2_000_000
@@ -72,8 +72,8 @@ def test_the_report_is_one_file_with_its_data_beside_it(bundle: Path) -> None:
 
 
 def test_the_same_bundle_gives_the_same_bytes(bundle: Path, tmp_path: Path) -> None:
-    first = write_report(bundle, out=tmp_path / "a.html").read_bytes()
-    assert write_report(bundle, out=tmp_path / "b.html").read_bytes() == first
+    first = write_report(bundle, out=tmp_path / "a.html").path.read_bytes()
+    assert write_report(bundle, out=tmp_path / "b.html").path.read_bytes() == first
 
 
 def test_every_chart_has_a_sentence_and_every_id_is_its_own(bundle: Path) -> None:
@@ -222,7 +222,7 @@ def test_every_kind_of_release_has_both_reports(
     assert ("rounds" in {section.key for section in page.sections}) == (strategy in ("aim", "auto"))
     assert len(page.data()["marginals"]) == len(marginals)
     frames = session.evaluate(release, confidential=True)
-    assert write_confidential_report(tmp_path / "out", frames, release.card).exists()
+    assert write_confidential_report(tmp_path / "out", frames, release.card).path.exists()
 
 
 def test_the_command_line_draws_both_reports_and_refuses_the_second_without_its_flag(
@@ -231,7 +231,11 @@ def test_the_command_line_draws_both_reports_and_refuses_the_second_without_its_
     small_frame.write_csv(tmp_path / "data.csv")
     assert run(["report", str(bundle), "--out", str(tmp_path / "r.html"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told == {"report": str(tmp_path / "r.html"), "bytes": (tmp_path / "r.html").stat().st_size}
+    assert told == {
+        "report": str(tmp_path / "r.html"),
+        "bytes": (tmp_path / "r.html").stat().st_size,
+        "stamp": None,
+    }
     against = [
         "report",
         str(bundle),

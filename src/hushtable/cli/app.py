@@ -120,8 +120,9 @@ def _usage(error: click.ClickException) -> UsageError:
             if parameter.opts[0].startswith("-")
             else parameter.metavar or parameter.name
         )
-        missing = "Missing" in type(error).__name__
-        message = f"{named} is missing." if missing else f"The value of {named} cannot be read."
+        missing, low = "Missing" in type(error).__name__, getattr(parameter.type, "min", None)
+        wrong = "cannot be read" if low is None else f"must lie between {low} and {parameter.type.max}"
+        message = f"{named} is missing." if missing else f"The value of {named} {wrong}."
     elif hasattr(error, "option_name"):
         message = f"{command} has no such option.{meant}"
     elif "command" in error.message:

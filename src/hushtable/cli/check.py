@@ -35,7 +35,7 @@ def check(
         float | None, Option("Largest value you suppose to occur in a SUM; public knowledge.", "X")
     ] = None,
     plan: Annotated[bool, Option("Show price and errors; read no confidential row, spend nothing.")] = False,
-    beta: Annotated[float, Option("With --plan: the error you would accept.", "P")] = 0.05,
+    beta: Annotated[float, Option("With --plan: the error you would accept.", "P", between=(0, 1))] = 0.05,
     distance: Annotated[
         list[float] | None, Option("With --plan: errors at this distance; may be repeated.", "D")
     ] = None,
@@ -48,53 +48,30 @@ def check(
 
     Several questions share the budget equally and are charged once.  A question that was asked before costs nothing.
     """
-    _check_query(query, queries)
-    spent = ht.privacy.Budget.parse(budget)
-    ht.deciders.check_tau(tau)
-    _check_decider(decider)
-    asked = [
-        *(ht.deciders.parse(text) for text in query or []),
-        *(ht.deciders.load_batch(queries) if queries else ()),
-    ]
-    wanted: dict[str, Any] = {"tau": tau, "budget": spent, "decider": decider, "largest": largest}
-    declared = ht.Schema.load(schema)
-    columns = ht.deciders.columns_of(declared)
-    for question in asked:  # before a session is loaded
-        ht.deciders.resolve(question, columns)
-    if plan:
-        account = ht.Ledger.open(ledger, head=head)
-        made = ht.release.plan_questions(account, declared, asked, synthetic, spender, **wanted)
-        _show_plan(made, beta, distance or [], as_json=json)
-        return
-    declared.require_reviewed()
-    opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
-    with progress(quiet=json) as steps:
-        verdicts = opened.check(tuple(asked), synthetic, **wanted, wait=wait, progress=steps)
-    _show_verdicts(verdicts, opened, as_json=json)
-
-
-def _check_query(query: list[str] | None, queries: Path | None) -> None:
     if not query and queries is None:
         raise UsageError(
             "usage.query", "--query or --queries is missing.", 'Type --query "COUNT WHERE age >= 30".'
         )
-
-
-def _check_decider(name: str) -> None:
-    """Refuse a name that there is not; a list of names loads no decider."""
-    if name != "auto" and name not in ht.deciders.DECIDERS:
-        ht.deciders.lookup(name)
-
-
-def _show_verdicts(verdicts: list[ht.deciders.Verdict], opened: ht.Session, *, as_json: bool) -> None:
-    ledger, remaining = opened.ledger, opened.remaining
-    if as_json:
-        listed = [one.to_dict() for one in verdicts]
-        emit({"verdicts": listed, "remaining": remaining.to_dict(), "head": ledger.head})
+    spent = ht.privacy.Budget.parse(budget)
+    asked = [*(query or []), *(ht.deciders.load_batch(queries) if queries else ())]
+    wanted: dict[str, Any] = {"tau": tau, "budget": spent, "decider": decider, "largest": largest}
+    if plan:
+        made = ht.deciders.plan_check(
+            ht.Schema.load(schema),
+            asked,
+            synthetic,
+            currency=lambda: ht.release.verdicts.currency_in(ht.Ledger.open(ledger, head=head), spender),
+            **wanted,
+        )
+        _show_plan(made, beta, distance or [], as_json=json)
         return
-    for one in verdicts:
-        say(str(one))
-    say("", f"  unit       {ledger.unit}", f"  remaining  {remaining}", f"  head       {ledger.head}")
+    opened = ht.Session.open(data, schema=schema, ledger=ledger, spender=spender, head=head, now=False)
+    with progress(quiet=json) as steps:
+        checked = opened.check(asked, synthetic, **wanted, wait=wait, progress=steps)
+    if json:
+        emit(checked.to_dict())
+    else:
+        say(*str(checked).split("\n"))
 
 
 def _show_plan(made: ht.deciders.CheckPlan, beta: float, distances: list[float], *, as_json: bool) -> None:

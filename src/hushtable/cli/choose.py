@@ -11,7 +11,7 @@ from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Group, Option
 from hushtable.cli.pending import note_stored, repeated, tell_ended, telling_how_to_go_on
-from hushtable.errors import UsageError, WorkloadError
+from hushtable.errors import UsageError
 
 START = "start"
 EXAMPLE = (
@@ -100,18 +100,17 @@ def start(
     earlier = repeated(stored=stored, again=again, quiet=json)
     wanted, judged = None if snr is None else _rule(snr), ht.linear.checked_rule(rule)
     price = ht.privacy.Budget.parse(budget)
-    _check_options(orders, options)
-    declared = ht.Schema.load(schema)
-    declared.require_reviewed()
-    for order in orders or []:
-        ht.linear.checked_order(order, len(declared.names))
-    for file in options or []:
-        _check_workload(declared, file)
-    ht.planning.memory_limit(memory)
+    limit = ht.planning.memory_limit(memory)
+    if bool(orders) == bool(options):
+        raise UsageError(
+            "usage.options",
+            "Give either --orders or --options.",
+            "Type --orders 1 2 to choose between single attributes and pairs.",
+        )
+    session = ht.Session.open(data, schema=schema, ledger=ledger, spender=spender, now=False)
+    offered = ht.release.choices.options_from(session.schema, orders=orders or (), files=options or ())
     resumable = None if out is None else ht.release.Resumable(out, data, ledger)
-    offered = _options(declared, orders, options)
-    session = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender)
-    holds = frozen or declared.frozen
+    holds = frozen or session.schema.frozen
     asking = ht.release.Asking.for_choice(
         session.schema, session.spender, offered, price, data=Path(data).name, frozen=holds
     )
@@ -122,7 +121,7 @@ def start(
         with progress(quiet=json) as steps:
             steps("measuring what the options share", 0, 2)
             choice = session.choose(
-                offered, budget=price, request=name, memory=memory, frozen=holds, wait=wait
+                offered, budget=price, request=name, memory=limit, frozen=holds, wait=wait
             )
             if wanted is not None and choice.state == "open":
                 share, ratio = wanted
@@ -182,34 +181,6 @@ def show(
     _report(opened, ledger, as_json=json)
 
 
-def _check_options(orders: list[int] | None, files: list[Path] | None) -> None:
-    """Refuse both of --orders and --options, neither, and a single option; loads no library."""
-    if bool(orders) == bool(files):
-        raise UsageError(
-            "usage.options",
-            "Give either --orders or --options.",
-            "Type --orders 1 2 to choose between single attributes and pairs.",
-        )
-    ht.release.choices.require_several(orders or files or [])
-
-
-def _check_workload(schema: ht.Schema, file: Path) -> None:
-    """Refuse a workload that the schema does not allow; what is none is left to the families, and to matrices."""
-    try:
-        flags.workload_from(schema, None, file)
-    except WorkloadError as error:
-        if error.code not in ("workload.syntax", "workload.file-too-large"):
-            raise
-
-
-def _options(
-    schema: ht.Schema, orders: list[int] | None, files: list[Path] | None
-) -> list[ht.linear.OptionMechanism]:
-    if orders:
-        return [ht.linear.marginals(schema, order=k) for k in orders]
-    return [ht.release.option_from_file(schema, file) for file in files or []]
-
-
 def _rule(written: str) -> tuple[float, float]:
     share, colon, ratio = written.partition(":")
     try:
@@ -226,31 +197,30 @@ def _rule(written: str) -> tuple[float, float]:
 
 
 def _report(choice: ht.release.ChoiceView, ledger: str, *, as_json: bool) -> None:
-    told = choice.to_dict()
     if as_json:
-        emit(told)
+        emit(choice.to_dict())
         return
     say(
         f"Choice {choice.id} between {len(choice.options)} options, {choice.state}",
         f"  charged    {choice.charged} per person, held {choice.held}",
-        f"  unit       {told['card']['unit']['person']}",
+        f"  unit       {choice.card.unit}",
         f"  remaining  {choice.remaining}",
         *(f"  note       {n}" for n in choice.notes),
         "",
         "Share of the primary cells whose count is at least R times the noise that an option adds:",
     )
-    rows = told["options"]
-    ratios = [f"R={ratio}" for ratio in rows[0]["share_reaching"]]
-    both = any(r["frozen_rho"] != r["rho"] for r in rows)
+    rows = choice.standings
+    ratios = [f"R={ratio}" for ratio in rows[0].share_reaching]
+    both = any(r.frozen_rho != r.rho for r in rows)
     grid(
         ["option", "price", *(["if frozen"] if both else []), "usual way", *ratios],
         [
             [
-                f"{r['option']}: {r['what']}",
-                f"rho={r['rho']}",
-                *([f"rho={r['frozen_rho']}"] if both else []),
-                f"rho={r['usual_way_rho']}",
-                *(f"{v:.0%}" for v in r["share_reaching"].values()),
+                f"{r.option}: {r.what}",
+                f"rho={r.rho}",
+                *([f"rho={r.frozen_rho}"] if both else []),
+                f"rho={r.usual_way_rho}",
+                *(f"{v:.0%}" for v in r.share_reaching.values()),
             ]
             for r in rows
         ],

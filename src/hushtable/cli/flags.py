@@ -1,7 +1,4 @@
-"""Flags that several commands share, declared once, and what is checked of them before data and ledger are opened.
-
-What needs no library is checked first, so that a slip of the pen is answered at once.
-"""
+"""Flags that several commands share, declared once."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ WorkloadFile = Annotated[
 ]
 StrategyFlag = Annotated[str, Option("One of {strategies}.", "NAME")]
 Objective = Annotated[str, Option("What the noise plan minimises: sum_variance or max_variance.", "NAME")]
-Alpha = Annotated[float, Option("Intervals miss the truth with this probability.", "A")]
+Alpha = Annotated[float, Option("Intervals miss the truth with this probability.", "A", between=(0, 1))]
 Spender = Annotated[str | None, Option("Spend from the grant of this name.", "NAME", name="--as")]
 Raw = Annotated[bool, Option("In CSV, no apostrophe before text that a spreadsheet would run.")]
 Wait = Annotated[bool, Option("Wait while another process works on the same request.")]
@@ -49,17 +46,5 @@ def check_workload(order: int | None, file: Path | None) -> None:
 
 
 def workload_from(schema: ht.Schema, order: int | None, file: Path | None) -> ht.Workload:
-    """All marginals of an order, or those that a file lists; refuses what the schema does not declare."""
-    if file is None:
-        return ht.Workload.all_marginals(schema, order=order or 0)
-    listed = ht.Workload.load(file)
-    listed.resolve(schema)
-    return listed
-
-
-def check_payable(strategy: str, budget: ht.privacy.Budget, workload: ht.Workload, schema: ht.Schema) -> None:
-    """Refuse a pure budget for a strategy whose noise it cannot pay for, before a planner is loaded."""
-    chosen = ht.planning.strategy_named(strategy)
-    if budget.limit.rho == 0 and not chosen.pays_pure:
-        options = ht.planning.PlanOptions()
-        chosen.plan(workload.resolve(schema), budget, schema.max_rows_per_person, options)
+    """All marginals of an order, or those that a file lists."""
+    return ht.Workload.load(file) if file else ht.Workload.all_marginals(schema, order=order or 0)

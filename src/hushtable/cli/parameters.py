@@ -29,7 +29,9 @@ LISTS: dict[str, Callable[[], Iterable[str]]] = {
 
 @dataclass(frozen=True)
 class Option:
-    """A flag: what it means, what stands for its value, and between which whole numbers that lies.
+    """A flag: what it means, what stands for its value, and between which numbers that lies.
+
+    Whole numbers may be the ends, others may not: they are probabilities.
 
     It is called as the parameter is, ``--no-report`` for ``no_report``, where ``name`` does not say otherwise.
     """
@@ -47,7 +49,7 @@ class Option:
         names = filter(None, (self.name or f"--{name.replace('_', '-')}", self.short, name))
         return click.Option(
             list(names),
-            type=kind if self.between is None else click.IntRange(*self.between),
+            type=kind if self.between is None else _range(kind, *self.between),
             is_flag=kind is bool or None,
             required=missing,
             **({"default": default} if kind is bool else _default(default)),
@@ -77,6 +79,12 @@ class Argument:
             help=self.help,
             metavar=self.metavar,
         )
+
+
+def _range(kind: type, low: int, high: int) -> Any:
+    if kind is int:
+        return click.IntRange(low, high)
+    return click.FloatRange(low, high, min_open=True, max_open=True)
 
 
 def _default(value: Any) -> dict[str, Any]:

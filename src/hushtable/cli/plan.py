@@ -35,8 +35,6 @@ def plan(
 ) -> None:
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
     flags.check_workload(order, workload)
-    ht.planning.strategy_named(strategy)
-    ht.planning.checked_objective(objective)
     given, target = _given(budget, want)
     declared = ht.Schema.load(schema)
     asked = flags.workload_from(declared, order, workload)
@@ -50,9 +48,8 @@ def plan(
             rows=declared.max_rows_per_person,
         )
         given = ht.ZCDP(price)
-    flags.check_payable(strategy, given, asked, declared)
-    options = ht.planning.PlanOptions(objective)
-    made = ht.release.plan_release(declared, asked, budget=given, strategy=strategy, options=options)
+    way = ht.release.Way(strategy, options=ht.planning.PlanOptions(objective))
+    made = ht.release.plan_release(declared, asked, given, way)
     if json:
         emit(made.to_dict(alpha))
     else:

@@ -65,31 +65,23 @@ def release(
     spent = ht.privacy.Budget.parse(budget)
     plain = order is None and workload is None and strategy == "auto" and not (reuse or time or reconstruct)
     attributes = _counted(counts, accurate, plain=plain)
+    limit = ht.planning.memory_limit(memory)
     if not attributes:
         flags.check_workload(order, workload)
-        _check_way(strategy, reconstruct, reuse=reuse)
-        ht.planning.checked_objective(objective)
-        ht.planning.work_limit(time)
-    declared = ht.Schema.load(schema)
-    declared.require_reviewed()
-    declared.axes(attributes)
-    asked = None if attributes else flags.workload_from(declared, order, workload)
-    if asked is not None:
-        flags.check_payable(strategy, spent, asked, declared)
-    ht.planning.memory_limit(memory)
-    resumable = ht.release.Resumable(folder, data, ledger, must_exist=resume is not None)
-    opened = ht.Session.open(data, schema=declared, ledger=ledger, spender=spender, head=head)
-    if asked is None:
+    opened = ht.Session.open(data, schema=schema, ledger=ledger, spender=spender, head=head, now=False)
+    if attributes:
         plan = opened.plan_counts(attributes, budget=spent, accurate=accurate or "sum")
     else:
+        asked = flags.workload_from(opened.schema, order, workload)
         way: dict[str, Any] = {"strategy": strategy, "objective": objective, "reconstruct": reconstruct}
         plan = opened.plan(asked, budget=spent, **way, time=time, reuse=reuse)
+    resumable = ht.release.Resumable(folder, data, ledger, must_exist=resume is not None)
     name = choice.request(plan.asking(spender, Path(data).name), opened.ledger, request, resumable)
     note_stored(opened.ledger, name)
     note(*filter(None, [ht.ledger.PreflightNotes(ledger).reminder(data)]))
     with telling_how_to_go_on(folder), resumable.under_way(name, opened.ledger, again=again):
         with progress(quiet=json) as steps:
-            made = opened.run(plan, request=name, memory=memory, wait=wait, progress=steps)
+            made = opened.run(plan, request=name, memory=limit, wait=wait, progress=steps)
             steps("writing tables and report", 3, 4)
             also = None if no_report else draw_report
             ht.release.write_once(folder, name, lambda: made.save(folder, also=also))
@@ -107,17 +99,7 @@ def _counted(counts: str | None, accurate: str | None, *, plain: bool) -> list[s
             "--counts names attributes, alone or with --accurate, in place of a workload and a strategy.",
             "Type --counts age,sex --accurate sum.",
         )
-    ht.microdata.checked_accuracy(accurate or "sum")
     return names
-
-
-def _check_way(strategy: str, reconstruct: str | None, *, reuse: bool) -> None:
-    """Refuse names that there are not, and reuse where it cannot be; a list of names loads no planner."""
-    chosen = ht.planning.strategy_named(strategy)
-    if reuse:
-        chosen.differences()
-    if reconstruct is not None:
-        ht.reconstruct.reconstruction_named(reconstruct)
 
 
 def _folder(out: Path | None, resume: Path | None) -> Path:

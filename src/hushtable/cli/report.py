@@ -49,9 +49,10 @@ def report(
             folder, out=out, ledger=ledger, tables=tables, microdata=microdata, raw=raw
         )
     if json:
-        emit({"report": str(file), "bytes": file.stat().st_size})
+        emit(file.to_dict())
     else:
-        say(f"Wrote {file} ({file.stat().st_size / 1e6:.1f} MB); the data behind its charts is beside it.")
+        size = file.path.stat().st_size / 1e6
+        say(f"Wrote {file.path} ({size:.1f} MB); the data behind its charts is beside it.")
 
 
 def draw_report(folder: Path) -> None:
@@ -77,6 +78,6 @@ def _write_confidential(
         steps("drawing the report", 1, 2)
         file = ht.report.write_confidential_report(folder, frames, release.card, out, raw=raw, rows=rows)
     if as_json:
-        emit({"report": str(file), "stamp": ht.report.STAMP})
+        emit(file.to_dict())
     else:
-        say(f"Wrote {file} ({ht.report.STAMP}: keep it to yourself).")
+        say(f"Wrote {file.path} ({ht.report.STAMP}: keep it to yourself).")

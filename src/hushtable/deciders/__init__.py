@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from hushtable.deciders.aggregates import SUM as SUM
     from hushtable.deciders.aggregates import Aggregate as Aggregate
     from hushtable.deciders.aggregates import Facts as Facts
+    from hushtable.deciders.asking import Currency as Currency
+    from hushtable.deciders.asking import plan_check as plan_check
     from hushtable.deciders.canonical import resolve as resolve
     from hushtable.deciders.check_plan import CheckPlan as CheckPlan
-    from hushtable.deciders.check_plan import Currency as Currency
     from hushtable.deciders.check_plan import PlannedQuestion as PlannedQuestion
-    from hushtable.deciders.check_plan import plan_check as plan_check
+    from hushtable.deciders.check_plan import price_of
     from hushtable.deciders.columns import Column as Column
     from hushtable.deciders.columns import Columns as Columns
     from hushtable.deciders.columns import columns_of as columns_of
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from hushtable.deciders.decider import ErrorClaim as ErrorClaim
     from hushtable.deciders.decider import NoisyDecider as NoisyDecider
     from hushtable.deciders.intervals import Interval as Interval
-    from hushtable.deciders.intervals import check_tau
     from hushtable.deciders.intervals import interval as interval
     from hushtable.deciders.intervals import number_text as number_text
     from hushtable.deciders.parser import load_batch as load_batch
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hushtable.deciders.parser import parse_batch as parse_batch
     from hushtable.deciders.queries import Query as Query
     from hushtable.deciders.question import Question as Question
+    from hushtable.deciders.question import Share, pose
     from hushtable.deciders.question import choose_decider as choose_decider
     from hushtable.deciders.registry import DECIDERS as DECIDERS
     from hushtable.deciders.registry import build as build

@@ -10,38 +10,23 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from hushtable.deciders.canonical import resolve
-from hushtable.deciders.columns import columns_of, find
 from hushtable.deciders.decider import Decider, ErrorClaim
 from hushtable.deciders.intervals import Number, exact
-from hushtable.deciders.parser import parse
-from hushtable.deciders.queries import Query
-from hushtable.deciders.question import Question, Share, pose
+from hushtable.deciders.question import Question
 from hushtable.deciders.supposed import ErrorAt, Supposed
-from hushtable.deciders.synthetic import Synthetic
 from hushtable.deciders.tallies import Tally
 from hushtable.deciders.thresholds import least_epsilon, probability
 from hushtable.deciders.verdict import Verdict, chance_text
-from hushtable.errors import BudgetError, QueryError
+from hushtable.errors import QueryError
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.privacy import Budget, Cost, Kind, Price, charge, text
-from hushtable.schema import Schema
+from hushtable.privacy import Cost, Kind, Price, charge, text
 
-MAX_QUESTIONS = 1000
-"""Of one batch: its verdicts are one payload, and its rows are read by one question after another."""
 SPENDABLE = (1e-6, 1e3)
 """Epsilons among which the one that is needed is looked for: nobody would spend more, or learn anything from less."""
 PROFILE = tuple(Fraction(step, 8) for step in range(25))
 """Distances of the error profile, in units of tau."""
-
-
-class Currency(NamedTuple):
-    """What a ledger counts, and whether one with a delta has pure epsilon to spend."""
-
-    kind: Kind
-    pure: bool = True
 
 
 @dataclass(frozen=True)
@@ -183,60 +168,10 @@ class CheckPlan:
     def without(self, known: Collection[str]) -> CheckPlan:
         """The questions that have no answer yet."""
         left = tuple(one for one in self.planned if one.key not in known)
-        return CheckPlan(left, tuple(one.key for one in left), _price(left), self.kind, self.prefer)
+        return CheckPlan(left, tuple(one.key for one in left), price_of(left), self.kind, self.prefer)
 
 
-def plan_check(
-    schema: Schema,
-    queries: Sequence[str | Query],
-    synthetic: Any,
-    *,
-    tau: Number,
-    budget: Budget,
-    decider: str = "auto",
-    largest: Number | None = None,
-    currency: Currency | None = None,
-) -> CheckPlan:
-    """Plan a batch from the schema and the synthetic table alone; the budget is shared equally by its questions.
-
-    ``currency`` is that of the ledger that will be charged; without it, the budget's own.
-    """
-    if not 0 < len(queries) <= MAX_QUESTIONS:
-        raise QueryError(
-            "query.batch-size", f"A batch has 1 to {MAX_QUESTIONS} questions.", "Split it into several."
-        )
-    columns = columns_of(schema)
-    resolved = [resolve(parse(q) if isinstance(q, str) else q, columns) for q in queries]
-    unique = {str(query): query for query in resolved}
-    share, rows = Share.of(budget, len(unique)), schema.max_rows_per_person
-    kind, pure = Currency(budget.kind) if currency is None else currency
-    if kind == "pure" and share.epsilon is None:
-        raise BudgetError(
-            "budget.not-pure",
-            "The ledger counts pure epsilon, and the budget is not one.",
-            'Write a budget such as "epsilon=0.25".',
-        )
-    prefer: Literal["rho", "pure"] = "pure" if share.epsilon is not None and pure else "rho"
-    table = Synthetic.of(synthetic, columns)
-    planned: dict[str, PlannedQuestion] = {}
-    for written, query in unique.items():
-        supposed = table.suppose(query)
-        column = None if query.column is None else find(columns, query.column)
-        question = pose(
-            query, column, supposed, tau=tau, share=share, rows=rows, decider=decider, largest=largest
-        )
-        made = question.decider
-        cost = charge(*made.price(rows).in_currency(kind, prefer=prefer))
-        claim = made.claim(supposed.tally(made), question.resolution, question.largest)
-        planned[written] = PlannedQuestion(
-            question, supposed, question.key(schema.version), cost, rows, claim
-        )
-    order = tuple(planned[str(query)].key for query in resolved)
-    every = tuple(planned.values())
-    return CheckPlan(every, order, _price(every), kind, prefer)
-
-
-def _price(planned: Sequence[PlannedQuestion]) -> Price:
+def price_of(planned: Sequence[PlannedQuestion]) -> Price:
     """The exact price of questions one after another, per person."""
     nothing = Price(Fraction(0), Fraction(0))
     return sum((one.question.decider.price(one.rows) for one in planned), nothing)

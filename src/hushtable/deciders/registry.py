@@ -79,6 +79,12 @@ def lookup(name: str, aggregate: Aggregate | None = None) -> type[Decider]:
     raise QueryError("query.unknown-decider", f"There is no decider {name!r}.", fix)
 
 
+def check_name(name: str) -> None:
+    """Refuse a name that is neither a decider's nor ``auto``; no decider is loaded."""
+    if name != "auto" and name not in DECIDERS:
+        lookup(name)
+
+
 def build(
     name: str,
     *,

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from datetime import date, timedelta
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.deciders.columns import Column, Columns
 from hushtable.deciders.queries import COMPARE, And, Atom, Comparison, In, IsNull, Or, Predicate, atoms
@@ -27,23 +25,22 @@ def possible_truths(where: Predicate, columns: Columns) -> tuple[bool, bool]:
     """(can be true, can be not true); both are assumed when the clause has too many cases to try."""
     names = sorted({atom.column for atom in atoms(where)})
     cases = {name: _representatives(columns[name], where) for name in names}
-    if math.prod(len(values) for values in cases.values()) > MAX_CASES:
+    count = math.prod(map(len, cases.values()))
+    if count > MAX_CASES:
         return True, True
-    truth = _truth(where, cases, names)
-    return bool(truth.any()), not bool(truth.all())
+    truth = _truth(where, cases, count)
+    return truth != 0, truth != (1 << count) - 1
 
 
-def _truth(where: Predicate, cases: dict[str, list[Any]], names: list[str]) -> NDArray[np.bool_]:
+def _truth(where: Predicate, cases: dict[str, list[Any]], count: int) -> int:
+    """One bit for each case, the last column's values running fastest; whole numbers of so many bits need no arrays."""
     if isinstance(where, And | Or):
-        join = np.logical_and if isinstance(where, And) else np.logical_or
-        found = _truth(where.parts[0], cases, names)
-        for part in where.parts[1:]:
-            found = join(found, _truth(part, cases, names))
-        return found
-    values = cases[where.column]
-    shape = [1] * len(names)
-    shape[names.index(where.column)] = len(values)
-    return np.array([_holds(where, value) for value in values], bool).reshape(shape)
+        join = int.__and__ if isinstance(where, And) else int.__or__
+        return reduce(join, (_truth(part, cases, count) for part in where.parts))
+    names, values = list(cases), cases[where.column]
+    inner = math.prod(len(cases[name]) for name in names[names.index(where.column) + 1 :])
+    once = "".join("01"[_holds(where, value)] * inner for value in values)
+    return int(once * (count // len(once)), 2)
 
 
 def _holds(atom: Atom, value: Any) -> bool:

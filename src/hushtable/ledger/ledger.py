@@ -13,7 +13,7 @@ import secrets
 import threading
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import LedgerError
 from hushtable.ledger import audit, entries, names, rules
@@ -24,6 +24,9 @@ from hushtable.ledger.stores import WAIT, Address, LedgerStore, Payload, Transac
 from hushtable.ledger.values import Charge, Holding, LedgerReport, Reservation, Stored, Unit
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy import Budget, Cost, Kind
+
+if TYPE_CHECKING:
+    from hushtable.schema import Schema
 
 
 class Ledger:
@@ -79,11 +82,18 @@ class Ledger:
         return ledger if isinstance(ledger, Ledger) else cls.open(ledger)
 
     @classmethod
-    def at(cls, path: Address, budget: Budget | None, unit: Unit, *, head: str | None = None) -> Ledger:
-        """The ledger of this path or URL; with a budget it is created if it does not exist."""
+    def at(
+        cls, path: Address, schema: Schema, budget: Budget | None, spender: str | None, head: str | None
+    ) -> Ledger:
+        """The ledger of this path or URL for data of a schema and a spender; with a budget, made if it is not there."""
         if budget is not None and not store_at(path).exists():
-            return cls.create(path, budget, unit)
-        return cls.open(path, head=head)
+            ledger = cls.create(path, budget, Unit.of(schema))
+        else:
+            ledger = cls.open(path, head=head)
+        ledger.schema_version(schema.canonical)
+        if spender is not None:
+            ledger.remaining(spender)
+        return ledger
 
     @classmethod
     def open(cls, path: Address, *, head: str | None = None, wait: float = WAIT) -> Ledger:

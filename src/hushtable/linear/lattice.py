@@ -31,7 +31,7 @@ DENSE_CELLS = 4096
 """Largest domain for which a matrix is built: 128 MB, and the time of a decomposition grows with the cube."""
 
 TABLE_LIMIT = 2_000_000
-"""Largest number of tables in one option, half of ``marginals.layout.MAX_SETS``.  It bounds memory; not measured."""
+"""Largest number of tables in one option, half of ``marginals.sets.MAX_SETS``.  It bounds memory; not measured."""
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,19 @@ if TYPE_CHECKING:
     from hushtable.marginals.half_octaves import BINS, LEVELS, SMALLEST, bin_of
     from hushtable.marginals.incidence import Incidence as Incidence
     from hushtable.marginals.kernels import SHORT, add_repeated, add_sums, grouped, next_place
-    from hushtable.marginals.layout import MAX_SETS as MAX_SETS
-    from hushtable.marginals.layout import AttributeSet as AttributeSet
     from hushtable.marginals.layout import Layout as Layout
-    from hushtable.marginals.layout import closure as closure
-    from hushtable.marginals.layout import is_attribute_set as is_attribute_set
-    from hushtable.marginals.layout import largest_sets as largest_sets
-    from hushtable.marginals.layout import sorted_sets as sorted_sets
-    from hushtable.marginals.layout import subsets as subsets
+    from hushtable.marginals.sets import MAX_SETS as MAX_SETS
+    from hushtable.marginals.sets import AttributeSet as AttributeSet
+    from hushtable.marginals.sets import closure as closure
+    from hushtable.marginals.sets import is_attribute_set as is_attribute_set
+    from hushtable.marginals.sets import largest_sets as largest_sets
+    from hushtable.marginals.sets import sorted_sets as sorted_sets
+    from hushtable.marginals.sets import subsets as subsets
     from hushtable.marginals.threads import in_ranges as in_ranges
     from hushtable.marginals.workload import Domain as Domain
     from hushtable.marginals.workload import ResolvedWorkload as ResolvedWorkload
     from hushtable.marginals.workload import Workload as Workload
     from hushtable.marginals.workload import marginal_label as marginal_label
+    from hushtable.marginals.workload_file import read_workload_text
 else:
     __getattr__, __dir__ = lazily(__name__)

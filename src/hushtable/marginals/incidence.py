@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.marginals.layout import AttributeSet, Layout, subsets
+from hushtable.marginals.layout import Layout
+from hushtable.marginals.sets import AttributeSet, subsets
 
 
 class Links(NamedTuple):

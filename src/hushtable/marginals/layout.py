@@ -1,14 +1,14 @@
 """Where the cells of many marginals lie in one flat array.
 
-An attribute set is a strictly increasing tuple of axis numbers; its cells are stored in C order (the last axis
-moves fastest); the sets follow each other in the order given.  Nothing here knows names or data.
+The cells of a set are stored in C order (the last axis moves fastest); the sets follow each other in the order given.
+Nothing here knows names or data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain, combinations, pairwise
+from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,11 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
-
-AttributeSet = tuple[int, ...]
-
-MAX_SETS = 4_000_000
-"""More attribute sets than this are refused: even their names would not fit in memory."""
+from hushtable.marginals.sets import AttributeSet
 
 FEW = 64
 """Up to this many sets plain Python is faster than arrays."""
@@ -116,48 +112,3 @@ def _measures(
     lengths = np.array([] if total >= 2.0**62 else cells, np.int64)
     shapes = np.array([[0] * (width - len(row)) + row for row in rows], np.int64).reshape(len(sets), width)
     return shapes, lengths, total
-
-
-def is_attribute_set(attributes: Sequence[Any], axes: int) -> bool:
-    """Whether a sequence holds rising numbers of ``axes`` axes.
-
-    >>> is_attribute_set((0, 2), 3), is_attribute_set((2, 0), 3), is_attribute_set((3,), 3)
-    (True, False, False)
-    """
-    return not attributes or (
-        attributes[0] >= 0 and attributes[-1] < axes and all(a < b for a, b in pairwise(attributes))
-    )
-
-
-def sorted_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
-    """Distinct sets, small before large, then in order of their axes."""
-    return tuple(sorted(set(sets), key=lambda s: (len(s), s)))
-
-
-def subsets(attributes: AttributeSet) -> Iterable[AttributeSet]:
-    """All subsets of one set, small before large."""
-    return chain.from_iterable(combinations(attributes, k) for k in range(len(attributes) + 1))
-
-
-def largest_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
-    """The sets that lie in no other."""
-    return tuple(s for s in sets if not any(set(s) < set(other) for other in sets))
-
-
-def closure(sets: Iterable[AttributeSet]) -> tuple[AttributeSet, ...]:
-    """All subsets of the given sets (the downward closure), small before large, then in order of their axes.
-
-    >>> closure([(0, 2), (1,)])
-    ((), (0,), (1,), (2,), (0, 2))
-    """
-    distinct = {tuple(sorted(s)) for s in sets}
-    if sum(2 ** len(s) for s in distinct) > 8 * MAX_SETS:
-        raise WorkloadError(
-            "workload.too-large",
-            f"The marginals have more than {MAX_SETS:,} sub-marginals.",
-            "Lower --order, or ask for fewer or smaller marginals.",
-        )
-    found: set[AttributeSet] = set()
-    for attributes in distinct:
-        found.update(subsets(attributes))
-    return sorted_sets(tuple(found))

@@ -17,12 +17,17 @@ from functools import cached_property
 from itertools import combinations
 from math import comb, prod
 from os import PathLike
-from typing import Protocol, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
 
+from hushtable import marginals as algebra
 from hushtable.errors import BudgetError, WorkloadError
-from hushtable.marginals.layout import MAX_SETS, AttributeSet, Layout, closure
-from hushtable.marginals.workload_file import read_workload_file
+from hushtable.marginals.sets import MAX_SETS, AttributeSet, closure
+from hushtable.marginals.workload_file import parse_workload, read_workload_text
 from hushtable.privacy import exact_number
+
+if TYPE_CHECKING:  # a list of names needs no arrays
+    from hushtable.marginals.layout import Layout
 
 Weight = int | float | str | Decimal | Fraction
 
@@ -54,7 +59,7 @@ class ResolvedWorkload:
     @property
     def layout(self) -> Layout:
         """Where the answers lie in one flat array."""
-        return Layout(self.sizes, self.sets)
+        return algebra.Layout(self.sizes, self.sets)
 
     @property
     def cells(self) -> int:
@@ -118,7 +123,12 @@ class Workload:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Workload:
         """Read a YAML file: a list of attribute lists, or ``marginals:`` with such a list and ``weights:``."""
-        return cls(*read_workload_file(path))
+        return cls.loads(read_workload_text(path), Path(path).name)
+
+    @classmethod
+    def loads(cls, text: str, name: str = "The workload") -> Workload:
+        """The same from a text; complaints call it by its ``name``."""
+        return cls(*parse_workload(text, name))
 
     def resolve(self, schema: Domain) -> ResolvedWorkload:
         """The same marginals on the axes of ``schema``; unknown and repeated ones are refused."""

@@ -26,8 +26,13 @@ Contents = tuple[list[list[str]], list[str] | None]
 """Marginals and their weights, not yet checked against a schema."""
 
 
-def read_workload_file(path: str | PathLike[str]) -> Contents:
-    """Parse the file at ``path``; see the module for the two forms."""
+def parse_workload(text: str, name: str) -> Contents:
+    """Parse a text of one of the two forms; complaints call it by its ``name``."""
+    return _Reader(name, text).document()
+
+
+def read_workload_text(path: str | PathLike[str]) -> str:
+    """The text of the file at ``path``."""
     file = Path(path)
     try:
         with file.open("rb") as opened:
@@ -38,7 +43,7 @@ def read_workload_file(path: str | PathLike[str]) -> Contents:
                 f"{file.name} has more than {MAX_BYTES:,} bytes.",
                 "Use --order for all marginals of one order.",
             )
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise WorkloadError(
             "workload.syntax", f"{file.name} is not UTF-8 text.", "Save it as UTF-8."
@@ -49,7 +54,6 @@ def read_workload_file(path: str | PathLike[str]) -> Contents:
             f"The workload file {file.name} cannot be read.",
             "Check the path of --workload.",
         ) from None
-    return _Reader(file.name, text).document()
 
 
 class _Reader:

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
+from hushtable import microdata, privacy
 from hushtable.marginals import Workload
-from hushtable.microdata.noise import Noise
-from hushtable.microdata.uncertainty import promise
 from hushtable.microdata.wanted import checked_accuracy
-from hushtable.privacy import UNIT, Budget, PureDP, shared_bound
+from hushtable.privacy import UNIT, Budget, PureDP
 from hushtable.schema import Schema
 
 
@@ -52,7 +51,7 @@ def counts_budget(d: int, accurate: str, budget: Budget, *, rows: int = 1) -> Bu
     if accurate == "point":
         return whole
     scale = Fraction(2 * rows * UNIT, limit.xi)
-    bound = shared_bound([scale, scale], Fraction(limit.delta), rows)
-    cut = promise(d, accurate, Noise.truncated_geometric(float(1 / scale), bound))
-    uncut = promise(d, accurate, Noise.discrete_laplace(float(scale)))
+    bound = privacy.shared_bound([scale, scale], Fraction(limit.delta), rows)
+    cut = microdata.promise(d, accurate, microdata.Noise.truncated_geometric(float(1 / scale), bound))
+    uncut = microdata.promise(d, accurate, microdata.Noise.discrete_laplace(float(scale)))
     return budget if cut.point_error < uncut.point_error else whole

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from hushtable.planning.adaptive import Keeping, TableReader
     from hushtable.planning.adaptive import NoisePlan as NoisePlan
     from hushtable.planning.adaptive import plan_adaptive as plan_adaptive
-    from hushtable.planning.batch import LEAST_VARIANCE
+    from hushtable.planning.batch import LEAST_VARIANCE, check_rows
     from hushtable.planning.batch import BatchPlan as BatchPlan
     from hushtable.planning.batch import cell_cumulants as cell_cumulants
     from hushtable.planning.batch import marginal_error_model as marginal_error_model
@@ -36,6 +36,5 @@ if TYPE_CHECKING:
     from hushtable.planning.strategies import register as register
     from hushtable.planning.strategies import strategy_named as strategy_named
     from hushtable.planning.targets import budget_for as budget_for
-    from hushtable.planning.wishes import checked_objective, work_limit
 else:
     __getattr__, __dir__ = lazily(__name__)

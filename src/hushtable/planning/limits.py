@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from math import prod
 from os import sysconf
+from typing import TYPE_CHECKING
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals import ResolvedWorkload
+
+if TYPE_CHECKING:
+    from hushtable.marginals import ResolvedWorkload
 
 MEMORY_SHARE = 0.75
 """Share of the machine's memory that a release may use when no limit is given: a rule of thumb, which leaves a quarter

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil
-from typing import cast
+from math import ceil, isfinite
+from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
+from hushtable import planning
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, ResolvedWorkload
-from hushtable.planning.batch import BatchPlan, check_rows
-from hushtable.planning.error_model import ErrorModel
 from hushtable.planning.strategies import PlanOptions, names_of, strategy_named
 from hushtable.privacy import UNIT
+
+if TYPE_CHECKING:  # a wrong target is refused without any planner
+    from hushtable.marginals import AttributeSet, ResolvedWorkload
+    from hushtable.planning.batch import BatchPlan
+    from hushtable.planning.error_model import ErrorModel
 
 Target = Mapping[tuple[str | int, ...], float] | Mapping[tuple[str, ...], float]
 """Half-widths by marginal, which names or axis numbers say."""
@@ -41,9 +42,8 @@ def budget_for(
     rounded up to the ledger's grid and checked.  Raw counts move in whole steps: where they are wanted,
     bisection finds the budget.
     """
-    wanted = _resolved(workload, target)
+    wanted, options = _resolved(workload, target), PlanOptions(objective)
     sets = tuple(wanted)
-    goal = np.array([wanted[s] for s in sets])
     chosen, power = strategy_named(strategy), 1 if pure else 2
     if not chosen.foreseen:
         raise WorkloadError(
@@ -51,23 +51,26 @@ def budget_for(
             "A budget can be derived from accuracy only for strategies whose errors are known beforehand.",
             f"Choose {names_of('foreseen')}.",
         )
-    scale = check_rows(rows)
+    scale = planning.check_rows(rows)
 
     def model_at(budget: float) -> ErrorModel:
         plan = (
             chosen.pure(workload, _up(budget), Fraction(0), 1)
             if pure
-            else chosen.gaussian(workload, _up(budget), 1, PlanOptions(objective))
+            else chosen.gaussian(workload, _up(budget), 1, options)
         )
         return cast("BatchPlan", plan).error_model()
 
-    def excess(budget: float) -> float:
+    def largest(model: ErrorModel) -> float:
         """The largest half-width relative to its target."""
-        return float(np.max(model_at(budget).half_widths(sets, alpha) / goal))
+        widths = model.half_widths(sets, alpha).tolist()
+        return max(width / wanted[s] for s, width in zip(sets, widths, strict=True))
+
+    def excess(budget: float) -> float:
+        return largest(model_at(budget))
 
     model = model_at(REFERENCE)
-    smooth = replace(model, raw={}).half_widths(sets, alpha)
-    needed = REFERENCE * float(np.max(smooth / goal)) ** power
+    needed = REFERENCE * largest(replace(model, raw={})) ** power
     steps = 0 if any(s in model.raw for s in sets) else 20
     needed = _scaled(needed, power, excess, steps) or _smallest(needed, lambda budget: excess(budget) <= 1.0)
     return _up(needed * (scale**2 if power == 2 else scale))
@@ -110,7 +113,7 @@ def _resolved(workload: ResolvedWorkload, target: Target) -> dict[AttributeSet, 
                 "A target names a marginal that the workload does not have.",
                 "Add it to the workload.",
             )
-        if not (np.isfinite(width) and width > 0):
+        if not (isfinite(width) and width > 0):
             raise WorkloadError(
                 "planning.target",
                 f"The half-width wanted for {workload.label(attributes)} is not positive and finite.",

@@ -8,12 +8,14 @@ if TYPE_CHECKING:
     from hushtable.release.bundle import add_explanation, check_free
     from hushtable.release.bundle_files import request_in
     from hushtable.release.card import Card, LedgerStamp
-    from hushtable.release.choices import Choice, ChoiceView, option_from_file
+    from hushtable.release.choices import Choice, ChoiceView
     from hushtable.release.details import CheckDetail
     from hushtable.release.loading import Bundle
     from hushtable.release.measured import measure
-    from hushtable.release.plan import Plan, plan_release
+    from hushtable.release.plan import Plan
+    from hushtable.release.plan_maker import Way, plan_release
     from hushtable.release.promise import MODELLED, WHOLE_TABLE, approximate
+    from hushtable.release.query_release import QueryRelease
     from hushtable.release.record_fits import (
         MOST_WORK,
         Microdata,
@@ -24,6 +26,6 @@ if TYPE_CHECKING:
     from hushtable.release.release import Release
     from hushtable.release.repeats import Again, Asking
     from hushtable.release.resumable import Resumable, write_once
-    from hushtable.release.verdicts import CHECK, plan_questions
+    from hushtable.release.verdicts import CHECK
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hushtable import reconstruct as reconstruction
 from hushtable.errors import WorkloadError
 from hushtable.ledger import Spend, Unit
-from hushtable.marginals import ResolvedWorkload, Workload
+from hushtable.marginals import ResolvedWorkload
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.planning import AdaptivePlan, NoisePlan, PlanOptions, names_of, strategy_named
-from hushtable.privacy import Budget, Cost, Kind, charge
+from hushtable.planning import AdaptivePlan, NoisePlan, names_of
+from hushtable.privacy import Budget, Cost
 from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
 from hushtable.release.details import ReleaseDetail
 from hushtable.release.repeats import Asking
@@ -136,30 +135,3 @@ class Plan:
             f"price {self.cost} per person ({guarantees(epsilon_by_delta(self.cost))})\n"
             f"unit  {self.unit}"
         )
-
-
-def plan_release(
-    schema: Schema,
-    workload: Workload,
-    *,
-    budget: Budget,
-    strategy: str = "residual-planner",
-    reconstruct: str | None = None,
-    reuse: bool = False,
-    options: PlanOptions | None = None,
-    currency: Kind | None = None,
-) -> Plan:
-    """Plan a release from the schema alone.  ``currency`` is the kind of the ledger that will be charged."""
-    chosen, wanted = strategy_named(strategy), options or PlanOptions()
-    chosen = chosen.differences() if reuse else chosen
-    method = (
-        chosen.reconstruction
-        if reconstruct is None
-        else reconstruction.reconstruction_named(reconstruct).name
-    )
-    resolved, unit = workload.resolve(schema), Unit.of(schema)
-    noise = chosen.plan(resolved, budget, unit.rows, wanted)
-    kind = budget.kind if currency is None else currency
-    prefer = "pure" if budget.limit.rho == 0 else "rho"
-    cost = charge(*noise.price(unit.rows).in_currency(kind, prefer=prefer))
-    return Plan(chosen.name, wanted.objective, budget, resolved, noise, schema, cost, method, reuse)

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, Required, TypedDict
 
-from hushtable.deciders import CheckPlan, Currency, Query, Verdict, plan_check, read_verdicts, verdicts_of
-from hushtable.ledger import Holding, Ledger, Spend
+from hushtable.deciders import CheckPlan, Currency, Query, Verdict, read_verdicts, verdicts_of
+from hushtable.ledger import Holding, Ledger, Remaining, Spend
 from hushtable.measurement import Transcript
+from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy import Budget
 from hushtable.release.details import CheckDetail
-from hushtable.schema import Schema
 
 CHECK = "check"
 Queries = str | Query | Sequence[str | Query]
 """One query or several, parsed or as text."""
+Tau = float | str | Fraction
+"""A distance, or a share such as "5%" of the synthetic answer."""
 
 
 class PlanKeywords(TypedDict, total=False):
     """The keywords of a plan of a check, for type checkers."""
 
-    tau: Required[float | str | Fraction]
+    tau: Required[Tau]
     budget: Required[Budget]
     decider: str
     largest: float | None
@@ -37,18 +39,37 @@ class CheckKeywords(PlanKeywords, total=False):
     progress: Any
 
 
-def plan_questions(
-    ledger: Ledger,
-    schema: Schema,
-    query: Queries,
-    synthetic: Any,
-    spender: str | None = None,
-    **asked: Unpack[PlanKeywords],
-) -> CheckPlan:
-    """Price and error of the verdicts on one question or several, in the currency of a ledger; reads no data."""
-    queries = [query] if isinstance(query, str | Query) else query
-    currency = Currency(ledger.kind, ledger.limit(spender).xi > 0)
-    return plan_check(schema, queries, synthetic, currency=currency, **asked)
+def currency_in(ledger: Ledger, spender: str | None = None) -> Currency:
+    """In what a ledger counts the checks of a spender."""
+    return Currency(ledger.kind, ledger.limit(spender).xi > 0)
+
+
+class Verdicts(list[Verdict]):
+    """The verdicts of one batch in the order of its questions, and how the ledger stands after them."""
+
+    def __init__(self, found: Iterable[Verdict], ledger: Ledger, spender: str | None) -> None:
+        super().__init__(found)
+        self.unit, self.head = ledger.unit, ledger.head
+        self.remaining = Remaining(ledger.remaining(spender))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        listed = [one.to_dict() for one in self]
+        return {"verdicts": listed, "remaining": self.remaining.to_dict(), "head": self.head}
+
+    def __repr__(self) -> str:
+        return (
+            f"<Verdicts on {len(self):,} questions: {sum(one.satisfied for one in self):,} are close enough>"
+        )
+
+    def __str__(self) -> str:
+        facts = (f"unit       {self.unit}", f"remaining  {self.remaining}", f"head       {self.head}")
+        return "\n".join([*map(str, self), "", *(f"  {fact}" for fact in facts)])
+
+    def _repr_html_(self) -> str:
+        rows = [(one.query, "yes" if one.satisfied else "no") for one in self[:MOST_ROWS]]
+        facts = {"remaining": self.remaining}
+        return html_card("Verdicts", facts, ("question", "close enough"), rows, len(self) - len(rows))
 
 
 def stored_verdicts(ledger: Ledger, holdings: Sequence[Holding], keys: Collection[str]) -> dict[str, Verdict]:
@@ -69,7 +90,7 @@ Deciding = Callable[[str, Spend, CheckPlan], Transcript]
 
 def answered(
     ledger: Ledger, plan: CheckPlan, decide: Deciding, asked: CheckDetail, spender: str | None, *, wait: bool
-) -> list[Verdict]:
+) -> Verdicts:
     """A verdict for every question of the plan, in its order: those stored before, and new ones of all others.
 
     Others are asked while nobody else asks them, so that none is paid for twice.
@@ -87,7 +108,7 @@ def answered(
                 name = request_id(held, missing.keys, spender)
                 for line in decide(name, spend, missing).lines:
                     found |= verdicts_of(line)
-    return [found[key] for key in plan.order]
+    return Verdicts((found[key] for key in plan.order), ledger, spender)
 
 
 @contextlib.contextmanager

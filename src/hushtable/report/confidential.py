@@ -16,7 +16,7 @@ import polars as pl
 from hushtable.errors import UsageError
 from hushtable.reconstruct import Evaluation
 from hushtable.release import Card
-from hushtable.report.page import Page, check_place
+from hushtable.report.page import Page, ReportFile, check_place
 from hushtable.report.pieces import Figure, Grid, Section
 from hushtable.report.sections.rows_section import rows_section
 from hushtable.report.theme import finished, histogram
@@ -63,7 +63,7 @@ def write_confidential_report(
     *,
     raw: bool = False,
     rows: Preflight | None = None,
-) -> Path:
+) -> ReportFile:
     """Write the page and its data beside the bundle, never inside one, readable by its owner only."""
     bundle = Path(folder).absolute()
     file = bundle.with_name(f"{bundle.name}-confidential.html") if out is None else Path(out).absolute()
@@ -75,11 +75,11 @@ def write_confidential_report(
             "Give --out a place outside of it.",
         )
     data = file.with_suffix("").name + "-data"
-    replace(confidential_page(found, card, data, rows), raw=raw).write(file)
+    written = replace(confidential_page(found, card, data, rows), raw=raw).write(file)
     for path in (file, *(file.parent / data).glob("*.csv")):
         path.chmod(0o600)
     (file.parent / data).chmod(0o700)
-    return file
+    return written
 
 
 def _overview(overall: Mapping[str, Any], found: Evaluation) -> Section:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from hushtable.errors import BundleError
+from hushtable.notebook import html_card
 from hushtable.outputs import can_write, whole_file
 from hushtable.report import javascript
 from hushtable.report.pieces import SHOWN_ROWS, Grid, Section
@@ -62,7 +64,7 @@ class Page:
         parts = [part for section in self.sections for part in (*section.figures, *section.grids)]
         return {part.key: part.data for part in parts}
 
-    def write(self, file: Path) -> None:
+    def write(self, file: Path) -> ReportFile:
         """Write the page, and its data beside it in ``folder``; a stamped page is for its owner's eyes only."""
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -77,6 +79,7 @@ class Page:
                 page.write(self.html().encode())
         except OSError:
             raise not_written(file) from None
+        return ReportFile(file, self.stamp)
 
     def _payload(self) -> dict[str, Any]:
         figures = [figure for section in self.sections for figure in section.figures]
@@ -86,6 +89,24 @@ class Page:
             "csv": {figure.key: write_csv(figure.data, raw=self.raw) for figure in figures},
             "tables": {grid.key: _visible(_search_data(grid)) for grid in grids},
         }
+
+
+@dataclass(frozen=True)
+class ReportFile(PathLike[str]):
+    """A page that was written, with the data behind it beside it; a stamped one is for its owner's eyes only."""
+
+    path: Path
+    stamp: str | None = None
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"report": str(self.path), "bytes": self.path.stat().st_size, "stamp": self.stamp}
+
+    def _repr_html_(self) -> str:
+        return html_card(f"Report {self.path.name}", self.to_dict())
 
 
 def check_place(file: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hushtable.report.books import Books
 from hushtable.report.labelled import read_records
-from hushtable.report.page import Page, check_place
+from hushtable.report.page import Page, ReportFile, check_place
 from hushtable.report.sections.budget_section import budget_section
 from hushtable.report.sections.card_section import card_section
 from hushtable.report.sections.choices_section import choices_section
@@ -84,9 +84,8 @@ def write_report(
     tables: Sequence[tuple[str, ...]] = (),
     microdata: str | PathLike[str] | None = None,
     raw: bool = False,
-) -> Path:
-    """Write the report of a bundle, by default as ``report.html`` inside it, and return its path."""
+) -> ReportFile:
+    """Write the report of a bundle, by default as ``report.html`` inside it."""
     file = Path(folder) / FILE if out is None else Path(out)
     check_place(file)
-    public_report(folder, ledger=ledger, tables=tables, microdata=microdata, raw=raw).write(file)
-    return file
+    return public_report(folder, ledger=ledger, tables=tables, microdata=microdata, raw=raw).write(file)

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hushtable.schema import bins
+
+if TYPE_CHECKING:  # what a schema refuses is refused without arrays
+    from numpy.typing import NDArray
 
 Value = str | int | bool
 NullRule = Literal["drop", "category"]
@@ -191,7 +193,7 @@ class Boolean(Attribute):
 
 @dataclass(frozen=True)
 class Binned(Attribute):
-    """Numbers or days cut into bins.  ``edges`` has the first value of each bin, then the end of the last.
+    """Numbers or days cut into bins.  ``starts`` has the first value of each bin, then the end of the last.
 
     For integers and dates (day numbers since 1970) the end is one step beyond the upper bound; for reals it is the
     upper bound itself, which belongs to the last bin.
@@ -199,7 +201,7 @@ class Binned(Attribute):
 
     default_outside: ClassVar[OutsideRule] = "clip"
 
-    edges: NDArray[Any] = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+    starts: array[Any] = field(default_factory=lambda: array("d"), repr=False, compare=False)
     bounds: tuple[Any, Any] = (0, 0)
     width: Any = None
     bins: int | None = None
@@ -208,7 +210,14 @@ class Binned(Attribute):
 
     @property
     def regular(self) -> int:
-        return len(self.edges) - 1
+        return len(self.starts) - 1
+
+    @cached_property
+    def edges(self) -> NDArray[Any]:
+        """``starts`` as NumPy takes it."""
+        import numpy as np
+
+        return np.array(self.starts)
 
     def _regular_labels(self) -> Iterator[str]:
         return (self._bin_label(code) for code in range(self.regular))
@@ -218,7 +227,7 @@ class Binned(Attribute):
 
     @abstractmethod
     def _number(self, value: Any) -> int | float | None:
-        """The value on the scale of ``edges``; None when it is not of this kind."""
+        """The value on the scale of ``starts``; None when it is not of this kind."""
 
     def _regular_code(self, value: Any) -> int | None:
         number = self._number(value)
@@ -228,16 +237,14 @@ class Binned(Attribute):
         if low is None or high is None or (self.outside != "clip" and not low <= number <= high):
             return None
         inside = min(max(number, low), high)
-        after: np.intp = np.searchsorted(self.edges, inside, side="right")
-        return min(int(after) - 1, self.regular - 1)
+        return min(bisect_right(self.starts, inside) - 1, self.regular - 1)
 
     def _whole_bins(self, low: Any, end: Any) -> tuple[int, ...]:
         """Codes of the bins that make up [low, end) exactly; () when an end is not an edge."""
-        if not (self.edges[0] <= low < end <= self.edges[-1]):
+        if not (self.starts[0] <= low < end <= self.starts[-1]):
             return ()
-        ends: NDArray[np.intp] = np.searchsorted(self.edges, [low, end])
-        first, last = map(int, ends)
-        if self.edges[first] == low and self.edges[last] == end:
+        first, last = bisect_left(self.starts, low), bisect_left(self.starts, end)
+        if self.starts[first] == low and self.starts[last] == end:
             return tuple(range(first, last))
         return ()
 
@@ -252,7 +259,7 @@ class Integer(Binned):
         return bins.integer_label(*self._value(code))
 
     def _value(self, code: int) -> tuple[int, int]:
-        return int(self.edges[code]), int(self.edges[code + 1]) - 1
+        return self.starts[code], self.starts[code + 1] - 1
 
     def _number(self, value: Any) -> int | None:
         return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -274,7 +281,7 @@ class Real(Binned):
         return bins.real_label(*self._value(code), last=code == self.regular - 1)
 
     def _value(self, code: int) -> tuple[float, float]:
-        return float(self.edges[code]), float(self.edges[code + 1])
+        return self.starts[code], self.starts[code + 1]
 
     def _number(self, value: Any) -> float | None:
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
@@ -300,7 +307,7 @@ class Date(Binned):
         return bins.date_label(*self._value(code))
 
     def _value(self, code: int) -> tuple[date, date]:
-        return bins.day_of(int(self.edges[code])), bins.day_of(int(self.edges[code + 1]) - 1)
+        return bins.day_of(self.starts[code]), bins.day_of(self.starts[code + 1] - 1)
 
     def _number(self, value: Any) -> int | None:
         if isinstance(value, datetime):

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import calendar
 import re
+from array import array
 from collections.abc import Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 MAX_BINS = 1_000_000
 """Of one attribute, documented: 8 MB of edges."""
@@ -36,15 +34,15 @@ def exact(number: int | float) -> Fraction:
     return Fraction(str(number))
 
 
-def by_width(low: int, high: int, width: int) -> NDArray[np.int64]:
+def by_width(low: int, high: int, width: int) -> array[int]:
     """Bins of ``width`` whole steps from low; the last may be shorter."""
     _limit(-((low - high - 1) // width))
-    return np.array([*range(low, high + 1, width), high + 1], np.int64)
+    return array("q", [*range(low, high + 1, width), high + 1])
 
 
 def whole_edges(
     low: int, high: int, width: int | None, bins: int | None, cuts: Sequence[int] | None
-) -> NDArray[np.int64]:
+) -> array[int]:
     """Bins of whole numbers: by one of width, number (nearly equal ones) and cuts, or one for each.
 
     A cut starts a new bin: bounds [0, 115] and cuts [18, 65] give 0-17, 18-64, 65-115.
@@ -56,9 +54,9 @@ def whole_edges(
         _limit(bins)
         if bins > count:
             raise BinError(f"{bins} bins do not fit into {count} whole steps", f"Use at most {count} bins.")
-        return np.array([low + i * count // bins for i in range(bins + 1)], np.int64)
+        return array("q", [low + i * count // bins for i in range(bins + 1)])
     if cuts is not None:
-        return np.array(_increasing([low, *cuts, high + 1]), np.int64)
+        return array("q", _increasing([low, *cuts, high + 1]))
     if count > MAX_SINGLE:
         raise BinError(f"one bin for each of {count} steps is too fine", "Add `width`, `bins` or `cuts`.")
     return by_width(low, high, 1)
@@ -66,11 +64,11 @@ def whole_edges(
 
 def real_edges(
     low: float, high: float, width: float | None, bins: int | None, cuts: Sequence[float] | None
-) -> NDArray[np.float64]:
+) -> array[float]:
     """Bins of numbers, by width (the last may be narrower), number or cuts."""
     start, length = exact(low), exact(high) - exact(low)
     if cuts is not None:
-        return np.array(_increasing([low, *cuts, high]), np.float64)
+        return array("d", _increasing([low, *cuts, high]))
     if width is not None:
         step = exact(width)
         count = -(-length // step)
@@ -78,15 +76,15 @@ def real_edges(
         count = bins or 1
         step = length / count
     _limit(count)
-    edges = np.array([*(float(start + i * step) for i in range(count)), high], np.float64)
-    if not bool(np.all(edges[1:] > edges[:-1])):
+    edges = array("d", [*(float(start + i * step) for i in range(count)), high])
+    if any(a >= b for a, b in pairwise(edges)):
         raise BinError("the bins are narrower than numbers can be told apart", "Use wider or fewer bins.")
     return edges
 
 
 def date_edges(
     low: date, high: date, width: str | None, bins: int | None, cuts: Sequence[date] | None
-) -> NDArray[np.int64]:
+) -> array[int]:
     """Bins of days, as day numbers."""
     if width is not None:
         return date_by_width(low, high, width)
@@ -94,7 +92,7 @@ def date_edges(
     return whole_edges(day_number(low), day_number(high), None, bins, numbers)
 
 
-def date_by_width(low: date, high: date, width: str) -> NDArray[np.int64]:
+def date_by_width(low: date, high: date, width: str) -> array[int]:
     """Bins such as "7 days", "3 months" or "1 year" from the first day of the bounds, as day numbers."""
     match = _WIDTH.match(width)
     if match is None:
@@ -108,7 +106,7 @@ def date_by_width(low: date, high: date, width: str) -> NDArray[np.int64]:
     starts: list[int] = []
     while (start := _add_months(low, months * len(starts))) is not None and start <= high:
         starts.append(day_number(start))
-    return np.array([*starts, day_number(high) + 1], np.int64)
+    return array("q", [*starts, day_number(high) + 1])
 
 
 def day_number(day: date) -> int:

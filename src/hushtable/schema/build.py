@@ -5,13 +5,12 @@ The only maker of attributes.  Every refusal names line, field and fix.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from math import isfinite
 from typing import Any
-
-from numpy.typing import NDArray
 
 from hushtable.errors import SchemaError
 from hushtable.schema import attribute as kinds
@@ -236,7 +235,7 @@ class _Scale:
     example: str
     read: Callable[[Any], Any]
     width: Callable[[Fields, str], Any]
-    edges: Callable[..., NDArray[Any]]
+    starts: Callable[..., array[Any]]
     resolution: int | None = None
 
 
@@ -265,14 +264,14 @@ def _binned(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
             "schema.missing-field", None, "needs bins", "Add `bins: 50`, `width: 10` or `cuts: [...]`."
         )
     try:
-        edges = scale.edges(low, high, width, count, cuts)
+        starts = scale.starts(low, high, width, count, cuts)
     except BinError as error:
         raise fields.error("schema.wrong-bins", None, *error.args) from None
     resolution = fields.above_0("resolution") or scale.resolution
     return scale.made(
         **common,
         outside=fields.choice("outside", ("clip", "drop", "other"), kinds.Binned.default_outside),
-        edges=edges,
+        starts=starts,
         bounds=(low, high),
         width=width,
         bins=count,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from hushtable import planning, privacy
 from hushtable.errors import BudgetError, WorkloadError
+from hushtable.planning.wishes import checked_objective, work_limit
 
 if TYPE_CHECKING:  # a list of names loads no planner
     from hushtable.marginals import ResolvedWorkload
@@ -22,6 +23,10 @@ class PlanOptions:
 
     objective: str = "sum_variance"
     time: str | float | None = None
+
+    def __post_init__(self) -> None:
+        checked_objective(self.objective)
+        work_limit(self.time)
 
 
 class Strategy(ABC):
@@ -41,11 +46,19 @@ class Strategy(ABC):
 
     def pure(self, workload: ResolvedWorkload, epsilon: Fraction, delta: Fraction, rows: int) -> NoisePlan:
         """Noise for a pure epsilon, and a delta for cutting it off."""
-        raise BudgetError(
+        raise self._not_pure()
+
+    def _not_pure(self) -> BudgetError:
+        return BudgetError(
             "budget.not-pure",
             f"The strategy {self.name} adds Gaussian noise, which no pure epsilon budget can pay for.",
             f'Use --strategy {names_of("pays_pure")}, or a budget such as "epsilon=1,delta=1e-9".',
         )
+
+    def check_payable(self, budget: Budget) -> None:
+        """Refuse a pure budget where it cannot pay, before anything is planned."""
+        if budget.limit.rho == 0 and not self.pays_pure:
+            raise self._not_pure()
 
     def plan(self, workload: ResolvedWorkload, budget: Budget, rows: int, options: PlanOptions) -> NoisePlan:
         """Noise for a budget in its own currency: pure budgets have no rho."""

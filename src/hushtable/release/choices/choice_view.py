@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from hushtable.arrays import Floats, is_whole
 from hushtable.errors import RefusedError, WorkloadError
@@ -42,6 +42,18 @@ CHANGING_NOTE = (
 WAITING_NOTE = "The last command was interrupted after its draw: repeat it to free what is still held."
 RATIOS = (1.0, 3.0, 5.0, 10.0)
 """Ratios of count to noise that a summary counts cells by: 5 is the paper's example, the others lie around it."""
+
+
+class OptionStanding(NamedTuple):
+    """What an option costs, and the shares of primary cells that reach each ratio of count to noise."""
+
+    option: int
+    what: str
+    rho: str
+    frozen_rho: str
+    usual_way_rho: str
+    share_reaching: dict[str, float]
+    share_reaching_surely: dict[str, float]
 
 
 class ChoiceView(ChoiceRecord):
@@ -168,23 +180,27 @@ class ChoiceView(ChoiceRecord):
             "charged_rho": decimal(self.charged.rho),
             "held_rho": decimal(self.held.rho),
             "remaining": self.remaining,
-            "options": [self._option(k) for k in range(self.stage, len(self.options))],
+            "options": [one._asdict() for one in self.standings],
             "notes": self.notes,
             "card": self.card.to_dict(),
         }
 
-    def _option(self, option: int) -> dict[str, Any]:
-        """An option with the shares of primary cells that reach each ratio."""
+    @property
+    def standings(self) -> list[OptionStanding]:
+        """The options that are still open."""
+        return [self._standing(k) for k in range(self.stage, len(self.options))]
+
+    def _standing(self, option: int) -> OptionStanding:
         signal, mechanism = self.signal(option), self.options[option]
-        return {
-            "option": option,
-            "what": option_text(mechanism, self.schema.names),
-            "rho": decimal(self.cost(option).rho),
-            "frozen_rho": decimal(self.frozen_cost(option).rho),
-            "usual_way_rho": decimal(self.usual_way(option).rho),
-            "share_reaching": {f"{r:g}": signal.share(r) for r in self._ratios},
-            "share_reaching_surely": {f"{r:g}": signal.share(r, bound="lower") for r in self._ratios},
-        }
+        return OptionStanding(
+            option,
+            option_text(mechanism, self.schema.names),
+            decimal(self.cost(option).rho),
+            decimal(self.frozen_cost(option).rho),
+            decimal(self.usual_way(option).rho),
+            {f"{r:g}": signal.share(r) for r in self._ratios},
+            {f"{r:g}": signal.share(r, bound="lower") for r in self._ratios},
+        )
 
     def _repr_html_(self) -> str:
         rows = [(k, decimal(self.cost(k).rho), k == self.taken) for k in range(len(self.options))]

@@ -6,13 +6,14 @@ What a stored choice, an option file or a list of mechanisms is made of is found
 # pyright: reportUnusedImport=false
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from hushtable import linear
 from hushtable.errors import SchemaError, WorkloadError
-from hushtable.linear import OptionMechanism, marginals
-from hushtable.marginals import Workload
+from hushtable.marginals import Workload, read_workload_text
 from hushtable.release.choices.families.bucket_tables import BucketTables
 from hushtable.release.choices.families.family import (
     AnyRelease,
@@ -24,6 +25,9 @@ from hushtable.release.choices.families.family import (
 from hushtable.release.choices.families.marginal_tables import MarginalTables, missing_residuals
 from hushtable.release.choices.families.query_matrices import ROUNDING, QueryMatrices
 from hushtable.schema import Schema, document
+
+if TYPE_CHECKING:
+    from hushtable.linear import OptionMechanism
 
 FAMILIES: dict[str, Family] = {}
 """Every family by its name."""
@@ -69,24 +73,33 @@ def read_option(values: Mapping[str, Any]) -> OptionMechanism:
     return mechanisms[values["kind"]].from_dict(values)
 
 
-def option_from_file(schema: Schema, path: str | Path) -> OptionMechanism:
-    """An option from a YAML file, with equal independent noise that is scaled to the budget later.
+def options_from_files(schema: Schema, files: Iterable[str | PathLike[str]]) -> list[OptionMechanism]:
+    """An option of each YAML file, with equal independent noise that is scaled to the budget later.
 
-    Either a workload (a list of marginals), or a mapping with the one key of a family.
+    A file has a workload (a list of marginals), or a mapping with the one key of a family.  Each is read once, and all
+    are before the first option is made.
     """
+    read = [_read(schema, Path(file).name, read_workload_text(file)) for file in files]
+    return [made() for made in read]
+
+
+def _read(schema: Schema, name: str, text: str) -> Callable[[], OptionMechanism]:
+    """How the option of a file is made."""
     try:
-        content = document.parse(document.read(Path(path))).value
+        content = document.parse(text).value
     except SchemaError:  # a workload has a reader and complaints of its own
         content = None
     written = {family.key: family for family in FAMILIES.values() if family.example}
     if not isinstance(content, dict) or not written.keys() & cast("dict[str, Any]", content).keys():
-        return marginals(schema, sets=Workload.load(Path(path)).marginals)
+        listed = Workload.loads(text, name)
+        listed.resolve(schema)
+        return lambda: linear.marginals(schema, sets=listed.marginals)
     (key, wanted), *more = cast("dict[str, Any]", content).items()
     made = None if more else written[key].from_file(schema, wanted)
     if made is None:
         raise WorkloadError(
             "choose.option-file",
-            f"{Path(path).name} is neither a workload nor {' or '.join(written)} of one table.",
+            f"{name} is neither a workload nor {' or '.join(written)} of one table.",
             f"Write for example  {' or '.join(f.example for f in written.values())}.",
         )
-    return made
+    return lambda: made

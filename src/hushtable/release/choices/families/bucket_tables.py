@@ -6,37 +6,34 @@ What completes a coarser table follows from the options alone, so that only nois
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-import polars as pl
-
-from hushtable.arrays import Floats
-from hushtable.linear import (
-    BucketResidual,
-    BucketTable,
-    LinearGaussian,
-    OptionMechanism,
-    Signal,
-    bucket_recreate,
-    bucket_table,
-    buckets,
-    residual,
-    signal_to_noise,
-)
-from hushtable.measurement import CellPart, DeviationPart, Part
-from hushtable.release.card import Card
+from hushtable import linear, measurement, release
+from hushtable.lazily import Later
 from hushtable.release.choices.families.family import AnyRelease, Family, MeasuredChoice
-from hushtable.release.query_release import QueryRelease
-from hushtable.schema import Schema
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    from hushtable.arrays import Floats
+    from hushtable.linear import BucketTable, LinearGaussian, OptionMechanism, Signal
+    from hushtable.measurement import Part
+    from hushtable.release import Card
+    from hushtable.schema import Schema
+else:
+    np, pl = Later("numpy"), Later("polars")
 
 
 class BucketTables(Family):
     """One table of bucket counts with independent noise."""
 
     name = "buckets"
-    mechanism = BucketTable
     example = "buckets: {age: [18, 45, 65], sex: all}"
+
+    @property
+    def mechanism(self) -> type[OptionMechanism]:
+        return linear.BucketTable
 
     def text(self, option: BucketTable, names: Sequence[str]) -> str:
         return f"a table of {option.variances.size:,} cells over buckets"
@@ -47,26 +44,28 @@ class BucketTables(Family):
         if not all(map(_is_cuts, cuts.values())):
             return None
         axes = dict(zip(schema.axes(cuts), cuts.values(), strict=True))
-        return bucket_table([_buckets(n, axes.get(i, [])) for i, n in enumerate(schema.sizes)])
+        return linear.bucket_table([_buckets(n, axes.get(i, [])) for i, n in enumerate(schema.sizes)])
 
     def missing(
         self, sizes: tuple[int, ...], target: BucketTable, before: BucketTable | None, drawn: Sequence[Part]
     ) -> Part | None:
         if before is None:
-            return CellPart(target)
-        left = residual(target, before)
-        return DeviationPart(left) if isinstance(left, BucketResidual) else None
+            return measurement.CellPart(target)
+        left = linear.residual(target, before)
+        return measurement.DeviationPart(left) if isinstance(left, linear.BucketResidual) else None
 
     def signal(self, measured: MeasuredChoice, option: int) -> Signal:
         step: BucketTable = measured.step
         noise = measured.options[option].coarse_variances(step.partitions).astype(np.float64)
         variances = step.variances.astype(np.float64)
-        return signal_to_noise(_cells(measured, None).ravel(), variances.ravel(), noise.ravel())
+        return linear.signal_to_noise(_cells(measured, None).ravel(), variances.ravel(), noise.ravel())
 
     def released(self, measured: MeasuredChoice, option: int | None, card: Card) -> AnyRelease:
         target: BucketTable = measured.step if option is None else measured.options[option]
         labels, variances = bucket_labels(measured.schema, target), target.variances.astype(np.float64)
-        return QueryRelease(labels, _cells(measured, option).ravel(), variances.ravel(), card, counts=True)
+        return release.QueryRelease(
+            labels, _cells(measured, option).ravel(), variances.ravel(), card, counts=True
+        )
 
     def evidence(self, measured: MeasuredChoice) -> tuple[LinearGaussian, Floats]:
         return measured.step.dense(), _cells(measured, None).ravel()
@@ -78,8 +77,8 @@ def _cells(measured: MeasuredChoice, option: int | None) -> Floats:
     for one in measured.parts:
         if one.role == "option" and option is None:
             continue
-        if isinstance(one.part, DeviationPart) and before is not None:
-            cells = bucket_recreate(one.part.residual, before, cells, *one.part.outputs(one.values))
+        if isinstance(one.part, measurement.DeviationPart) and before is not None:
+            cells = linear.bucket_recreate(one.part.residual, before, cells, *one.part.outputs(one.values))
         elif one.part is not None:
             cells = one.values.reshape(one.target.variances.shape).astype(np.float64)
         before = one.target
@@ -112,4 +111,4 @@ def _is_cuts(value: Any) -> bool:
 
 
 def _buckets(size: int, cuts: Any) -> tuple[int, ...]:
-    return buckets(size, range(1, size) if cuts == "all" else cuts)
+    return linear.buckets(size, range(1, size) if cuts == "all" else cuts)

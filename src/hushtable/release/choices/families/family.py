@@ -10,18 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from hushtable.arrays import Floats, Ints
-from hushtable.linear import LinearGaussian, OptionMechanism, Signal
-from hushtable.marginals import AttributeSet
-from hushtable.measurement import Part
-from hushtable.release.card import Card
-from hushtable.release.query_release import QueryRelease
-from hushtable.release.release import Release
-from hushtable.schema import Schema
+if TYPE_CHECKING:  # an option file is read, and refused, without arrays
+    from hushtable.arrays import Floats, Ints
+    from hushtable.linear import LinearGaussian, OptionMechanism, Signal
+    from hushtable.marginals import AttributeSet
+    from hushtable.measurement import Part
+    from hushtable.release.card import Card
+    from hushtable.release.query_release import QueryRelease
+    from hushtable.release.release import Release
+    from hushtable.schema import Schema
 
-AnyRelease = Release | QueryRelease
+AnyRelease: TypeAlias = "Release | QueryRelease"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +55,17 @@ class Family(ABC):
     """A kind of option."""
 
     name: ClassVar[str]
-    mechanism: ClassVar[type[OptionMechanism]]
-    """The class of its options; its ``kinds`` are the names under which ``to_dict`` writes them."""
     example: ClassVar[str] = ""
     """How an option file says it: a mapping with one key."""
     even: ClassVar[bool] = False
     """Whether a part costs every record the same, so that it does not matter whether rows change."""
     rounding: ClassVar[Fraction] = Fraction(0)
     """Share of an option's price that is set aside for rounding its queries to integers."""
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> type[OptionMechanism]:
+        """The class of its options; its ``kinds`` are the names under which ``to_dict`` writes them."""
 
     @property
     def key(self) -> str:

@@ -7,25 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from hushtable.arrays import Floats
-from hushtable.linear import LinearGaussian, MarginalMechanism, Signal, signal_to_noise
-from hushtable.marginals import AttributeSet, Layout, largest_sets
-from hushtable.measurement import Answers, Part, ResidualPart
-from hushtable.reconstruct import from_answers
-from hushtable.release.card import Card
+from hushtable import linear, marginals, measurement, reconstruct, release
+from hushtable.lazily import Later
 from hushtable.release.choices.families.family import AnyRelease, MeasuredChoice, Refinable
-from hushtable.release.release import Release
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from hushtable.arrays import Floats
+    from hushtable.linear import LinearGaussian, MarginalMechanism, OptionMechanism, Signal
+    from hushtable.marginals import AttributeSet
+    from hushtable.measurement import Answers, Part, ResidualPart
+    from hushtable.release import Card
+else:
+    np = Later("numpy")
 
 
 class MarginalTables(Refinable):
     """Sets of marginals with independent noise."""
 
     name = "marginals"
-    mechanism = MarginalMechanism
     even = True
+
+    @property
+    def mechanism(self) -> type[OptionMechanism]:
+        return linear.MarginalMechanism
 
     def text(self, option: MarginalMechanism, names: Sequence[str]) -> str:
         sets = list(option.tables)
@@ -45,17 +53,19 @@ class MarginalTables(Refinable):
         before: MarginalMechanism | None,
         drawn: Sequence[Part],
     ) -> Part | None:
-        return missing_residuals(target, [part for part in drawn if isinstance(part, ResidualPart)])
+        return missing_residuals(
+            target, [part for part in drawn if isinstance(part, measurement.ResidualPart)]
+        )
 
     def refined(self, step: MarginalMechanism, rho: Fraction) -> Part:
-        return ResidualPart.of(step.sizes, step.scaled(rho=rho).precisions)
+        return measurement.ResidualPart.of(step.sizes, step.scaled(rho=rho).precisions)
 
     def signal(self, measured: MeasuredChoice, option: int) -> Signal:
         sets = _primary(measured)
-        layout = Layout(measured.schema.sizes, sets)
-        known = from_answers(_pooled(measured))
+        layout = marginals.Layout(measured.schema.sizes, sets)
+        known = reconstruct.from_answers(_pooled(measured))
         wanted: MarginalMechanism = measured.options[option]
-        return signal_to_noise(
+        return linear.signal_to_noise(
             known.estimate_all(layout),
             np.repeat(known.model.cell_variances(sets), layout.lengths),
             np.repeat([wanted.cell_variance(s) for s in sets], layout.lengths),
@@ -63,15 +73,15 @@ class MarginalTables(Refinable):
 
     def released(self, measured: MeasuredChoice, option: int | None, card: Card) -> AnyRelease:
         sets = _primary(measured) if option is None else tuple(measured.options[option].tables)
-        return Release(measured.schema, sets, _pooled(measured), card)
+        return release.Release(measured.schema, sets, _pooled(measured), card)
 
     def evidence(self, measured: MeasuredChoice) -> tuple[LinearGaussian, Floats]:
-        known, sizes = from_answers(_pooled(measured)), measured.schema.sizes
+        known, sizes = reconstruct.from_answers(_pooled(measured)), measured.schema.sizes
         exact = {
             s: Fraction(float(p)) for s, p in zip(known.layout.sets, known.precisions.tolist(), strict=True)
         }
-        dense = MarginalMechanism(sizes, exact).dense()
-        everything = Layout(sizes, (tuple(range(len(sizes))),))
+        dense = linear.MarginalMechanism(sizes, exact).dense()
+        everything = marginals.Layout(sizes, (tuple(range(len(sizes))),))
         return dense, dense.queries @ known.estimate_all(everything)
 
 
@@ -89,16 +99,20 @@ def missing_residuals(target: MarginalMechanism, drawn: Sequence[ResidualPart]) 
         for tau, p in target.precisions.items()
         if tau not in known or p > known[tau]
     }
-    return ResidualPart.of(target.sizes, left) if left else None
+    return measurement.ResidualPart.of(target.sizes, left) if left else None
 
 
 def _pooled(measured: MeasuredChoice) -> Answers:
-    parts = [(m.part, m.values) for m in measured.parts if isinstance(m.part, ResidualPart)]
-    return Answers.pooled(measured.schema.sizes, [Answers(part, values) for part, values in parts])
+    parts = [(m.part, m.values) for m in measured.parts if isinstance(m.part, measurement.ResidualPart)]
+    return measurement.Answers.pooled(
+        measured.schema.sizes, [measurement.Answers(part, values) for part, values in parts]
+    )
 
 
 def _primary(measured: MeasuredChoice) -> tuple[AttributeSet, ...]:
     """Tables of the primary analysis that the common part answers, else all that it answers fully."""
     option, step = measured.primary, measured.step
     answered = tuple(s for s in option.tables if np.isfinite(step.cell_variance(s)))
-    return answered or largest_sets([s for s in step.precisions if np.isfinite(step.cell_variance(s))])
+    return answered or marginals.largest_sets(
+        [s for s in step.precisions if np.isfinite(step.cell_variance(s))]
+    )

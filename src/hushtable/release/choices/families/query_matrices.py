@@ -7,26 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
-
-from hushtable.arrays import Floats
-from hushtable.linear import (
-    LinearGaussian,
-    OptionMechanism,
-    Signal,
-    estimates,
-    query_variances,
-    recreate,
-    residual,
-    signal_to_noise,
-    stack,
-)
-from hushtable.measurement import MatrixPart, Part
-from hushtable.release.card import Card
+from hushtable import linear, measurement, release
+from hushtable.lazily import Later
 from hushtable.release.choices.families.family import AnyRelease, Family, MeasuredChoice
-from hushtable.release.query_release import QueryRelease
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    from hushtable.arrays import Floats
+    from hushtable.linear import LinearGaussian, OptionMechanism, Signal
+    from hushtable.measurement import Part
+    from hushtable.release import Card
+else:
+    np, pl = Later("numpy"), Later("polars")
 
 ROUNDING = Fraction(1, 10**5)
 """Share of a matrix option's price that is set aside for the rounding of its matrices."""
@@ -36,8 +32,11 @@ class QueryMatrices(Family):
     """Linear queries with any Gaussian noise."""
 
     name = "matrices"
-    mechanism = LinearGaussian
     rounding = ROUNDING
+
+    @property
+    def mechanism(self) -> type[OptionMechanism]:
+        return linear.LinearGaussian
 
     def text(self, option: LinearGaussian, names: Sequence[str]) -> str:
         return f"{len(option.queries):,} linear queries"
@@ -55,29 +54,29 @@ class QueryMatrices(Family):
         before: OptionMechanism | None,
         drawn: Sequence[Part],
     ) -> Part | None:
-        rest = residual(target.dense(), None if before is None else before.dense())
-        return None if rest is None else MatrixPart.rounded(sizes, rest.dense())
+        rest = linear.residual(target.dense(), None if before is None else before.dense())
+        return None if rest is None else measurement.MatrixPart.rounded(sizes, rest.dense())
 
     def frozen_rho(self, target: OptionMechanism, drawn: Sequence[Part]) -> Fraction:
-        profiles = [p.profile for p in drawn if isinstance(p, MatrixPart)]
+        profiles = [p.profile for p in drawn if isinstance(p, measurement.MatrixPart)]
         return max(np.sum(profiles, axis=0).tolist()) / 2
 
     def signal(self, measured: MeasuredChoice, option: int) -> Signal:
         step = measured.step.dense()
         asked = measured.primary.dense().queries
-        answered = np.isfinite(query_variances(step, asked)) & asked.any(
+        answered = np.isfinite(linear.query_variances(step, asked)) & asked.any(
             axis=1
         )  # a query of nothing has no noise
         rows = asked[answered] if answered.any() else step.queries[step.queries.any(axis=1)]
-        noise = query_variances(measured.options[option].dense(), rows)
-        known = estimates(step, _recreated(measured, step), rows)
-        return signal_to_noise(known, query_variances(step, rows), noise)
+        noise = linear.query_variances(measured.options[option].dense(), rows)
+        known = linear.estimates(step, _recreated(measured, step), rows)
+        return linear.signal_to_noise(known, linear.query_variances(step, rows), noise)
 
     def released(self, measured: MeasuredChoice, option: int | None, card: Card) -> AnyRelease:
         target = (measured.step if option is None else measured.options[option]).dense()
         labels = pl.DataFrame({"query": np.arange(len(target.queries))})
         answers = _recreated(measured, target)
-        return QueryRelease(labels, answers, query_variances(target, target.queries), card)
+        return release.QueryRelease(labels, answers, linear.query_variances(target, target.queries), card)
 
     def evidence(self, measured: MeasuredChoice) -> tuple[LinearGaussian, Floats]:
         step = measured.step.dense()
@@ -86,7 +85,7 @@ class QueryMatrices(Family):
 
 def _recreated(measured: MeasuredChoice, target: LinearGaussian) -> Floats:
     """Answers of ``target``, which the measured matrices add up to but for their rounding."""
-    parts = [(m.part, m.values) for m in measured.parts if isinstance(m.part, MatrixPart)]
-    stacked = stack([part.mechanism() for part, _ in parts])
+    parts = [(m.part, m.values) for m in measured.parts if isinstance(m.part, measurement.MatrixPart)]
+    stacked = linear.stack([part.mechanism() for part, _ in parts])
     output = np.concatenate([np.ldexp(v.astype(np.float64), -p.scale) for p, v in parts])
-    return np.asarray(recreate(target, None, stacked, None, output))
+    return np.asarray(linear.recreate(target, None, stacked, None, output))

@@ -1,0 +1,59 @@
+"""Attribute sets, strictly increasing tuples of axis numbers, and sets of them; needs no arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations, pairwise
+from typing import Any
+
+from hushtable.errors import WorkloadError
+
+AttributeSet = tuple[int, ...]
+
+MAX_SETS = 4_000_000
+"""More attribute sets than this are refused: even their names would not fit in memory."""
+
+
+def is_attribute_set(attributes: Sequence[Any], axes: int) -> bool:
+    """Whether a sequence holds rising numbers of ``axes`` axes.
+
+    >>> is_attribute_set((0, 2), 3), is_attribute_set((2, 0), 3), is_attribute_set((3,), 3)
+    (True, False, False)
+    """
+    return not attributes or (
+        attributes[0] >= 0 and attributes[-1] < axes and all(a < b for a, b in pairwise(attributes))
+    )
+
+
+def sorted_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
+    """Distinct sets, small before large, then in order of their axes."""
+    return tuple(sorted(set(sets), key=lambda s: (len(s), s)))
+
+
+def subsets(attributes: AttributeSet) -> Iterable[AttributeSet]:
+    """All subsets of one set, small before large."""
+    return chain.from_iterable(combinations(attributes, k) for k in range(len(attributes) + 1))
+
+
+def largest_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
+    """The sets that lie in no other."""
+    return tuple(s for s in sets if not any(set(s) < set(other) for other in sets))
+
+
+def closure(sets: Iterable[AttributeSet]) -> tuple[AttributeSet, ...]:
+    """All subsets of the given sets (the downward closure), small before large, then in order of their axes.
+
+    >>> closure([(0, 2), (1,)])
+    ((), (0,), (1,), (2,), (0, 2))
+    """
+    distinct = {tuple(sorted(s)) for s in sets}
+    if sum(2 ** len(s) for s in distinct) > 8 * MAX_SETS:
+        raise WorkloadError(
+            "workload.too-large",
+            f"The marginals have more than {MAX_SETS:,} sub-marginals.",
+            "Lower --order, or ask for fewer or smaller marginals.",
+        )
+    found: set[AttributeSet] = set()
+    for attributes in distinct:
+        found.update(subsets(attributes))
+    return sorted_sets(tuple(found))

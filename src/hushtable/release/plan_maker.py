@@ -1,0 +1,60 @@
+"""What is wanted of a release: refused by names, schema and budget before a ledger is opened or a planner loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hushtable import planning, reconstruct, release
+from hushtable.planning import PlanOptions
+from hushtable.privacy import charge
+
+if TYPE_CHECKING:
+    from hushtable.marginals import Workload
+    from hushtable.planning import Strategy
+    from hushtable.privacy import Budget, Kind
+    from hushtable.release.plan import Plan
+    from hushtable.schema import Schema
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a workload is measured and its answers are read: names that there are, and that go together."""
+
+    strategy: str = "residual-planner"
+    reconstruct: str | None = None
+    reuse: bool = False
+    options: PlanOptions = field(default_factory=PlanOptions)
+
+    @cached_property
+    def measured_by(self) -> Strategy:
+        """The strategy; with ``reuse`` the one that measures what earlier answers lack."""
+        chosen = planning.strategy_named(self.strategy)
+        return chosen.differences() if self.reuse else chosen
+
+    @cached_property
+    def read_by(self) -> str:
+        """The reconstruction, by default that of the strategy."""
+        return reconstruct.reconstruction_named(self.reconstruct or self.measured_by.reconstruction).name
+
+
+def plan_release(
+    schema: Schema,
+    workload: Workload,
+    budget: Budget,
+    way: Way | None = None,
+    currency: Callable[[], Kind] | None = None,
+) -> Plan:
+    """Plan a release from the schema alone.  ``currency`` gives the kind of the ledger that will be charged."""
+    way = way or Way()
+    chosen, method = way.measured_by, way.read_by
+    resolved, rows = workload.resolve(schema), schema.max_rows_per_person
+    chosen.check_payable(budget)
+    kind = budget.kind if currency is None else currency()
+    noise = chosen.plan(resolved, budget, rows, way.options)
+    prefer = "pure" if budget.limit.rho == 0 else "rho"
+    cost = charge(*noise.price(rows).in_currency(kind, prefer=prefer))
+    asked = (chosen.name, way.options.objective, budget, resolved)
+    return release.Plan(*asked, noise, schema, cost, method, way.reuse)
