@@ -117,3 +117,14 @@ def test_a_folder_that_cannot_be_the_place_is_refused_as_taken(session: ht.Sessi
     with pytest.raises(BundleError) as refused:
         Resumable(out, "people", session.ledger.path)
     assert refused.value.code == "bundle.exists"
+
+
+@pytest.mark.parametrize("must_exist", [False, True])
+def test_a_complete_folder_is_said_to_be_complete(
+    session: ht.Session, tmp_path: Path, must_exist: bool
+) -> None:
+    """Whoever was stopped after the note was gone has nothing left to do, and must not be told to pay elsewhere."""
+    write(session, tmp_path / "out", Again())
+    with pytest.raises(BundleError) as refused:
+        Resumable(tmp_path / "out", "people", session.ledger.path, must_exist=must_exist)
+    assert refused.value.code == "bundle.exists" and "holds a complete release" in refused.value.message

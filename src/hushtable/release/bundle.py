@@ -28,7 +28,7 @@ from hushtable.ledger import failpoints
 from hushtable.microdata import Explanation
 from hushtable.outputs import can_make, is_occupied, whole_folder
 from hushtable.reconstruct import reconstruction_named
-from hushtable.release.bundle_files import MANIFEST, TABLES, manifest_of, replace, sha256
+from hushtable.release.bundle_files import MANIFEST, TABLES, manifest_of, replace, request_in, sha256
 from hushtable.release.promise import interval_promise
 from hushtable.release.tables import LongFile, chunks
 
@@ -69,6 +69,12 @@ In R:       arrow::read_parquet("tables/order-1.parquet")
 def check_free(folder: str | PathLike[str]) -> Path:
     """The path of a bundle to be written; refuses a place that is taken or cannot be written."""
     place = Path(folder)
+    if request_in(place) is not None:  # perhaps of this very command, killed when only its end was left
+        raise BundleError(
+            "bundle.exists",
+            f"{place} holds a complete release.",
+            "Read it with `hush table`; for another one give --out another folder.",
+        )
     if is_occupied(place):
         raise BundleError(
             "bundle.exists", f"{place} exists and is not an empty folder.", "Give --out another folder."

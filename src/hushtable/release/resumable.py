@@ -52,8 +52,9 @@ class Resumable:
         self._begun: str | None = None
         self.again = False
         self.request = self._read()
-        self.complete = self.request is not None and request_in(out) == self.request
-        if self.request is None and must_exist:
+        written = request_in(out)
+        self.complete = self.request is not None and written == self.request
+        if self.request is None and must_exist and written is None:
             raise BundleError(
                 "bundle.nothing-to-resume",
                 f"No interrupted release to {out} is known.",
