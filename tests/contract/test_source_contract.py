@@ -263,6 +263,43 @@ def test_declared_dialects_are_obeyed(tmp_path):
     assert codes(open_source(path, schema)) == [(0, 1), (2, 0)]
 
 
+WRITTEN = {
+    "nulls": (
+        {"nulls": ["NA", "?", "-9"]},
+        lambda v, k: ["NA", "?", "-9", ""][k % 4] if v is None else str(v),
+    ),
+    "days": ({"dates": "%d.%m.%Y"}, lambda v, k: v.strftime("%d.%m.%Y") if hasattr(v, "year") else plain(v)),
+    "named months": (
+        {"dates": "%d%b%Y"},
+        lambda v, k: v.strftime("%d%b%Y") if hasattr(v, "year") else plain(v),
+    ),
+    "a decimal comma": (
+        {"decimal": ","},
+        lambda v, k: repr(v).replace(".", ",") if isinstance(v, float) else plain(v),
+    ),
+    "grouped numbers": (
+        {"decimal": ",", "thousands": "."},
+        lambda v, k: plain(v) if not isinstance(v, float) else f"{v:,.1f}".translate({44: ".", 46: ","}),
+    ),
+    "another encoding": ({"encoding": "mac-roman", "delimiter": ";"}, lambda v, k: plain(v)),
+}
+
+
+def plain(value):
+    return "" if value is None else str(value)
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_rows_as_an_office_writes_them_have_the_declared_codes(case, tmp_path):
+    dialect, write = WRITTEN[case]
+    mark = dialect.get("delimiter", ",")
+    lines = [mark.join(f'"{name}"' for name in COLUMNS)]
+    lines += [mark.join(f'"{write(v, k)}"' for k, v in enumerate(raw)) for raw, _ in ROWS]
+    (tmp_path / "d.csv").write_bytes("\n".join(lines).encode(dialect.get("encoding", "utf-8")))
+    schema = Schema.from_dict({"attributes": FIELDS, "csv": dialect})
+    assert codes(open_source(tmp_path / "d.csv", schema)) == [code for _, code in ROWS if code is not None]
+
+
 def test_mixed_python_objects_never_raise():
     frame = pd.DataFrame(
         {"b": pd.Series([True, "no", 1, 0.0, None, float("nan"), {}, object(), b"1", [1]], dtype=object)}

@@ -45,6 +45,9 @@ def init(
             f"Wrote {out}: {len(drafted.names)} attributes, {len(drafted.unreviewed)} lines learnt from the data.",
             "Check each marked line against what is publicly known, then move it from `unreviewed` to `reviewed`.",
         )
+        for line in text.splitlines():
+            if line.startswith("  # ") and " is left out: " in line:
+                say(f"  {line.removeprefix('  # ')}")
         if header is None and not drafted.csv.header:
             say(
                 "The first line does not look like names of columns: the draft reads it as a row (`header: false`).",

@@ -3,33 +3,43 @@
 The draft is a guess: types, values and bounds come from confidential rows, and the names of a text file's columns from
 its first line, which may be a record.  Every such field ends with a mark and is recorded under ``learnt_from_data``; no
 release accepts the schema until each has been reviewed.  Numbers of rows are never written down, bounds are rounded
-outwards and rare values are not listed; a first line that does not look like a header is read as a record, and columns
-are named by position.
+outwards and rare values are not listed; a column that seems to point to persons is left out, with the reason.  A first
+line that does not look like a header is read as a record, and columns are named by position.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from math import ceil, floor, log10
 from typing import Any
 
-from hushtable.errors import SourceError
+from hushtable.errors import HushtableError, SourceError
+from hushtable.kernel.hints import refused
+from hushtable.kernel.identifying import FREQUENT, why_left_out
 from hushtable.kernel.sources import look_at
+from hushtable.kernel.sources.guesses import SURE_NULLS
 from hushtable.kernel.sources.look import Look
-from hushtable.kernel.sources.profile import Profile, day
+from hushtable.kernel.sources.profile import Profile, Writing, day
 from hushtable.schema import RESERVED, Dialect, inline
 
 MOST_CATEGORIES = 100  # texts with more different values are left out, as identifiers or free text
 FEW_NUMBERS = 20  # whole numbers with so few different values are taken for categories
-RARE = 10  # values seen less often are not listed
 MOSTLY = 0.95  # share of fields that must be readable as a number or date
 BINS = 25  # of whole numbers, at most: their width is the next of 1, 2, 5, 10, ...
 """Rules of thumb, not measured: they move only what a draft proposes, every line of which is marked for review."""
 _LARGEST = 10**17
 """A schema's bounds end at 10^18; a draft rounds outwards what it saw, to less than 3 * 10^17."""
 _MARK = "  # learnt from the data: review"
+_REASONS = {
+    "delimiter": "most lines have the same number of fields with it",
+    "quote": "fields begin and end with it",
+    "encoding": "the file is not UTF-8; try another if letters look wrong",
+    "decimal": "most numbers of some columns are written with it",
+    "thousands": "most numbers of some columns are grouped by it",
+}
 
 
 @dataclass
@@ -40,6 +50,7 @@ class _Entry:
     note: str
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
     learnt: tuple[str, ...] = ()
+    nulls: tuple[str, ...] = ()
 
 
 def draft_schema(data: Any, *, header: bool | None = None) -> str:
@@ -47,8 +58,17 @@ def draft_schema(data: Any, *, header: bool | None = None) -> str:
 
     ``header`` says whether the first line of a text file names its columns; None: as it looks.
     """
+    try:
+        return _drafted(data, header)
+    except HushtableError as error:
+        raise refused(error, data, None) from None
+
+
+def _drafted(data: Any, header: bool | None) -> str:
     seen = look_at(data, header)
-    entries = [_entry(profile) for profile in seen.profiles]
+    marks = _marks_of(seen.profiles)
+    entries = [_entry(profile, marks) for profile in seen.profiles]
+    seen = replace(seen, dialect=_dialect(seen, marks, entries))
     entries += [
         _Entry(name, "left out: this type of column cannot be an attribute") for name in seen.unreadable
     ]
@@ -61,24 +81,66 @@ def draft_schema(data: Any, *, header: bool | None = None) -> str:
     return "\n".join(_document(seen, entries)) + "\n"
 
 
-def _entry(profile: Profile) -> _Entry:
+def _marks_of(profiles: Sequence[Profile]) -> Writing:
+    """The marks of numbers that most columns with any have; a file has one pair."""
+    found = Counter(
+        (p.writing.decimal, p.writing.thousands)
+        for p in profiles
+        if p.writing is not None and (p.writing.decimal, p.writing.thousands) != (".", "")
+    )
+    decimal, thousands = found.most_common(1)[0][0] if found else (".", "")
+    return Writing(decimal=decimal, thousands=thousands)
+
+
+def _dialect(seen: Look, marks: Writing, entries: Sequence[_Entry]) -> Dialect:
+    """What was seen of the file, with words for nulls that hardly mean anything else."""
+    nulls = sorted({text for entry in entries if entry.fields for text in entry.nulls if _is_sure(text)})
+    for entry in entries:
+        own = [text for text in entry.nulls if text not in nulls]
+        if entry.fields and own:
+            entry.fields["nulls"] = own
+            entry.learnt += ("nulls",)
+    return replace(seen.dialect, nulls=tuple(nulls), decimal=marks.decimal, thousands=marks.thousands)
+
+
+def _is_sure(text: str) -> bool:
+    return text.casefold() in SURE_NULLS
+
+
+def _entry(profile: Profile, marks: Writing) -> _Entry:
     name = profile.name
     if not profile.filled:
         return _Entry(name, "left out: it is empty")
     if not name.isprintable() or name in RESERVED:
         return _Entry(repr(name), "left out: give it another, printable name and this one as `column`")
-    nulls = {"null": "category"} if profile.nulls else {}
-    learnt = ("null",) if profile.nulls else ()
-    entry = _guess(profile)
-    entry.fields |= nulls if entry.fields else {}
-    entry.learnt += learnt if entry.fields else ()
+    entry = _guess(profile, marks)
+    if entry.fields:
+        why = why_left_out(profile, listed="values" in entry.fields)
+        if why is not None:
+            return _Entry(name, f"left out: {why}")
+    if entry.fields and profile.nulls:
+        entry.fields["null"] = "category"
+        entry.learnt += ("null",)
+    entry.nulls = profile.writing.nulls if profile.writing is not None else ()
     return entry
 
 
-def _guess(profile: Profile) -> _Entry:
+def _guess(profile: Profile, marks: Writing) -> _Entry:
     counts, enough = profile.counts, MOSTLY * profile.filled
+    writing = profile.writing or Writing()
     if profile.is_boolean:
         return _Entry(profile.name, "two values that mean yes and no", {"type": "boolean"}, ("type",))
+    if profile.words is not None:
+        return _truth(profile, *profile.words)
+    own = (writing.decimal, writing.thousands)
+    if own not in ((".", ""), (marks.decimal, marks.thousands)):
+        return _Entry(
+            profile.name, "left out: its numbers are written with other marks than those of other columns"
+        )
+    if own == (".", "") and marks != Writing() and not _read_alike(profile, marks):
+        return _Entry(
+            profile.name, "left out: its numbers have a decimal point, those of other columns a comma"
+        )
     if profile.days.count >= enough:
         return _date(profile)
     if profile.integers.count >= enough and not profile.padded:
@@ -88,21 +150,36 @@ def _guess(profile: Profile) -> _Entry:
     if profile.reals.count >= enough and not profile.padded:
         return _real(profile)
     if profile.all_different or counts is None or len(counts) > MOST_CATEGORIES:
-        return _Entry(profile.name, "left out: too many different values; an identifier or free text?")
+        why = (
+            why_left_out(profile, listed=True)
+            or "it has too many different values; an identifier or free text?"
+        )
+        return _Entry(profile.name, f"left out: {why}")
     return _categories(profile, counts)
 
 
+def _read_alike(profile: Profile, marks: Writing) -> bool:
+    """Whether a column of plain numbers reads the same with the marks of the others: it has no point that they lack."""
+    texts = [text for text in profile.counts or () if "." in text]
+    return (profile.counts is not None and not texts) or profile.integers.count == 0 or marks.decimal == "."
+
+
+def _truth(profile: Profile, true: str, false: str) -> _Entry:
+    fields = {"type": "boolean", "true": [true], "false": [false]}
+    return _Entry(profile.name, "two words that mean yes and no", fields, ("type", "true", "false"))
+
+
 def _categories(profile: Profile, counts: Any) -> _Entry:
-    common = [text for text, count in counts.items() if count >= RARE]
-    listed = common or list(counts)
+    listed = [text for text, count in counts.items() if count >= FREQUENT]
+    if not listed:
+        return _Entry(profile.name, f"left out: each of its values stands for fewer than {FREQUENT} rows")
     whole = (
         profile.integers.count == profile.filled
         and not profile.padded
         and all("." not in text for text in listed)
     )
     values: list[Any] = sorted(int(text) for text in listed) if whole else sorted(listed)
-    note = "add every value that can occur, seen or not; "
-    note += "rare ones are not listed" if common else "all are rare, check that none points to a person"
+    note = "add every value that can occur, seen or not; rare ones are not listed"
     fields = {"type": "categorical", "values": values, "outside": "other"}
     return _Entry(profile.name, note, fields, ("type", "values"))
 
@@ -146,7 +223,10 @@ def _date(profile: Profile) -> _Entry:
     years = high.year - low.year + 1
     width = f"{ceil(years / 100)} year" if years > 3 else "1 month"
     fields = {"type": "date", "bounds": bounds, "width": width}
-    return _Entry(profile.name, "whole years around what was seen", fields, ("type", "bounds", "width"))
+    learnt = ("type", "bounds", "width")
+    if profile.writing is not None and profile.writing.pattern:
+        fields["format"], learnt = profile.writing.pattern, (*learnt, "format")
+    return _Entry(profile.name, "whole years around what was seen", fields, learnt)
 
 
 def _document(seen: Look, entries: Sequence[_Entry]) -> Iterator[str]:
@@ -154,6 +234,7 @@ def _document(seen: Look, entries: Sequence[_Entry]) -> Iterator[str]:
     yield "# publicly known, correct it, and move its line from `unreviewed` to `reviewed` at the end of this file."
     yield "max_rows_per_person: 1  # the most rows that one person can have; the budget is per person"
     yield "# person: COLUMN        # names the column that tells people apart, so that the cap is enforced"
+    yield "# Columns that seem to point to persons are left out below, and values of few rows are not listed."
     paths = yield from _csv(seen.dialect)
     if seen.named:
         yield "# Names are from the first line of the file. If that is a record: `hush init DATA --no-header`."
@@ -183,7 +264,8 @@ def _csv(dialect: Dialect) -> Generator[str, None, list[str]]:
         yield "# The first line of the file is read as a row: it does not look like names of columns, or you said so."
         yield "# Give each column a name, here and below. If the first line names them: `hush init DATA --header`."
     yield "csv:"
-    learnt = ("header", "columns")
+    learnt = ("header", "columns", "nulls")
     for name, value in fields.items():
-        yield f"  {name}: {inline(value)}" + (_MARK if name in learnt else "")
+        why = f"  # {_REASONS[name]}" if name in _REASONS else ""
+        yield f"  {name}: {inline(value)}" + (_MARK if name in learnt else why)
     return [f"csv.{name}" for name in fields if name in learnt]

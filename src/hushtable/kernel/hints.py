@@ -16,10 +16,21 @@ from hushtable.kernel.sources import files
 from hushtable.kernel.sources.defects import ENCODING, FEW, MANY, NUL, QUOTES, REASONS
 from hushtable.kernel.sources.delimited import TextFiles
 from hushtable.kernel.sources.files import DataFile
+from hushtable.kernel.sources.guesses import NULL_NUMBERS, is_null_word, marks_of, pattern_of, words_of
 from hushtable.kernel.sources.row_tables import Table
 from hushtable.kernel.sources.sniff import Sniffed, fields_of, sniff
 from hushtable.kernel.sources.text_opener import is_header
-from hushtable.schema import Attribute, Binned, Categorical, FileLook, Hint, Preflight, Schema, inline
+from hushtable.schema import (
+    Attribute,
+    Binned,
+    Boolean,
+    Categorical,
+    FileLook,
+    Hint,
+    Preflight,
+    Schema,
+    inline,
+)
 
 SOME = 0.01
 MOST = 0.8
@@ -228,7 +239,7 @@ def _column_hints(column: SeenColumn, seen: Sequence[SeenColumn], rows: int) -> 
         yield from filter(None, [_header_again(column, misfits)])
     beyond = sum(column.texts("below").values()) + sum(column.texts("above").values())
     if isinstance(attribute, Binned) and beyond > SOME * column.filled:
-        yield Hint(
+        yield _null_numbers(column) or Hint(
             "bounds",
             f"More than one number in a hundred of {attribute.name!r} lies beyond its bounds.",
             f"Check the unit of the column, and `attributes.{attribute.name}.bounds` against what is publicly known.",
@@ -278,6 +289,106 @@ def _plain(text: str) -> str:
     if bare.replace(".", "", 1).lstrip("+-").isdigit():
         return bare.removesuffix(".0").lstrip("+0") or "0"
     return bare
+
+
+def _null_words(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
+    if not _share(misfits, is_null_word):
+        return None
+    words = sorted({text for text in misfits if is_null_word(text)})[:5]
+    return Hint(
+        "nulls",
+        f"{column.attribute.name!r} has words that usually mean a null.",
+        f"Declare `csv: {{nulls: {inline(words)}}}`, or `nulls` of the attribute alone.",
+    )
+
+
+def _null_numbers(column: SeenColumn) -> Hint | None:
+    """A number beyond the bounds that surveys write for a null, and that explains what lies there."""
+    beyond = column.texts("below") + column.texts("above")
+    usual = Counter({text: rows for text, rows in beyond.items() if text in NULL_NUMBERS})
+    if not usual or sum(usual.values()) < MOST * sum(beyond.values()):
+        return None
+    name = column.attribute.name
+    return Hint(
+        "nulls",
+        f"{name!r} has numbers beyond its bounds that usually mean a null.",
+        f"Declare `nulls: {inline(sorted(usual))}` in `attributes.{name}`.",
+    )
+
+
+def _days(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
+    attribute = column.attribute
+    pattern = pattern_of(misfits) if attribute.kind == "date" else None
+    if pattern is not None:
+        return Hint(
+            "dates",
+            f"Days of {attribute.name!r} seem to be written as {pattern}.",
+            f'Declare `csv: {{dates: "{pattern}"}}`, or `format` of the attribute alone.',
+        )
+    if attribute.kind == "date" and _share(misfits, lambda text: len(text) == 4 and text.isdigit()):
+        fix = 'Declare `type: integer`, or `format: "%Y"`, which stands for the first of January.'
+        return Hint("years", f"{attribute.name!r} holds years, and days are declared.", fix)
+    if attribute.kind == "date" and _share(misfits, _is_number):
+        return Hint(
+            "serial-days",
+            f"{attribute.name!r} holds numbers where days are declared, as spreadsheets and clocks count them.",
+            "Write days as YYYY-MM-DD where the file is made.",
+        )
+    return None
+
+
+def _marks(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
+    if column.attribute.kind not in ("integer", "real") or (found := marks_of(misfits)) is None:
+        return None
+    decimal, thousands = found
+    declared = {"decimal": decimal} if decimal != "." else {}
+    declared |= {"thousands": thousands} if thousands else {}
+    code, what = (
+        ("thousands", "marks between groups of digits") if thousands else ("decimal", "a decimal comma")
+    )
+    return Hint(
+        code,
+        f"Numbers of {column.attribute.name!r} seem to have {what}.",
+        f"Declare `csv: {inline(declared)}`.",
+    )
+
+
+def _units(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
+    if column.attribute.kind not in ("integer", "real") or not _share(misfits, _has_unit):
+        return None
+    return Hint(
+        "unit",
+        f"Numbers of {column.attribute.name!r} have a unit, a currency or a percent sign beside them.",
+        "Remove it where the file is made, and say the unit in `label`.",
+    )
+
+
+def _has_unit(text: str) -> bool:
+    bare = text.strip().strip("%$€£¥<>≥≤~≈").strip()
+    digits = bare.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ./²³°µ ")
+    digits = digits.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    return digits != text and bool(digits) and _is_number(digits.replace(",", ""))
+
+
+def _words(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
+    attribute = column.attribute
+    if not isinstance(attribute, Boolean):
+        return None
+    found = words_of(misfits)
+    if found is None and len(misfits) <= 2 and column.filled:
+        return Hint(
+            "words",
+            f"{attribute.name!r} has words for true and false that are not declared.",
+            f"Declare `true: [...]` and `false: [...]` in `attributes.{attribute.name}`.",
+        )
+    if found is None:
+        return None
+    true, false = found
+    return Hint(
+        "words",
+        f"{attribute.name!r} has words for true and false that are not declared.",
+        f"Declare `true: [{true}], false: [{false}]` in `attributes.{attribute.name}`.",
+    )
 
 
 def _labels(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
@@ -336,7 +447,9 @@ def _unexplained(column: SeenColumn) -> list[Hint]:
     return [Hint("no-value", f"More than one text in a hundred of {name!r} is no value of it.", fix)]
 
 
-RULES: list[Rule] = [_header_again, _labels, _spelling, _fractions]
+RULES: list[Rule] = [
+    *(_header_again, _null_words, _labels, _spelling, _days, _marks, _words, _fractions, _units),
+]
 """Asked in this order; each explains most of the texts that misfit, or says nothing."""
 
 

@@ -3,8 +3,7 @@
 A preflight shows the curator confidential rows.  What its schema declares of a column is public only where it was
 declared before that; whatever is changed afterwards is learnt from the data, and needs a mark that it was reviewed.
 So the file keeps, for each name of data, what was declared of each column when its preflight was first run, as
-digests under a key of their own, and which schemas the ledger knew then: what was paid for with one of them must stay
-readable.  It is no part of the ledger and of no release.
+digests under a key of their own.  It is no part of the ledger and of no release.
 """
 
 from __future__ import annotations
@@ -17,12 +16,9 @@ import secrets
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import TypeAdapter
-
 from hushtable.addresses import scheme_of
 from hushtable.errors import LedgerError, SchemaError
-from hushtable.ledger.ledger import Ledger
-from hushtable.ledger.stores import STORES, Address, place_of, store_at
+from hushtable.ledger.stores import STORES, Address, place_of
 from hushtable.outputs import whole_file
 from hushtable.schema import Attribute, Binned, Categorical, Schema
 
@@ -31,17 +27,12 @@ REMINDER = (
     "lose, before anything is spent."
 )
 """Always in these words, whatever the data are."""
-_DOMAIN = ("values", "bounds", "cuts")
-"""Fields of an attribute that a look at the data can teach."""
-_COLUMNS = TypeAdapter(dict[str, dict[str, list[str]]])
-"""By name of data and column: what was declared of it, and the schemas that were known."""
 
 
 class PreflightNotes:
     """The file of one ledger; it may be there before the ledger is."""
 
     def __init__(self, ledger: Address) -> None:
-        self._ledger = ledger
         self._file = _place(ledger)
         self._kept = self._read()
 
@@ -53,15 +44,15 @@ class PreflightNotes:
         """Note that a preflight was run; what was declared of a column is kept the first time only."""
         columns: dict[str, list[str]] = self._kept["data"].setdefault(name_of(data), {})
         fresh = {attribute.column for attribute in schema.attributes.values()} - set(columns)
-        used = self._schemas_used() if fresh else []
         for attribute in schema.attributes.values():
             if attribute.column in fresh:
-                known = columns.setdefault(attribute.column, list(used))
-                if not set(_paths(attribute)) & set(schema.unreviewed):
-                    known.append(self._digest(attribute))
+                known = columns.setdefault(attribute.column, [])
+                known += [
+                    self._digest(said)
+                    for path, said in _declared(attribute, schema)
+                    if path not in schema.unreviewed
+                ]
         try:
-            if scheme_of(self._ledger, STORES) is not None:
-                self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with whole_file(self._file, mode=0o600) as file:
                 file.write(json.dumps(self._kept, indent=1).encode())
         except OSError:
@@ -75,14 +66,16 @@ class PreflightNotes:
         """Refuse what was changed in a schema after a preflight and is not marked as reviewed."""
         columns: dict[str, list[str]] = self._kept["data"].get(name_of(data), {})
         reviewed = {mark.path for mark in schema.learnt if mark.reviewed}
-        changed = [
-            path
-            for attribute in schema.attributes.values()
-            if not {self._digest(attribute), schema.version}
-            & set(columns.get(attribute.column, [schema.version]))
-            for path in _paths(attribute)
-            if path not in reviewed
-        ]
+        changed = list(
+            dict.fromkeys(
+                path
+                for attribute in schema.attributes.values()
+                for path, said in _declared(attribute, schema)
+                if attribute.column in columns
+                and self._digest(said) not in columns[attribute.column]
+                and path not in reviewed
+            )
+        )
         if changed:
             shown = ", ".join(changed[:10]) + (", ..." if len(changed) > 10 else "")
             raise SchemaError(
@@ -91,21 +84,16 @@ class PreflightNotes:
                 "Check each against what is publicly known, then list it under `learnt_from_data: {reviewed: [...]}`.",
             )
 
-    def _schemas_used(self) -> list[str]:
-        """The schemas that the ledger knows, by their SHA-256: declared before the preflight, all of them."""
-        return list(Ledger.open(self._ledger).schemas) if store_at(self._ledger).exists() else []
-
-    def _digest(self, attribute: Attribute) -> str:
-        said = [attribute.kind, *(_plain(getattr(attribute, name, None)) for name in _DOMAIN)]
+    def _digest(self, said: list[Any]) -> str:
         return hashlib.blake2b(json.dumps(said).encode(), key=bytes.fromhex(self._kept["key"])).hexdigest()
 
     def _read(self) -> dict[str, Any]:
         try:
-            if self._file.is_file():  # a pipe would be waited for
-                kept = json.loads(self._file.read_text(encoding="utf-8"))
-                hashlib.blake2b(key=bytes.fromhex(kept["key"]))
-                return {"key": kept["key"], "data": _COLUMNS.validate_python(kept["data"], strict=True)}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            kept = json.loads(self._file.read_text(encoding="utf-8"))
+            bytes.fromhex(kept["key"])
+            if isinstance(kept["data"], dict):
+                return kept
+        except (OSError, ValueError, KeyError, TypeError):
             pass
         return {"key": secrets.token_hex(32), "data": {}}
 
@@ -132,15 +120,18 @@ def _place(ledger: Address) -> Path:
     if scheme_of(ledger, STORES) is None:
         return Path(f"{place}.preflights")
     home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hushtable"
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     return home / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.preflights"
 
 
-def _paths(attribute: Attribute) -> tuple[str, ...]:
-    """Where a schema declares what can be learnt of an attribute."""
+def _declared(attribute: Attribute, schema: Schema) -> list[tuple[str, list[Any]]]:
+    """What a look at the data can teach of an attribute: where the schema says it, and what it says."""
+    place = f"attributes.{attribute.name}"
+    found: list[tuple[str, list[Any]]] = []
     if isinstance(attribute, Categorical):
-        return (f"attributes.{attribute.name}.values",)
-    return (f"attributes.{attribute.name}.bounds",) if isinstance(attribute, Binned) else ()
-
-
-def _plain(value: Any) -> Any:
-    return [str(item) for item in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else None
+        found.append((f"{place}.values", ["values", *attribute.texts]))
+    if isinstance(attribute, Binned):
+        ends = [*attribute.bounds, *(attribute.cuts or ())]
+        found.append((f"{place}.bounds", ["bounds", attribute.kind, *map(str, ends)]))
+    own = [text for text in attribute.nulls if text not in schema.csv.nulls]
+    return [*found, (f"{place}.nulls", ["nulls", *own]), ("csv.nulls", ["csv", *schema.csv.nulls])]

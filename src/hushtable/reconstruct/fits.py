@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from hushtable import reconstruct
 from hushtable.errors import WorkloadError
-from hushtable.plugins import Registry
 
 if TYPE_CHECKING:  # a list of names loads none of the fits
     import numpy as np
@@ -69,8 +68,8 @@ def _agreeing(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros:
     return reconstruct.fit_nonneg(estimates, sets, zeros)
 
 
-RECONSTRUCTIONS = Registry(
-    (made.name, made)
+RECONSTRUCTIONS: dict[str, Reconstruction] = {
+    made.name: made
     for made in (
         Reconstruction(
             "maxent",
@@ -91,7 +90,7 @@ RECONSTRUCTIONS = Registry(
             cell_bytes=64,
         ),
     )
-)
+}
 """Every way by its name: what an error lists, a bundle says of its estimates and a release is read by."""
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
         text_of,
     )
     from hushtable.schema.build import RESERVED
-    from hushtable.schema.dialect import Dialect
+    from hushtable.schema.day_formats import steps_of
+    from hushtable.schema.dialect import ENCODINGS, Dialect
     from hushtable.schema.document import MAX_STORED_BYTES
     from hushtable.schema.findings import (
         ColumnFindings,

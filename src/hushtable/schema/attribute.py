@@ -31,6 +31,9 @@ OutsideRule = Literal["drop", "clip", "other"]
 TRUE_TEXTS = ("true", "t", "yes", "y", "1")
 FALSE_TEXTS = ("false", "f", "no", "n", "0")
 
+_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+_WHOLE = re.compile(r"[-+]?[0-9]{1,30}\Z", re.ASCII)
+_DECIMAL = re.compile(r"[-+]?[0-9]{1,30}(\.[0-9]{1,30})?\Z", re.ASCII)
 _INTEGER_RANGE = re.compile(r"(-?[0-9]{1,30})(?:-| to )(-?[0-9]{1,30})\Z", re.ASCII)
 _REAL_RANGE = re.compile(r"\[\s*([^,\s]+)\s*,\s*([^,\s]+)\s*[)\]]\Z", re.ASCII)
 _DATE_RANGE = re.compile(r"([0-9-]{4,10})(?: to |(?<=^[0-9]{4})-(?=[0-9]{4}\Z))([0-9-]{4,10})\Z", re.ASCII)
@@ -53,6 +56,8 @@ class Attribute(ABC):
     outside: OutsideRule = "drop"
     label: str | None = None
     description: str | None = None
+    nulls: tuple[str, ...] = ()
+    """Texts that mean a null, those of the dialect included; of numbers and days also by value."""
 
     @property
     @abstractmethod
@@ -98,7 +103,7 @@ class Attribute(ABC):
 
     def code_of(self, value: Any) -> int | None:
         """Code of one public value; None means that a row with this value is dropped."""
-        if value is None:
+        if value is None or self._is_null(value):
             return self.null_code
         code = self._regular_code(value)
         return code if code is not None else self.other_code
@@ -130,6 +135,9 @@ class Attribute(ABC):
 
     @abstractmethod
     def _regular_code(self, value: Any) -> int | None: ...
+
+    def _is_null(self, value: Any) -> bool:
+        return bool(self.nulls) and isinstance(value, str | int) and text_of(value) in self.nulls
 
     def _matching(self, given: Any) -> tuple[int, ...]:
         code = self._regular_code(given)
@@ -170,11 +178,13 @@ class Categorical(Attribute):
 
 @dataclass(frozen=True)
 class Boolean(Attribute):
-    """False is code 0, true is code 1; texts are matched without regard to case, see TRUE_TEXTS and FALSE_TEXTS."""
+    """False is code 0, true is code 1; texts are matched without regard to the case of ASCII letters."""
 
     kind: ClassVar[str] = "boolean"
 
     value_labels: dict[str, str] = field(default_factory=dict[str, str])
+    true_texts: tuple[str, ...] = TRUE_TEXTS
+    false_texts: tuple[str, ...] = FALSE_TEXTS
 
     @property
     def regular(self) -> int:
@@ -187,8 +197,10 @@ class Boolean(Attribute):
         return bool(code)
 
     def _regular_code(self, value: Any) -> int | None:
-        text = text_of(value).lower() if isinstance(value, str | int) else ""
-        return 1 if text in TRUE_TEXTS else 0 if text in FALSE_TEXTS else None
+        if isinstance(value, bool):
+            return int(value)
+        text = lowered(text_of(value)) if isinstance(value, str | int) else ""
+        return 1 if text in self.true_texts else 0 if text in self.false_texts else None
 
 
 @dataclass(frozen=True)
@@ -207,6 +219,10 @@ class Binned(Attribute):
     bins: int | None = None
     cuts: tuple[Any, ...] | None = None
     resolution: Fraction | None = None
+    decimal: str = "."
+    thousands: str = ""
+    pattern: str = ""
+    """How text is read: the marks of numbers, and how days are written ("" for YYYY-MM-DD)."""
 
     @property
     def regular(self) -> int:
@@ -228,6 +244,20 @@ class Binned(Attribute):
     @abstractmethod
     def _number(self, value: Any) -> int | float | None:
         """The value on the scale of ``starts``; None when it is not of this kind."""
+
+    def _is_null(self, value: Any) -> bool:
+        number = self._number(value) if self.nulls else None
+        return number is not None and number in self.null_numbers
+
+    @cached_property
+    def null_numbers(self) -> frozenset[int | float]:
+        """Numbers, or days, that are declared to mean a null."""
+        found = (self._number_in(text) for text in self.nulls)
+        return frozenset(number for number in found if number is not None)
+
+    @abstractmethod
+    def _number_in(self, text: str) -> int | float | None:
+        """The number of a plain text, of which a null token may be one."""
 
     def _regular_code(self, value: Any) -> int | None:
         number = self._number(value)
@@ -264,6 +294,9 @@ class Integer(Binned):
     def _number(self, value: Any) -> int | None:
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
+    def _number_in(self, text: str) -> int | None:
+        return int(text) if _WHOLE.match(text) else None
+
     def _matching(self, given: Any) -> tuple[int, ...]:
         if isinstance(given, str) and (match := _INTEGER_RANGE.match(given)):
             return self._whole_bins(int(match[1]), int(match[2]) + 1)
@@ -287,6 +320,9 @@ class Real(Binned):
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
             return None
         return float(value)
+
+    def _number_in(self, text: str) -> float | None:
+        return float(text) if _DECIMAL.match(text) else None
 
     def _matching(self, given: Any) -> tuple[int, ...]:
         if isinstance(given, str) and (match := _REAL_RANGE.match(given)):
@@ -316,6 +352,9 @@ class Date(Binned):
             value = iso_date(value)
         return bins.day_number(value) if isinstance(value, date) else None
 
+    def _number_in(self, text: str) -> int | None:
+        return self._number(text)
+
     def _matching(self, given: Any) -> tuple[int, ...]:
         low = high = given
         if isinstance(given, str) and (match := _DATE_RANGE.match(given)):
@@ -331,6 +370,11 @@ def text_of(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def lowered(text: str) -> str:
+    """The text with ASCII letters in lower case, and all others as they are."""
+    return text.translate(_LOWER)
 
 
 def iso_date(text: str) -> date | None:

@@ -6,7 +6,7 @@ The only maker of attributes.  Every refusal names line, field and fix.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from math import isfinite
@@ -16,6 +16,7 @@ from hushtable.errors import SchemaError
 from hushtable.schema import attribute as kinds
 from hushtable.schema import bins
 from hushtable.schema.bins import BinError
+from hushtable.schema.dialect import Dialect, read_pattern, read_texts
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, is_integer, is_mapping, is_number, key_text, suggestion
 
@@ -27,20 +28,20 @@ MAX_CATEGORIES = 20_000_000
 RESERVED = frozenset({"estimate", "std", "lower", "upper", "measured"})
 """Columns that every released table has beside its attributes."""
 
-_COMMON = ("type", "column", "null", "outside", "label", "description")
+_COMMON = ("type", "column", "null", "nulls", "outside", "label", "description")
 _BINNED = ("bounds", "width", "bins", "cuts")
 _FIELDS = {
     "categorical": (*_COMMON, "values", "labels"),
-    "boolean": (*_COMMON, "labels"),
+    "boolean": (*_COMMON, "labels", "true", "false"),
     "integer": (*_COMMON, *_BINNED, "resolution"),
     "real": (*_COMMON, *_BINNED, "resolution"),
-    "date": (*_COMMON, *_BINNED),
+    "date": (*_COMMON, *_BINNED, "format"),
 }
 EVERY_FIELD = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in names))
 
 
-def attributes(document: Document, mapping: Any) -> dict[str, kinds.Attribute]:
-    """All attributes, in the order written."""
+def attributes(document: Document, mapping: Any, dialect: Dialect) -> dict[str, kinds.Attribute]:
+    """All attributes, in the order written; what the dialect says of text is part of each."""
     if not is_mapping(mapping) or not mapping:
         raise SchemaError(
             "schema.no-attributes",
@@ -57,7 +58,7 @@ def attributes(document: Document, mapping: Any) -> dict[str, kinds.Attribute]:
             raise SchemaError(
                 "schema.duplicate-key", f"The attribute {name!r} is written twice.", "Keep one."
             )
-        built[name] = _attribute(document, name, value)
+        built[name] = _attribute(document, name, value, dialect)
         categories += built[name].size
         if categories > MAX_CATEGORIES:
             raise SchemaError(
@@ -104,7 +105,7 @@ def _attribute_name(document: Document, key: Any) -> str:
     return name
 
 
-def _attribute(document: Document, name: str, value: Any) -> kinds.Attribute:
+def _attribute(document: Document, name: str, value: Any, dialect: Dialect) -> kinds.Attribute:
     fields = Fields(document, ("attributes", name), value, EVERY_FIELD)
     if "type" not in fields:
         raise fields.error(
@@ -125,11 +126,12 @@ def _attribute(document: Document, name: str, value: Any) -> kinds.Attribute:
         "null": fields.choice("null", ("drop", "category"), "drop"),
         "label": fields.text("label"),
         "description": fields.text("description"),
+        "nulls": tuple(dict.fromkeys((*dialect.nulls, *read_texts(fields, "nulls")))),
     }
-    return _MAKERS[kind](fields, common)
+    return _MAKERS[kind](fields, common, dialect)
 
 
-def _categorical(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
+def _categorical(fields: Fields, common: dict[str, Any], _: Dialect) -> kinds.Attribute:
     values = fields.items("values")
     if not values:
         raise fields.error(
@@ -147,6 +149,7 @@ def _categorical(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
                 "Keep one.",
             )
         seen[text] = i
+    _check_nulls(fields, common["nulls"], seen)
     return kinds.Categorical(
         **common,
         outside=fields.choice("outside", ("drop", "other"), kinds.Categorical.default_outside),
@@ -177,9 +180,41 @@ def _check_category(fields: Fields, i: int, value: Any) -> None:
         )
 
 
-def _boolean(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
-    outside = fields.choice("outside", ("drop", "other"), kinds.Boolean.default_outside)
-    return kinds.Boolean(**common, outside=outside, value_labels=_labels(fields, ["false", "true"]))
+def _check_nulls(fields: Fields, nulls: Iterable[str], known: Container[str]) -> None:
+    """A text cannot mean a null and a value."""
+    for text in nulls:
+        if text in known:
+            raise fields.error(
+                "schema.wrong-choice",
+                "nulls",
+                f"or `csv.nulls` has {text!r}, which is also a value",
+                "Keep it in one of the two; `nulls` of an attribute says what is a null there alone.",
+            )
+
+
+def _boolean(fields: Fields, common: dict[str, Any], _: Dialect) -> kinds.Attribute:
+    words = {name: tuple(map(kinds.lowered, read_texts(fields, name))) for name in ("true", "false")}
+    if bool(words["true"]) != bool(words["false"]):
+        raise fields.error(
+            "schema.missing-field",
+            None,
+            "has words for one of true and false",
+            "Write both, as in `true: [ja]` and `false: [nein]`.",
+        )
+    given = [*words["true"], *words["false"]]
+    if len(set(given)) < len(given):
+        raise fields.error(
+            "schema.duplicate-value", "true", "or `false` has a word twice", "Case does not matter; keep one."
+        )
+    made = kinds.Boolean(
+        **common,
+        outside=fields.choice("outside", ("drop", "other"), kinds.Boolean.default_outside),
+        value_labels=_labels(fields, ["false", "true"]),
+        true_texts=words["true"] or kinds.TRUE_TEXTS,
+        false_texts=words["false"] or kinds.FALSE_TEXTS,
+    )
+    _check_nulls(fields, map(kinds.lowered, made.nulls), (*made.true_texts, *made.false_texts))
+    return made
 
 
 def _labels(fields: Fields, texts: list[str]) -> dict[str, str]:
@@ -250,7 +285,7 @@ _SCALES = {
 }
 
 
-def _binned(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
+def _binned(fields: Fields, common: dict[str, Any], dialect: Dialect) -> kinds.Attribute:
     scale = _SCALES[fields["type"]]
     low, high = _bounds(fields, scale)
     width, count, cuts = scale.width(fields, "width"), fields.positive("bins"), _cuts(fields, scale)
@@ -277,6 +312,9 @@ def _binned(fields: Fields, common: dict[str, Any]) -> kinds.Attribute:
         bins=count,
         cuts=cuts,
         resolution=None if resolution is None else bins.exact(resolution),
+        decimal=dialect.decimal,
+        thousands=dialect.thousands,
+        pattern=read_pattern(fields, "format") or dialect.dates,
     )
 
 
@@ -317,7 +355,7 @@ def _cuts(fields: Fields, scale: _Scale) -> tuple[Any, ...] | None:
     return tuple(map(scale.read, cuts))
 
 
-_MAKERS: dict[str, Callable[[Fields, dict[str, Any]], kinds.Attribute]] = {
+_MAKERS: dict[str, Callable[[Fields, dict[str, Any], Dialect], kinds.Attribute]] = {
     "categorical": _categorical,
     "boolean": _boolean,
     **dict.fromkeys(_SCALES, _binned),

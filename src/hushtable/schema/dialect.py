@@ -1,4 +1,4 @@
-"""How a text file separates its fields; declared in the schema, never guessed from the data.
+"""How a text file separates and writes its fields; declared in the schema, never guessed from the data.
 
 A row is a line: nothing in one row can change how another is read.
 """
@@ -6,15 +6,27 @@ A row is a line: nothing in one row can change how another is read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from hushtable.errors import SchemaError
+from hushtable.schema.attribute import text_of
+from hushtable.schema.day_formats import PatternError, steps_of
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields
 
-Encoding = Literal["utf-8", "latin-1"]
+ENCODINGS = (
+    "utf-8",
+    "latin-1",
+    *(f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16)),
+    *(f"windows-{page}" for page in range(1250, 1259)),
+    *("cp437", "cp850", "cp852", "cp866", "koi8-r", "koi8-u", "mac-roman"),
+)
+"""UTF-8, and those in which a byte is a letter and ASCII is itself: in any other, one byte could shift what follows."""
 
-DIALECT_FIELDS = ("header", "columns", "delimiter", "quote", "escape", "encoding")
+DIALECT_FIELDS = (
+    *("header", "columns", "delimiter", "quote", "escape", "encoding"),
+    *("nulls", "dates", "decimal", "thousands"),
+)
 _RETIRED = ("multiline",)
 
 
@@ -34,7 +46,15 @@ class Dialect:
     ``escape``
         the character before a quote inside quotes; by default the quote itself, doubled
     ``encoding``
-        "utf-8" or "latin-1", of header and rows
+        one of ENCODINGS, of header and rows
+    ``nulls``
+        texts that mean a null, besides the empty field; for every attribute
+    ``dates``
+        how days are written, see ``day_formats``; "" for YYYY-MM-DD
+    ``decimal``, ``thousands``
+        the mark before decimals, and the one between groups of three digits; "" for none
+
+    The last four say how text is read wherever it comes from, the others how a file is cut into fields.
     """
 
     header: bool = True
@@ -42,7 +62,11 @@ class Dialect:
     delimiter: str | None = None
     quote: str = '"'
     escape: str | None = None
-    encoding: Encoding = "utf-8"
+    encoding: str = "utf-8"
+    nulls: tuple[str, ...] = ()
+    dates: str = ""
+    decimal: str = "."
+    thousands: str = ""
     multiline: bool = False
     """Only in schemas that version 0.1 stored, whose releases stay readable; no data are opened with it."""
 
@@ -60,6 +84,8 @@ class Dialect:
         fields = {name: value for name, value in vars(self).items() if value != getattr(Dialect(), name)}
         if self.columns:
             fields["columns"] = [name or None for name in self.columns]
+        if self.nulls:
+            fields["nulls"] = list(self.nulls)
         return fields
 
 
@@ -72,7 +98,11 @@ def read_dialect(document: Document, value: Any, *, stored: bool) -> Dialect:
         delimiter=fields.character("delimiter", None),
         quote=fields.character("quote", '"', empty=True) or "",
         escape=fields.character("escape", None),
-        encoding=fields.choice("encoding", ("utf-8", "latin-1"), "utf-8"),
+        encoding=fields.choice("encoding", ENCODINGS, "utf-8"),
+        nulls=read_texts(fields, "nulls"),
+        dates=read_pattern(fields, "dates"),
+        decimal=fields.choice("decimal", (".", ","), "."),
+        thousands=_thousands(fields),
         multiline="multiline" in fields,
     )
     if made.multiline and not stored:
@@ -89,6 +119,10 @@ def read_dialect(document: Document, value: Any, *, stored: bool) -> Dialect:
             "names columns of a file that has a header",
             "Add `header: false` if the first line is a row, or remove `columns`.",
         )
+    if made.thousands == made.decimal:
+        raise fields.error(
+            "schema.wrong-choice", "thousands", "is also the decimal mark", "Use two different marks."
+        )
     if made.quote and made.quote in (made.delimiter or ",\t"):
         raise fields.error(
             "schema.wrong-choice", "quote", "is also the delimiter", "Use two different characters."
@@ -98,6 +132,43 @@ def read_dialect(document: Document, value: Any, *, stored: bool) -> Dialect:
             "schema.wrong-choice", "escape", "needs a quote and cannot be the delimiter", "Remove `escape`."
         )
     return made
+
+
+def read_texts(fields: Fields, field: str) -> tuple[str, ...]:
+    """A list of texts or whole numbers, as texts; each once, none empty."""
+    items = fields.items(field) or []
+    texts = tuple(text_of(item) for item in items if isinstance(item, str | int) and item != "")
+    if len(texts) < len(items) or len(set(texts)) < len(texts):
+        raise fields.error(
+            "schema.wrong-type",
+            field,
+            "must list different texts, none of them empty",
+            'Write them in quotes, as in ["NA", "?", "-9"].',
+        )
+    return texts
+
+
+def read_pattern(fields: Fields, field: str) -> str:
+    """How days are written; "" when absent."""
+    pattern = fields.text(field) or ""
+    try:
+        steps_of(pattern) if pattern else None
+    except PatternError as error:
+        raise fields.error("schema.wrong-choice", field, *error.args) from None
+    return pattern
+
+
+def _thousands(fields: Fields) -> str:
+    fix = 'Write for example ".", "\'" or " ".'
+    return (
+        fields.checked(
+            "thousands",
+            lambda mark: isinstance(mark, str) and len(mark) == 1 and mark not in "+-" and not mark.isalnum(),
+            "one mark that is no letter, digit or sign",
+            fix,
+        )
+        or ""
+    )
 
 
 def _columns(fields: Fields) -> tuple[str, ...]:

@@ -147,7 +147,7 @@ class Schema:
             top["frozen"] = True
         if self.csv != Dialect():
             top["csv"] = self.csv.to_dict()
-        top["attributes"] = {name: _attribute_dict(a) for name, a in self.attributes.items()}
+        top["attributes"] = {name: _attribute_dict(a, self.csv) for name, a in self.attributes.items()}
         if self.impossible:
             top["impossible"] = [dict(entry.given) for entry in self.impossible]
         if self.learnt:
@@ -254,7 +254,8 @@ SchemaLike = Schema | Mapping[str, Any] | str | PathLike[str]
 def _from_document(source: Document, *, stored: bool = False) -> Schema:
     document.require_plain(source.value)
     fields = Fields(source, (), source.value, TOP_FIELDS)
-    attributes = build.attributes(source, fields.get("attributes"))
+    dialect = read_dialect(source, fields["csv"], stored=stored) if "csv" in fields else Dialect()
+    attributes = build.attributes(source, fields.get("attributes"), dialect)
     rows = fields.positive("max_rows_per_person") or 1
     if rows > MAX_ROWS_PER_PERSON:
         raise fields.error(
@@ -268,7 +269,7 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         max_rows_per_person=rows,
         person=fields.text("person"),
         frozen=fields.flag("frozen", False),
-        csv=read_dialect(source, fields["csv"], stored=stored) if "csv" in fields else Dialect(),
+        csv=dialect,
         learnt=_learnt(source, fields["learnt_from_data"]) if "learnt_from_data" in fields else (),
     )
     _check_positions(schema, fields)
@@ -352,7 +353,7 @@ def _learnt(source: Document, value: Any) -> tuple[Learnt, ...]:
     return tuple(marks.values())
 
 
-def _attribute_dict(attribute: Attribute) -> dict[str, Any]:
+def _attribute_dict(attribute: Attribute, dialect: Dialect) -> dict[str, Any]:
     out: dict[str, Any] = {"type": attribute.kind}
     if attribute.column != attribute.name:
         out["column"] = attribute.column
@@ -360,11 +361,18 @@ def _attribute_dict(attribute: Attribute) -> dict[str, Any]:
         out["values"] = list(attribute.values)
     if isinstance(attribute, Categorical | Boolean) and attribute.value_labels:
         out["labels"] = dict(attribute.value_labels)
+    if isinstance(attribute, Boolean) and attribute.true_texts != Boolean.true_texts:
+        out |= {"true": list(attribute.true_texts), "false": list(attribute.false_texts)}
     if isinstance(attribute, Binned):
         given = ((name, getattr(attribute, name)) for name in ("bounds", "width", "bins", "cuts"))
         out |= {name: _plain(value) for name, value in given if value is not None}
         if attribute.resolution is not None and (attribute.kind, attribute.resolution) != ("integer", 1):
             out["resolution"] = _plain(float(attribute.resolution))
+        if attribute.kind == "date" and attribute.pattern != dialect.dates:
+            out["format"] = attribute.pattern
+    own = [text for text in attribute.nulls if text not in dialect.nulls]
+    if own:
+        out["nulls"] = own
     if attribute.null != "drop":
         out["null"] = attribute.null
     if attribute.outside != attribute.default_outside:

@@ -86,7 +86,7 @@ class TextFiles:
                 slots[header.index(column)] = k
             with _open(file) as stream:
                 reader = _RowReader(stream, marks)
-                if not self._headless and _names(reader.first(), marks) != header:
+                if not self._headless and self._names_in(reader.first(), marks) != header:
                     raise file.changed()
                 for data in reader.blocks(size):
                     yield TextBlock(data, marks, slots, len(wanted), part, reader.take_skipped())
@@ -98,13 +98,16 @@ class TextFiles:
         names = self._names(file) if positions is None else list(positions)
         return Header(file.shown, names, [pa.string()] * len(names))
 
+    def _names_in(self, line: NDArray[np.uint8] | None, marks: Delimiters) -> list[str] | None:
+        return _names(line, marks, self._dialect.encoding)
+
     def _names(self, file: DataFile) -> list[str]:
         marks = _marks(self._dialect, file)
         guard, first = Guard(file.shown), None
         with guard, _open(file) as stream:
             first = _RowReader(stream, marks).first()
         guard.raise_failure()
-        header = _names(first, marks)
+        header = self._names_in(first, marks)
         if header is None:
             raise SourceError(
                 "source.bad-header",
@@ -180,7 +183,7 @@ def _marks(dialect: Dialect, file: DataFile, *, headless: bool = False) -> Delim
     return Delimiters(ord(delimiter), quote, escape, utf8, marked=utf8 and headless)
 
 
-def _names(line: NDArray[np.uint8] | None, marks: Delimiters) -> list[str] | None:
+def _names(line: NDArray[np.uint8] | None, marks: Delimiters, encoding: str) -> list[str] | None:
     """The fields of a header; None when it is malformed."""
     if line is None or not line.all():
         return None
@@ -191,7 +194,7 @@ def _names(line: NDArray[np.uint8] | None, marks: Delimiters) -> list[str] | Non
     )  # too short to compile for
     fields = (line[starts[k, 0] : ends[k, 0]].tobytes() for k in range(count))
     try:
-        return [field.decode("utf-8" if marks.utf8 else "latin-1") for field in fields] or None
+        return [field.decode(encoding) for field in fields] or None
     except UnicodeDecodeError:
         return None
 

@@ -11,7 +11,7 @@ from hushtable.kernel.sources import assign
 from hushtable.kernel.sources.assign import DROP, Codes
 from hushtable.kernel.sources.text import Texts, Values, text_reader
 from hushtable.kernel.sources.typed import TypedReader
-from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Attribute, Binned, Real
+from hushtable.schema import Attribute, Binned, Boolean, Real
 
 CodeArray = NDArray[np.unsignedinteger[Any]]
 
@@ -60,6 +60,6 @@ def code_type(size: int) -> type[np.unsignedinteger[Any]]:
 
 def _entry_codes(attribute: Attribute) -> Codes:
     """Code of each entry of the attribute's vocabulary."""
-    if attribute.kind == "boolean":
-        return np.repeat(np.array([0, 1], np.int32), [len(FALSE_TEXTS), len(TRUE_TEXTS)])
+    if isinstance(attribute, Boolean):
+        return np.repeat(np.array([0, 1], np.int32), [len(attribute.false_texts), len(attribute.true_texts)])
     return np.arange(0 if isinstance(attribute, Binned) else attribute.regular, dtype=np.int32)

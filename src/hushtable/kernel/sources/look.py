@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.profile import Profile
 from hushtable.kernel.sources.row_tables import Block, Table
 from hushtable.kernel.sources.typed import family
@@ -32,7 +33,10 @@ class Look:
         first, *others = table.headers
         shared = [name for name in first.names if name and all(name in other.names for other in others)]
         readable = [name for name in shared if family(first.type_of(name)) is not None]
-        profiles = [Profile(name) for name in readable]
+        encoding = (dialect or Dialect()).encoding
+        profiles = [
+            Profile(name, encoding if first.type_of(name) == pa.string() else "utf-8") for name in readable
+        ]
         _fill(profiles, table.blocks(readable, table.block))
         unreadable = tuple(name for name in shared if name not in readable)
         return cls(profiles, unreadable, dialect or Dialect(), named)

@@ -63,6 +63,11 @@ class Objects:
             tagged.data, tagged.starts, np.where(tagged.ends - tagged.starts > 1, tagged.ends, tagged.starts)
         )
 
+    @cached_property
+    def written(self) -> NDArray[np.bool_]:
+        """Which of the objects are texts, that somebody wrote in a way of their own."""
+        return np.fromiter((issubclass(type(value), str) for value in self._values), np.bool_, len(self))
+
     def _plain(self) -> Any:
         """The texts of a column of nothing but texts and what is missing, made at once; None for any other."""
         try:
@@ -91,6 +96,12 @@ class CodedObjects:
     def keys(self) -> Texts:
         """As of ``Objects``."""
         return self._known.keys.take(self._codes)
+
+    @property
+    def written(self) -> NDArray[np.bool_]:
+        """As of ``Objects``; what is missing was not written."""
+        known = np.append(self._known.written, False)
+        return known[self._codes]
 
 
 def _around(texts: Any) -> tuple[Any, ...]:

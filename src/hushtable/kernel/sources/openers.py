@@ -22,10 +22,9 @@ from hushtable.kernel.sources.polars_frame import PolarsOpener
 from hushtable.kernel.sources.row_tables import Table, require_fit
 from hushtable.kernel.sources.source import Source
 from hushtable.kernel.sources.text_opener import TextOpener
-from hushtable.plugins import Registry
 from hushtable.schema import Schema
 
-OPENERS: Registry[Opener] = Registry()
+OPENERS: dict[str, Opener] = {}
 
 
 def register(opener: Opener) -> None:

@@ -233,7 +233,7 @@ def day_number(year: int, month: int, day: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _is_time(data: Octets, i: int, end: int) -> bool:
+def is_time(data: Octets, i: int, end: int) -> bool:
     """Nothing, or a time of day after a T or a space: HH:MM, :SS, .digits, then Z or an offset +HH:MM."""
     if i == end:
         return True
@@ -267,7 +267,7 @@ def read_days(data: Octets, starts: Positions, ends: Positions, values: Ints, st
             states[row] = NULL
             continue
         states[row] = OTHER
-        if end - i < 10 or data[i + 4] != _MINUS or data[i + 7] != _MINUS or not _is_time(data, i + 10, end):
+        if end - i < 10 or data[i + 4] != _MINUS or data[i + 7] != _MINUS or not is_time(data, i + 10, end):
             continue
         century, rest, month, day = _two(data, i), _two(data, i + 2), _two(data, i + 5), _two(data, i + 8)
         if century < 0 or rest < 0 or month < 1 or month > 12 or day < 1:

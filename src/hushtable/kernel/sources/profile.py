@@ -1,7 +1,8 @@
 """What one column of a confidential table looks like, for drafting a schema.
 
 For the curator's own terminal: everything here is learnt from the rows, and whatever is written down from it has to be
-marked as such.
+marked as such.  How a column's texts are written (nulls, days, marks of numbers) is guessed from its first block, and
+then all of it is read that way.
 """
 
 from __future__ import annotations
@@ -14,15 +15,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Words
 from hushtable.kernel.sources import parse, typed
 from hushtable.kernel.sources.arrow import pa, pc
-from hushtable.kernel.sources.parse import NULL, VALUE
-from hushtable.kernel.sources.text import Texts, Values, read_days, read_integers, read_reals
+from hushtable.kernel.sources.guesses import (
+    NULL_WORDS,
+    SURE_NULLS,
+    marks_of,
+    pattern_of,
+    sentinels_of,
+    words_of,
+)
+from hushtable.kernel.sources.parse import VALUE
+from hushtable.kernel.sources.people import hash_fields
+from hushtable.kernel.sources.text import (
+    Texts,
+    Values,
+    Vocabulary,
+    plain_numbers,
+    read_days,
+    read_days_by,
+    read_integers,
+    read_reals,
+)
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS
 
 MOST_VALUES = 1000
 """Different values of a column that a look counts: ten times what a draft takes for categories.  It bounds the memory
 of a look; with less, a column of many rare values is given up sooner."""
+NUMERIC = 0.5
+"""Share of a column's texts that must be numbers or days for loose words such as "unknown" to be taken for nulls."""
 
 
 @dataclass
@@ -33,9 +55,9 @@ class ReadableAs:
     low: float | int | None = None
     high: float | int | None = None
 
-    def add(self, values: Values) -> None:
+    def add(self, values: Values, filled: NDArray[np.bool_]) -> None:
         """Takes in a block."""
-        numbers = values.numbers[(values.states == VALUE) & np.isfinite(values.numbers)]
+        numbers = values.numbers[(values.states == VALUE) & np.isfinite(values.numbers) & filled]
         self.count += len(numbers)
         if len(numbers):
             low, high = numbers.min().item(), numbers.max().item()
@@ -43,11 +65,34 @@ class ReadableAs:
             self.high = high if self.high is None else max(self.high, high)
 
 
+@dataclass(frozen=True)
+class Writing:
+    """How the texts of a column seem to be written."""
+
+    nulls: tuple[str, ...] = ()
+    decimal: str = "."
+    thousands: str = ""
+    pattern: str = ""
+
+    @classmethod
+    def of(cls, counts: Counter[str]) -> Writing:
+        """A guess from different texts and how often each occurs."""
+        pattern, marks = pattern_of(counts), marks_of(counts)
+        plain = sum(rows for text, rows in counts.items() if _is_number(text))
+        numeric = pattern is not None or marks is not None or plain > NUMERIC * sum(counts.values())
+        known = NULL_WORDS if numeric else SURE_NULLS
+        words = tuple(text for text in counts if text.casefold() in known)
+        decimal, thousands = marks or (".", "")
+        sentinels = sentinels_of(counts) if numeric and pattern is None else ()
+        return cls((*sorted(words), *sentinels), decimal, thousands, pattern or "")
+
+
 @dataclass
 class Profile:
     """One column, as far as it has been looked at."""
 
     name: str
+    encoding: str = "utf-8"
     filled: int = 0
     nulls: int = 0
     padded: bool = False
@@ -55,36 +100,68 @@ class Profile:
     integers: ReadableAs = field(default_factory=ReadableAs)
     reals: ReadableAs = field(default_factory=ReadableAs)
     days: ReadableAs = field(default_factory=ReadableAs)
+    writing: Writing | None = None
+    _seen: list[Words] = field(default_factory=list[Words])
 
     def add(self, column: Any) -> None:
         """Takes in a block of a column that is text, or of a type that can be shown as text."""
         texts = column if isinstance(column, Texts) else typed.as_texts(column)
-        integers = read_integers(texts)
-        missing = int(np.count_nonzero(integers.states == NULL))
-        self.nulls += missing
-        self.filled += len(texts) - missing
-        self.integers.add(integers)
-        self.reals.add(read_reals(texts))
-        self.days.add(read_days(texts))
-        self._count(texts, integers.states != NULL)
+        if self.writing is None:
+            self.writing = Writing.of(self._counted(texts, texts.starts != texts.ends))
+        empty = texts.starts == texts.ends
+        if self.writing.nulls:
+            tokens = [token.encode(self.encoding, "replace") for token in self.writing.nulls]
+            empty |= Vocabulary(tokens, fold=False).match(texts).states == VALUE
+        filled = ~empty
+        self.nulls += int(np.count_nonzero(empty))
+        self.filled += int(np.count_nonzero(filled))
+        writing = self.writing
+        numbers = texts
+        if (writing.decimal, writing.thousands) != (".", ""):
+            numbers = plain_numbers(
+                texts, writing.decimal, writing.thousands.encode(self.encoding, "replace")
+            )
+        self.integers.add(read_integers(numbers), filled)
+        self.reals.add(read_reals(numbers), filled)
+        self.days.add(read_days_by(texts, writing.pattern) if writing.pattern else read_days(texts), filled)
+        self._count(texts, filled)
 
     def _count(self, texts: Texts, filled: NDArray[np.bool_]) -> None:
-        data, offsets = parse.gather(texts.data, texts.starts, texts.ends, np.flatnonzero(filled))
-        array = pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-        )
-        texts_found, numbers = (part.to_pylist() for part in pc.value_counts(array).flatten())
-        known = {text.decode("utf-8", "replace"): n for text, n in zip(texts_found, numbers, strict=True)}
+        hashes = np.empty((len(texts), 2), np.uint64)
+        hash_fields(texts.data, texts.starts, texts.ends, np.zeros(2, np.uint64), hashes)
+        self._seen = [np.unique(np.concatenate([*self._seen, hashes[filled, 0]]))]
+        known = self._counted(texts, filled)
         self.padded = self.padded or any(_is_padded(text) for text in known)
         if self.counts is not None:
             self.counts.update(known)
             if len(self.counts) > MOST_VALUES:
                 self.counts = None
 
+    def _counted(self, texts: Texts, filled: NDArray[np.bool_]) -> Counter[str]:
+        data, offsets = parse.gather(texts.data, texts.starts, texts.ends, np.flatnonzero(filled))
+        array = pa.LargeBinaryArray.from_buffers(
+            pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        )
+        found, numbers = (part.to_pylist() for part in pc.value_counts(array).flatten())
+        known: Counter[str] = Counter()
+        for text, rows in zip(found, numbers, strict=True):
+            known[text.decode(self.encoding, "replace")] += rows
+        return known
+
+    @property
+    def different(self) -> int:
+        """How many different values were seen."""
+        return sum(map(len, self._seen))
+
     @property
     def all_different(self) -> bool:
         """Whether no value was seen twice, as in an identifier; only said of columns with many values."""
-        return self.counts is not None and len(self.counts) == self.filled > 50
+        return self.different == self.filled > 50
+
+    @property
+    def words(self) -> tuple[str, str] | None:
+        """Words for true and false that are not the usual ones."""
+        return None if self.counts is None or self.is_boolean else words_of(self.counts)
 
     @property
     def is_boolean(self) -> bool:
@@ -101,6 +178,10 @@ class Profile:
 def day(number: float | int | None) -> date:
     """The day of a day number."""
     return date.fromordinal(date(1970, 1, 1).toordinal() + int(number or 0))
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").replace(".", "", 1).isdigit()
 
 
 def _is_padded(text: str) -> bool:

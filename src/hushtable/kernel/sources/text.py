@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.kernel.sources import parse
+from hushtable.kernel.sources import parse, written
 from hushtable.kernel.sources.arrow import pa, pc
-from hushtable.kernel.sources.parse import States
+from hushtable.kernel.sources.parse import NULL, VALUE, States
 from hushtable.kernel.sources.rows import Octets, Positions
-from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Attribute, Categorical
+from hushtable.schema import Attribute, Binned, Boolean, Categorical, Date, steps_of
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,67 @@ def read_days(texts: Texts) -> Values:
     return Values(numbers, states)
 
 
-def text_reader(attribute: Attribute, encoding: str) -> Callable[[Texts], Values]:
+def plain_numbers(texts: Texts, decimal: str, thousands: bytes) -> Texts:
+    """Numbers with declared marks as they are written without."""
+    size = int(np.sum(texts.ends - texts.starts, dtype=np.int64)) + len(texts)
+    out = np.empty(size, np.uint8)
+    starts, ends = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
+    marks = np.frombuffer(thousands, np.uint8)
+    written.rewrite_numbers(texts.data, texts.starts, texts.ends, ord(decimal), marks, out, starts, ends)
+    return Texts(out, starts, ends)
+
+
+def read_days_by(texts: Texts, pattern: str) -> Values:
+    """Day numbers of days that a pattern writes."""
+    numbers, states = np.empty(len(texts), np.int64), np.empty(len(texts), np.uint8)
+    steps = np.array(steps_of(pattern), np.int64)
+    written.read_days_by(texts.data, texts.starts, texts.ends, steps, numbers, states)
+    return Values(numbers, states)
+
+
+TextReader = Callable[[Texts], Values]
+
+
+def text_reader(attribute: Attribute, encoding: str) -> TextReader:
     """How an attribute reads text."""
+    read = _plain_reader(attribute, encoding)
+    return read if not attribute.nulls else _with_nulls(attribute, read, encoding)
+
+
+def _plain_reader(attribute: Attribute, encoding: str) -> TextReader:
     if isinstance(attribute, Categorical):
         return Vocabulary([_bytes(text, encoding) for text in attribute.texts], fold=False).match
-    if attribute.kind == "boolean":
-        return Vocabulary([text.encode() for text in (*FALSE_TEXTS, *TRUE_TEXTS)], fold=True).match
-    return {"integer": read_integers, "real": read_reals, "date": read_days}[attribute.kind]
+    if isinstance(attribute, Boolean):
+        words = (*attribute.false_texts, *attribute.true_texts)
+        return Vocabulary([_bytes(text, encoding) for text in words], fold=True).match
+    if isinstance(attribute, Date):
+        pattern = attribute.pattern
+        return (lambda texts: read_days_by(texts, pattern)) if pattern else read_days
+    read = read_integers if attribute.kind == "integer" else read_reals
+    if not isinstance(attribute, Binned) or (attribute.decimal, attribute.thousands) == (".", ""):
+        return read
+    decimal, thousands = attribute.decimal, _bytes(attribute.thousands, encoding)
+    return lambda texts: read(plain_numbers(texts, decimal, thousands))
+
+
+def _with_nulls(attribute: Attribute, read: TextReader, encoding: str) -> TextReader:
+    """The reader, with the texts that mean a null; of numbers and days also what equals one of them."""
+    tokens = Vocabulary([_bytes(text, encoding) for text in attribute.nulls], fold=False)
+
+    def reads(texts: Texts) -> Values:
+        values = nulled(attribute, read(texts))
+        missing = tokens.match(texts).states == VALUE
+        return Values(values.numbers, np.where(missing, NULL, values.states).astype(np.uint8))
+
+    return reads
+
+
+def nulled(attribute: Attribute, values: Values) -> Values:
+    """Values of numbers and days with those that are declared to mean a null as nulls."""
+    if not isinstance(attribute, Binned) or not attribute.null_numbers:
+        return values
+    missing = np.isin(values.numbers, list(attribute.null_numbers)) & (values.states == VALUE)
+    return Values(values.numbers, np.where(missing, NULL, values.states).astype(np.uint8))
 
 
 def _bytes(text: str, encoding: str) -> bytes:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.delimited import TextFiles
-from hushtable.kernel.sources.files import DataFile
+from hushtable.kernel.sources.files import DataFile, Guard
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.parse import VALUE
 from hushtable.kernel.sources.profile import Profile
 from hushtable.kernel.sources.row_tables import require_distinct
+from hushtable.kernel.sources.sniff import sniff
 from hushtable.kernel.sources.text import from_arrow, read_days, read_integers, read_reals
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Dialect, Schema
 
@@ -64,9 +64,16 @@ def _is_value(profile: Profile) -> bool:
 
 
 def _guess_dialect(files: Sequence[DataFile]) -> Dialect:
-    """The delimiter that cuts the first header into the most columns."""
-    if files[0].tabbed:
+    """Encoding, separator and quote by the look of the first file; what is usual is left unsaid."""
+    guess, found = Guard(files[0].shown), None
+    with guess:
+        found = sniff(files[0])
+    guess.raise_failure()
+    if found is None:
         return Dialect()
-    options: list[Any] = [Dialect(), *(Dialect(delimiter=mark) for mark in (";", "\t", "|"))]
-    widths = [len(TextFiles(files[:1], option).headers[0].names) for option in options]
-    return options[widths.index(max(widths))]
+    usual = "\t" if files[0].tabbed else ","
+    return Dialect(
+        delimiter=None if found.delimiter == usual else found.delimiter,
+        quote=found.quote,
+        encoding=found.encoding,
+    )

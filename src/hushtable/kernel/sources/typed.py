@@ -20,6 +20,7 @@ Python objects     anything, by the rules for text files
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from hushtable.kernel.sources.arrow import pa, pc
 from hushtable.kernel.sources.objects import CodedObjects, Objects
 from hushtable.kernel.sources.parse import HUGE, NULL, OTHER, VALUE
 from hushtable.kernel.sources.text import Texts, Values
-from hushtable.schema import FALSE_TEXTS, Attribute, Categorical, bins
+from hushtable.schema import Attribute, Binned, Boolean, Categorical, bins
 
 _NUMERIC = frozenset({"integer", "real", "boolean", "categorical"})
 _READABLE: dict[str, frozenset[str]] = {
@@ -101,7 +102,7 @@ def check_type(attribute: Attribute, arrow_type: Any) -> None:
     """Refuses a column that the attribute cannot read, whatever it holds."""
     found = family(arrow_type)
     allowed = found is not None and attribute.kind in _READABLE[found]
-    if allowed and isinstance(attribute, Categorical):
+    if allowed and isinstance(attribute, Categorical | Boolean):
         allowed = found in ("text", "null", "day") or bool(_entries(attribute, found or ""))
     if not allowed:
         raise SchemaError(
@@ -112,8 +113,13 @@ def check_type(attribute: Attribute, arrow_type: Any) -> None:
         )
 
 
-def _entries(attribute: Categorical, found: str) -> dict[int, int]:
-    """Category number by the whole number that stands for it; booleans are 0 and 1."""
+def _entries(attribute: Categorical | Boolean, found: str) -> dict[int, int]:
+    """Entry of the vocabulary by the whole number that stands for it; booleans are 0 and 1."""
+    if isinstance(attribute, Boolean):
+        if found == "boolean":
+            return {0: 0, 1: len(attribute.false_texts)}
+        words = (*attribute.false_texts, *attribute.true_texts)
+        return {int(word): entry for entry, word in enumerate(words) if _is_whole(word)}
     if found == "boolean":
         known = {"false": 0, "true": 1}
         return {known[t]: entry for entry, t in enumerate(attribute.texts) if t in known}
@@ -134,20 +140,30 @@ class TypedReader:
     def __init__(self, attribute: Attribute) -> None:
         self._attribute = attribute
         self._text = text.text_reader(attribute, "utf-8")
+        plain = (
+            replace(attribute, decimal=".", thousands="", pattern="")
+            if isinstance(attribute, Binned)
+            else attribute
+        )
+        self._unwritten = self._text if plain == attribute else text.text_reader(plain, "utf-8")
+        self._nulls = [int(token) for token in attribute.nulls if _is_whole(token)]
 
     def read(self, array: Any) -> Values:
         """Values of a column of a type that ``check_type`` has accepted."""
         if isinstance(array, Objects | CodedObjects):
-            return self._text(array.texts)
+            return self._objects(array)
         if isinstance(array.type, pa.BaseExtensionType):
             return self.read(array.storage)
         if pa.types.is_dictionary(array.type):
             return self._dictionary(array)
+        return text.nulled(self._attribute, self._single(array))
+
+    def _single(self, array: Any) -> Values:
         found = family(array.type)
         if found == "null":
             return Values(np.zeros(len(array), np.int64), np.full(len(array), NULL, np.uint8))
         if found == "text" or (found == "day" and self._attribute.kind == "categorical"):
-            return self._text(as_texts(array))
+            return (self._unwritten if pa.types.is_decimal(array.type) else self._text)(as_texts(array))
         if found in ("day", "timestamp"):
             return Values(day_numbers(array), _states(array))
         if found == "boolean":
@@ -158,6 +174,16 @@ class TypedReader:
             return self._whole(_whole_numbers(array), _states(array), found)
         return self._floats(array)
 
+    def _objects(self, column: Objects | CodedObjects) -> Values:
+        """Texts by the marks and patterns that are declared, any other object by what it is."""
+        if self._unwritten is self._text:
+            return self._text(column.texts)
+        texts, written = column.texts, column.written
+        one, other = self._text(texts), self._unwritten(texts)
+        return Values(
+            np.where(written, one.numbers, other.numbers), np.where(written, one.states, other.states)
+        )
+
     def _dictionary(self, array: Any) -> Values:
         known = self.read(array.dictionary)
         indices, states = filled(array.indices, np.int64), _states(array.indices)
@@ -166,15 +192,13 @@ class TypedReader:
         return Values(known.numbers[indices], np.where(states == NULL, states, known.states[indices]))
 
     def _whole(self, numbers: NDArray[np.int64], states: NDArray[np.uint8], found: str) -> Values:
-        if self._attribute.kind == "integer":
-            return Values(numbers, states)
         if self._attribute.kind == "real":
             return Values(numbers.astype(np.float64), states)
-        if isinstance(self._attribute, Categorical):
-            entries = _entries(self._attribute, found)
-        else:
-            entries = {0: 0, 1: len(FALSE_TEXTS)}  # where the boolean vocabulary has its true texts
-        return _looked_up(numbers, states, entries)
+        if not isinstance(self._attribute, Categorical | Boolean):
+            return Values(numbers, states)
+        if self._nulls and found != "boolean":
+            states = np.where(np.isin(numbers, self._nulls), NULL, states).astype(np.uint8)
+        return _looked_up(numbers, states, _entries(self._attribute, found))
 
     def _floats(self, array: Any) -> Values:
         numbers, states = filled(array.cast(pa.float64()), np.float64), _states(array)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from hushtable import planning, privacy
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.planning.wishes import checked_objective, work_limit
-from hushtable.plugins import Registry
 
 if TYPE_CHECKING:  # a list of names loads no planner
     from hushtable.marginals import ResolvedWorkload
@@ -92,7 +91,7 @@ class Strategy(ABC):
         )
 
 
-STRATEGIES: Registry[Strategy] = Registry()
+STRATEGIES: dict[str, Strategy] = {}
 
 
 def register(strategy: Strategy) -> None:

@@ -37,8 +37,18 @@ def _declared(chance: Random) -> Mapping[str, Any]:
     made: dict[str, Any] = {"delimiter": chance.choice(",;|\t"), "quote": quote}
     if quote and chance.random() < 0.4:
         made["escape"] = "\\"
-    if chance.random() < 0.3:
-        made["encoding"] = "latin-1"
+    if chance.random() < 0.4:
+        made["encoding"] = chance.choice(("latin-1", "windows-1252", "koi8-r", "cp850"))
+    if chance.random() < 0.4:
+        made["nulls"] = chance.sample(("N/A", "?", "-9", "..", "n.a."), 2)
+    if chance.random() < 0.4:
+        made["dates"] = chance.choice(("%d.%m.%Y", "%m/%d/%Y", "%Y%m%d", "%d%b%Y", "%d-%m-%y"))
+    if chance.random() < 0.4:
+        decimal = chance.choice(".,")
+        marks = [mark for mark in (".", ",", "'", " ", "") if mark != decimal]
+        given = {"decimal": decimal, "thousands": chance.choice(marks)}
+        if quote or made["delimiter"] not in given.values():
+            made |= {name: mark for name, mark in given.items() if mark}
     if chance.random() < 0.3:
         made["header"] = False
     return made

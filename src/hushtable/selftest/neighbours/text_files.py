@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, Categorical, text_of
+from hushtable.schema import Binned, Boolean, text_of
 from hushtable.selftest.neighbours.hostile import near_key, odd_bytes
 from hushtable.selftest.neighbours.layouts import MadeRow, SourceLayout
 from hushtable.selftest.neighbours.worlds import OUTSIDE, MadeColumn, World
@@ -128,15 +128,20 @@ class TextLayout(SourceLayout):
 
 def _forms(column: MadeColumn, value: Any) -> list[str]:
     """The texts that mean a value."""
+    attribute = column.attributes[0] if column.attributes else None
     if value is None:
-        return [""]
+        return [""] if attribute is None else ["", *attribute.nulls]
     if value is OUTSIDE:
         return ["zzz", "no such", "0x1F"]
-    if column.attributes and isinstance(column.attributes[0], Categorical):
-        return [text_of(value)]
-    if isinstance(value, bool):
-        words = TRUE_TEXTS if value else FALSE_TEXTS
+    if isinstance(attribute, Boolean):
+        words = attribute.true_texts if value else attribute.false_texts
         return [*words, words[0].upper()]
+    if not isinstance(attribute, Binned):
+        return [text_of(value)]
     if isinstance(value, date):
-        return [value.isoformat(), f"{value.isoformat()}T23:59:59.5Z"]
-    return [str(value), f"{value:+}", f"{value}.00" if isinstance(value, int) else f"{value}00"]
+        day = value.strftime(attribute.pattern) if attribute.pattern else value.isoformat()
+        return [day, f"{day}T23:59:59.5Z"]
+    plain = [str(value), f"{value:+}", f"{value}.00" if isinstance(value, int) else f"{value}00"]
+    grouped = [f"{value:,}", f"{value:+,}"] if attribute.thousands else []
+    marks = str.maketrans({".": attribute.decimal, ",": attribute.thousands})
+    return [form.translate(marks) for form in (*plain, *grouped)]

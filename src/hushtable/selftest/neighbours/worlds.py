@@ -77,6 +77,9 @@ def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
     )
     for k in range(chance.randint(0 if attributes else 1, 3)):
         attributes[f"a{k}"] = _draw_field(chance)
+    if dialect:
+        for fields in attributes.values():
+            fields |= _own_words(fields, chance)
     if chance.random() < 0.2:
         again = chance.choice(list(attributes))
         fields = attributes[again]
@@ -93,7 +96,9 @@ def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
     top["csv"] = dict(dialect)
     if not dialect.get("header", True):
         top["csv"]["columns"] = [None if _is_idle(column, top) else column.name for column in columns]
-    return World(Schema.from_dict(top), columns)
+    schema = Schema.from_dict(top)
+    known = [MadeColumn(c.name, tuple(schema.attributes[a.name] for a in c.attributes)) for c in columns]
+    return World(schema, tuple(known))
 
 
 def _is_idle(column: MadeColumn, top: Declared) -> bool:
@@ -148,6 +153,16 @@ def _draw_field(chance: Random) -> Declared:
     if chance.random() < 0.7:
         fields["outside"] = chance.choice(options)
     return fields
+
+
+def _own_words(fields: Declared, chance: Random) -> Declared:
+    """Words of an attribute's own, for nulls, truths and days, in tables of text."""
+    own: Declared = {"nulls": ["missing", "-8"]} if chance.random() < 0.3 else {}
+    if fields["type"] == "boolean" and chance.random() < 0.5:
+        own |= {"true": ["ja", "1", "ß"], "false": ["nein", "2"]}
+    if fields["type"] == "date" and chance.random() < 0.3:
+        own["format"] = chance.choice(("%d.%m.%Y", "%Y-%m-%d"))
+    return own
 
 
 def _categorical(chance: Random) -> Declared:

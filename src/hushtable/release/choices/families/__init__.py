@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 from hushtable import linear
 from hushtable.errors import SchemaError, WorkloadError
 from hushtable.marginals import Workload, read_workload_text
-from hushtable.plugins import Registry
 from hushtable.release.choices.families.bucket_tables import BucketTables
 from hushtable.release.choices.families.family import (
     AnyRelease,
@@ -30,7 +29,7 @@ from hushtable.schema import Schema, document
 if TYPE_CHECKING:
     from hushtable.linear import OptionMechanism
 
-FAMILIES: Registry[Family] = Registry()
+FAMILIES: dict[str, Family] = {}
 """Every family by its name."""
 
 MATRICES = QueryMatrices()

@@ -1,0 +1,117 @@
+"""Which columns look as if they pointed to persons, so that a draft leaves them out.
+
+By name, or because their values are nearly all different, or rare.  It errs on the side of leaving out: a curator can
+declare any column by hand, and nobody should publish a surname because a program proposed it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hushtable.kernel.sources.profile import Profile
+
+FREQUENT = 10
+"""How often a value must occur to be listed; a rarer one becomes "(other)".  With less, values of a few people are
+proposed; with more, small groups of official lists are left to the curator."""
+COVERED = 0.5
+"""Share of the rows that frequent values must cover: below, most of a column is rare, and a list of it is of little
+use."""
+DIFFERENT = 0.5
+"""Share of different values from which on a column of text is taken for one of names or notes."""
+
+_WORDS = frozenset(
+    {
+        *(
+            "name",
+            "names",
+            "surname",
+            "lastname",
+            "firstname",
+            "forename",
+            "fullname",
+            "middlename",
+            "username",
+        ),
+        *(
+            "nickname",
+            "maidenname",
+            "vorname",
+            "nachname",
+            "familienname",
+            "prenom",
+            "prénom",
+            "nom",
+            "apellido",
+        ),
+        *("apellidos", "nombre", "cognome", "nome", "initials", "signature", "contact", "alias"),
+        *(
+            "address",
+            "addr",
+            "adresse",
+            "direccion",
+            "dirección",
+            "indirizzo",
+            "street",
+            "strasse",
+            "straße",
+            "rue",
+        ),
+        *(
+            "email",
+            "mail",
+            "phone",
+            "telephone",
+            "telefon",
+            "tel",
+            "mobile",
+            "cell",
+            "fax",
+            "url",
+            "website",
+            "login",
+        ),
+        *(
+            "ssn",
+            "nino",
+            "nhs",
+            "passport",
+            "iban",
+            "account",
+            "card",
+            "licence",
+            "license",
+            "plate",
+            "vin",
+            "imei",
+        ),
+        *("ip", "mac", "uuid", "guid", "id", "ids", "identifier", "kennung", "tailnum", "ticket", "cabin"),
+        *("lat", "lon", "lng", "long", "latitude", "longitude", "coordinates", "geom", "geometry"),
+    }
+)
+"""Words of a column's name that say whom it points to, in some languages of offices."""
+
+
+def points_by_name(name: str) -> bool:
+    """Whether a column's name has such a word in it.
+
+    >>> points_by_name("PassengerId"), points_by_name("last name"), points_by_name("region"), points_by_name("width")
+    (True, True, False, False)
+    """
+    parts = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name))
+    return any(part.casefold() in _WORDS for part in parts)
+
+
+def why_left_out(profile: Profile, *, listed: bool) -> str | None:
+    """What speaks against a column; ``listed`` if its values would be written down one by one."""
+    if points_by_name(profile.name):
+        return "its name says that it points to persons or places"
+    if not listed:
+        return None
+    if profile.different > DIFFERENT * profile.filled:
+        return "its values are nearly all different, as names and notes are"
+    counts = profile.counts
+    if counts is None:
+        return "it has too many different values; an identifier or free text?"
+    if sum(rows for rows in counts.values() if rows >= FREQUENT) < COVERED * profile.filled:
+        return f"most of its values are rare: each stands for fewer than {FREQUENT} rows"
+    return None
