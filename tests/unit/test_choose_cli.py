@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +144,48 @@ def test_a_release_that_reuses_earlier_answers_says_what_it_saved(
     known = ("--schema", "people.yaml", "--ledger", "people.ledger", "--budget", "rho=0.1")
     more = hush(capsys, "release", "people.csv", *known, "--order", "2", "--reuse", "--out", "more")
     assert 0 < float(more["card"]["charged"]["rho"]) < 0.05 < float(more["card"]["reuse"]["saved_rho"])
+
+
+def both_at_once(held: str, *words: str) -> list[dict[str, Any]]:
+    """What two processes with the same command print; both wait for a request before either goes on."""
+    told = [sys.executable, "-c", "from hushtable.cli import main; main()", *words, "--wait", "--json"]
+    with ht.Ledger.open("people.ledger").turn(held):
+        both = [subprocess.Popen(told, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+        for child in both:
+            wait_until_idle(child.pid)
+    said = [child.communicate(timeout=120) for child in both]
+    assert [child.returncode for child in both] == [0, 0], said
+    return [json.loads(out) for out, _ in said]
+
+
+def wait_until_idle(process: int) -> None:
+    """Until a process that has started uses next to no processor time: a hundredth of a second in one."""
+    used, before = 0, -1
+    deadline = time.monotonic() + 60
+    while (used < 50 or used > before + 1) and time.monotonic() < deadline:
+        time.sleep(1.0)
+        before, used = used, sum(map(int, Path(f"/proc/{process}/stat").read_text().split()[13:15]))
+
+
+@pytest.mark.long
+def test_a_choice_by_two_processes_at_once_is_paid_for_once(folder: Path) -> None:
+    known = ("people.csv", "--schema", "people.yaml", "--ledger", "people.ledger", "--budget", "rho=0.1")
+    asked = ("choose", *known, "--orders", "1", "2", "3", "--snr", "0.5:0.001", "--out", "out")
+    one, two = both_at_once("spring", *asked, "--request", "spring")
+    assert one == two and one["state"] == "finished" and one["taken"] == one["decision"] == 2
+    ledger = ht.Ledger.open("people.ledger")
+    held = ledger.holding("spring")
+    assert held is not None and len(held.charges) == 3 and str(ledger.spent()) == "rho=0.1"
+    assert ht.Release.load("out").card.charged == held.drawn
+
+
+@pytest.mark.long
+def test_a_choice_that_two_processes_finish_at_once_is_paid_for_once(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start(capsys, "--orders", "1", "2", "--request", "spring")
+    finish = ("choose", "finish", "--ledger", "people.ledger", "--choice", "spring", "--option", "1")
+    one, two = both_at_once("spring", *finish, "--out", "out")
+    assert one == two and one["taken"] == 1
+    held = ht.Ledger.open("people.ledger").holding("spring")
+    assert held is not None and len(held.charges) == 2 and str(held.drawn) == "rho=0.1"

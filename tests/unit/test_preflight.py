@@ -246,6 +246,36 @@ def test_what_changes_after_a_preflight_needs_a_review(desk: Path) -> None:
     ht.Session.open("d.csv", schema=fewer, ledger="d.ledger")  # of this column nothing was shown
 
 
+def test_what_was_paid_for_before_a_preflight_is_finished_and_read_after_it(desk: Path) -> None:
+    """Also when the preflight was of a draft with other values, whose declarations are the ones that it noted."""
+
+    def opened() -> ht.Session:
+        return ht.Session.open("d.csv", schema=ht.Schema.loads(SCHEMA), ledger="d.ledger")
+
+    session = opened()
+    workload, budget = ht.Workload.all_marginals(session.schema, order=1), ht.ZCDP("0.01")
+    made = session.release(workload, budget=budget, request="paid")
+    begun = session.choose([ht.linear.marginals(session.schema, order=k) for k in (0, 1)], budget=budget)
+    other = SCHEMA.replace("values: [north, south]", "values: [north]")
+    ht.preflight("d.csv", schema=ht.Schema.loads(other), ledger="d.ledger")
+    again = opened().release(workload, budget=budget, request="paid")
+    assert again.table("region").equals(made.table("region"))
+    ht.session.open_choice("d.ledger", begun.id).finish(1)
+    wider = SCHEMA.replace("values: [north, south]", "values: [north, south, East]")
+    with pytest.raises(SchemaError) as caught:
+        ht.Session.open("d.csv", schema=ht.Schema.loads(wider), ledger="d.ledger")
+    assert caught.value.code == "schema.changed-after-preflight"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "5", '{"key": "00", "data": {"d.csv": 5}}', '{"key": "%s", "data": {}}' % ("00" * 65), "[" * 9999],
+)
+def test_a_damaged_file_of_notes_ends_no_session(text: str, desk: Path) -> None:
+    Path("d.ledger.preflights").write_text(text)
+    ht.Session.open("d.csv", schema=ht.Schema.loads(SCHEMA), ledger="d.ledger")
+
+
 def test_a_draft_that_was_looked_through_by_a_preflight_keeps_its_marks(desk: Path) -> None:
     drafted = SCHEMA + "learnt_from_data: {unreviewed: [attributes.region.values]}\n"
     ht.preflight("d.csv", schema=ht.Schema.loads(drafted), ledger="d.ledger")

@@ -282,12 +282,13 @@ def test_version_help_and_usage_errors_are_quick(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_what_the_schema_refuses_is_quick(tmp_path: Path) -> None:
-    """The parser of queries takes 0.08 of its 0.22 seconds, YAML 0.03 of the other commands' 0.14."""
+    """The parser of queries takes 0.08 of its 0.22 seconds, and more where others share the caches; the rest, 0.14."""
     write_declared(tmp_path)
     limit = max(0.25, 0.25 * seconds(["-c", "pass"]) / USUAL)
     for _, words in DECLARED:
         line = [*HUSH, *words]
-        assert any(seconds(line, runs, tmp_path) <= limit for runs in (1, 3, 9)), words
+        most = limit * (1.5 if words[0] == "check" else 1.0)
+        assert any(seconds(line, runs, tmp_path) <= most for runs in (1, 3)), words
 
 
 @pytest.mark.long
@@ -299,7 +300,12 @@ def test_plans_and_ledgers_are_quick(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_listed_is_the_name_of_what_is_loaded() -> None:
-    for listed in (ht.deciders.DECIDERS, ht.planning.STRATEGIES, ht.reconstruct.RECONSTRUCTIONS):
+    for listed in (
+        ht.deciders.DECIDERS,
+        ht.planning.STRATEGIES,
+        ht.reconstruct.RECONSTRUCTIONS,
+        ht.microdata.METHODS,
+    ):
         assert list(listed) == [found.name for found in listed.values()]
 
 

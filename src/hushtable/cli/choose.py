@@ -123,14 +123,12 @@ def start(
             choice = session.choose(
                 offered, budget=price, request=name, memory=limit, frozen=holds, wait=wait
             )
-            if wanted is not None and choice.state == "open":
-                share, ratio = wanted
-                decision = choice.decide(share=share, ratio=ratio, rule=judged, stop_early=stop_early)
+            if wanted is not None:
                 steps("taking the option", 1, 2)
-                if decision is not None and out is not None:
-                    choice.finish(decision)
-                elif decision is None:
-                    choice.abandon()
+                share, ratio = wanted
+                choice.follow(
+                    share=share, ratio=ratio, rule=judged, stop_early=stop_early, take=out is not None
+                )
             if choice.state == "finished" and out is not None:
                 ht.release.write_once(out, name, lambda: choice.result().save(out))
         _report(choice, ledger, as_json=json)
@@ -153,9 +151,7 @@ def finish(
     opened = ht.session.open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
     with progress(quiet=json) as steps:
         steps("measuring", 0, 2)
-        if opened.taken == option:
-            opened.tidy()
-        made = opened.result() if opened.taken == option else opened.finish(option)
+        made = opened.take(option)
         steps("writing tables", 1, 2)
         ht.release.write_once(out, choice, lambda: made.save(out))
     _report_taken(opened, out, as_json=json)

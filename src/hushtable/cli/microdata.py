@@ -19,7 +19,7 @@ MOST_TABLES = 25
 def microdata(
     folder: flags.ReleaseFolder,
     out: Annotated[Path | None, Option("File to write: .csv or .parquet.", "FILE", short="-o")] = None,
-    fit: Annotated[str, Option("reweighted, balanced, nnls, max, sequential or ols.", "NAME")] = "reweighted",
+    fit: Annotated[str, Option("One of {fits}.", "NAME")] = "reweighted",
     priority: Annotated[
         list[str] | None,
         Option(

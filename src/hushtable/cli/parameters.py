@@ -22,6 +22,7 @@ import hushtable as ht
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "{deciders}": lambda: ht.deciders.DECIDERS,
     "{strategies}": lambda: ht.planning.STRATEGIES,
+    "{fits}": lambda: ht.microdata.METHODS,
     "{reconstructions}": lambda: ht.reconstruct.RECONSTRUCTIONS,
 }
 """What stands for names in the help of a flag: known when it is printed, because anybody may register one."""

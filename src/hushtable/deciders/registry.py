@@ -5,7 +5,6 @@ A new decider is a file with a class and a line here, or a call of ``register`` 
 
 from __future__ import annotations
 
-from collections import UserDict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hushtable import deciders
 from hushtable.errors import QueryError
+from hushtable.plugins import Registry
 
 if TYPE_CHECKING:  # a list of names loads no decider
     from hushtable.deciders.aggregates import Aggregate
@@ -44,7 +44,7 @@ _HOMES = {
 }
 
 
-class _Known(UserDict[str, Any]):
+class _Known(Registry[Any]):
     """Deciders by name, each loaded from its home when it is asked for."""
 
     def __getitem__(self, name: str) -> type[Decider]:

@@ -189,6 +189,12 @@ class Ledger:
         with self._reading() as book:
             return {name: account.budget for name, account in book.grants.items()}
 
+    @property
+    def schemas(self) -> dict[str, int]:
+        """The version of each schema that was used, by its SHA-256."""
+        with self._reading() as book:
+            return dict(book.schemas)
+
     def limit(self, spender: str | None = None) -> Cost:
         """What may be spent in total, by everyone or by one spender."""
         with self._reading() as book:

@@ -3,7 +3,8 @@
 A preflight shows the curator confidential rows.  What its schema declares of a column is public only where it was
 declared before that; whatever is changed afterwards is learnt from the data, and needs a mark that it was reviewed.
 So the file keeps, for each name of data, what was declared of each column when its preflight was first run, as
-digests under a key of their own.  It is no part of the ledger and of no release.
+digests under a key of their own, and which schemas the ledger knew then: what was paid for with one of them must stay
+readable.  It is no part of the ledger and of no release.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ import secrets
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic import TypeAdapter
+
 from hushtable.addresses import scheme_of
 from hushtable.errors import LedgerError, SchemaError
-from hushtable.ledger.stores import STORES, Address, place_of
+from hushtable.ledger.ledger import Ledger
+from hushtable.ledger.stores import STORES, Address, place_of, store_at
 from hushtable.outputs import whole_file
 from hushtable.schema import Attribute, Binned, Categorical, Schema
 
@@ -27,12 +31,15 @@ REMINDER = (
     "lose, before anything is spent."
 )
 """Always in these words, whatever the data are."""
+_COLUMNS = TypeAdapter(dict[str, dict[str, list[str]]])
+"""By name of data and column: what was declared of it, and the schemas that were known."""
 
 
 class PreflightNotes:
     """The file of one ledger; it may be there before the ledger is."""
 
     def __init__(self, ledger: Address) -> None:
+        self._ledger = ledger
         self._file = _place(ledger)
         self._kept = self._read()
 
@@ -44,15 +51,18 @@ class PreflightNotes:
         """Note that a preflight was run; what was declared of a column is kept the first time only."""
         columns: dict[str, list[str]] = self._kept["data"].setdefault(name_of(data), {})
         fresh = {attribute.column for attribute in schema.attributes.values()} - set(columns)
+        used = self._schemas_used() if fresh else []
         for attribute in schema.attributes.values():
             if attribute.column in fresh:
-                known = columns.setdefault(attribute.column, [])
+                known = columns.setdefault(attribute.column, list(used))
                 known += [
                     self._digest(said)
                     for path, said in _declared(attribute, schema)
                     if path not in schema.unreviewed
                 ]
         try:
+            if scheme_of(self._ledger, STORES) is not None:
+                self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with whole_file(self._file, mode=0o600) as file:
                 file.write(json.dumps(self._kept, indent=1).encode())
         except OSError:
@@ -71,8 +81,8 @@ class PreflightNotes:
                 path
                 for attribute in schema.attributes.values()
                 for path, said in _declared(attribute, schema)
-                if attribute.column in columns
-                and self._digest(said) not in columns[attribute.column]
+                if not {self._digest(said), schema.version}
+                & set(columns.get(attribute.column, [schema.version]))
                 and path not in reviewed
             )
         )
@@ -84,16 +94,20 @@ class PreflightNotes:
                 "Check each against what is publicly known, then list it under `learnt_from_data: {reviewed: [...]}`.",
             )
 
+    def _schemas_used(self) -> list[str]:
+        """The schemas that the ledger knows, by their SHA-256: declared before the preflight, all of them."""
+        return list(Ledger.open(self._ledger).schemas) if store_at(self._ledger).exists() else []
+
     def _digest(self, said: list[Any]) -> str:
         return hashlib.blake2b(json.dumps(said).encode(), key=bytes.fromhex(self._kept["key"])).hexdigest()
 
     def _read(self) -> dict[str, Any]:
         try:
-            kept = json.loads(self._file.read_text(encoding="utf-8"))
-            bytes.fromhex(kept["key"])
-            if isinstance(kept["data"], dict):
-                return kept
-        except (OSError, ValueError, KeyError, TypeError):
+            if self._file.is_file():  # a pipe would be waited for
+                kept = json.loads(self._file.read_text(encoding="utf-8"))
+                hashlib.blake2b(key=bytes.fromhex(kept["key"]))
+                return {"key": kept["key"], "data": _COLUMNS.validate_python(kept["data"], strict=True)}
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass
         return {"key": secrets.token_hex(32), "data": {}}
 
@@ -120,7 +134,6 @@ def _place(ledger: Address) -> Path:
     if scheme_of(ledger, STORES) is None:
         return Path(f"{place}.preflights")
     home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hushtable"
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     return home / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.preflights"
 
 

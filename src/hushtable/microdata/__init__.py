@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hushtable.microdata.uncertainty import lower_bound as lower_bound
     from hushtable.microdata.uncertainty import upper_bound as upper_bound
     from hushtable.microdata.wanted import METHODS as METHODS
+    from hushtable.microdata.wanted import Method as Method
     from hushtable.microdata.wanted import checked_accuracy, checked_method, whole_rows
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hushtable import reconstruct
 from hushtable.errors import WorkloadError
+from hushtable.plugins import Registry
 
 if TYPE_CHECKING:  # a list of names loads none of the fits
     import numpy as np
@@ -68,8 +69,8 @@ def _agreeing(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros:
     return reconstruct.fit_nonneg(estimates, sets, zeros)
 
 
-RECONSTRUCTIONS: dict[str, Reconstruction] = {
-    made.name: made
+RECONSTRUCTIONS = Registry(
+    (made.name, made)
     for made in (
         Reconstruction(
             "maxent",
@@ -90,7 +91,7 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
             cell_bytes=64,
         ),
     )
-}
+)
 """Every way by its name: what an error lists, a bundle says of its estimates and a release is read by."""
 
 

@@ -21,6 +21,7 @@ from hushtable.measurement import Answers, MarginalPart, ResidualPart
 from hushtable.microdata import (
     Explanation,
     Measurement,
+    Method,
     Noise,
     Promise,
     TableGap,
@@ -110,8 +111,8 @@ def make_microdata(
     many as the released total says.
     """
     wanted = None if rows is None else whole_rows(rows)
-    checked_method(fit, ordered=priorities is not None)
-    found, name = _whole_if_possible(release, fit, priorities, wanted, seed, work), fit
+    way = checked_method(fit, ordered=priorities is not None)
+    found, name = _whole_if_possible(release, way, priorities, wanted, seed, work), fit
     if found is None:
         found, name = _generated(release, wanted, seed, progress), "generated"
     frame = frame_from_codes(release.schema, found[0], seed=seed)
@@ -127,19 +128,18 @@ def complete_priorities(release: Release, named: Sequence[Sequence[str]]) -> lis
 
 
 def _whole_if_possible(
-    release: Release, method: str, priorities: Priorities | None, rows: int | None, seed: object, work: float
+    release: Release, way: Method, priorities: Priorities | None, rows: int | None, seed: object, work: float
 ) -> _Made | None:
     """Records by a fit of the whole table; None where they are better generated, an error where that was not asked."""
-    default = method == "reweighted"
     measured = tuple(range(len(release.schema.sizes))) in release.answers.layout.index
     fits = release.schema.domain_cells <= (MOST_MEASURED if measured else MOST_DERIVED)
     try:
-        if fits and (not default or _rounds_well(release, rows)):
-            return _whole(release, method, priorities, rows, seed, work)
+        if fits and (not way.yields or _rounds_well(release, rows)):
+            return _whole(release, way, priorities, rows, seed, work)
     except HushtableError as error:
-        if not default or error.code not in ("microdata.too-much-work", "microdata.unsolved"):
+        if not way.yields or error.code not in ("microdata.too-much-work", "microdata.unsolved"):
             raise
-    if default:
+    if way.yields:
         return None
     raise WorkloadError(
         "microdata.too-large",
@@ -162,26 +162,26 @@ def _rounds_well(release: Release, rows: int | None) -> bool:
 
 
 def _whole(
-    release: Release, method: str, priorities: Priorities | None, rows: int | None, seed: object, work: float
+    release: Release, way: Method, priorities: Priorities | None, rows: int | None, seed: object, work: float
 ) -> _Made:
     """Fit the full table, round it."""
     possible = possible_cells(release.schema)
     residual = isinstance(release.answers.part, ResidualPart)
-    if residual and method in ("ols", "nnls"):
-        table, certificate = _residual_fit(release, method, possible, work)
+    if residual and way.likely:
+        table, certificate = _residual_fit(release, way, possible, work)
         notes: tuple[str, ...] = ()
     else:
-        if method != "ols":
+        if not way.signed:
             require_foreseen(_measured_sets(release), release.schema.sizes, np.array([work]))
         given, sets = _measurements(release)
         levels = None if priorities is None else _levels(release.schema, priorities, sets)
-        allowed = None if method == "ols" else possible
-        found = fit(given, release.schema.sizes, method, levels, possible=allowed, work=work)
+        allowed = None if way.signed else possible
+        found = fit(given, release.schema.sizes, way.name, levels, possible=allowed, work=work)
         table, certificate = found.weights, found.certificate
         notes = (
             ("The fit treats reconstructed tables as independent, which is approximate.",) if residual else ()
         )
-    if method == "ols":
+    if way.signed:
         rows = max(0, round(float(table.sum()))) if rows is None else rows
         table = np.where(True if possible is None else possible, np.maximum(table, 0.0), 0.0)
         notes += ("Least squares goes below zero; negative cells were set to zero and the rest scaled down.",)
@@ -192,13 +192,13 @@ def _whole(
 
 
 def _residual_fit(
-    release: Release, method: str, possible: NDArray[np.bool_] | None, work: float
+    release: Release, way: Method, possible: NDArray[np.bool_] | None, work: float
 ) -> tuple[NDArray[np.float64], float]:
     """GReM's maximum likelihood, with or without the condition that cells are at least zero."""
     estimates, sizes = release.estimates, release.schema.sizes
     everything = Layout(sizes, (tuple(range(len(sizes))),))
     start = estimates.estimate_all(everything).reshape(sizes)
-    if method == "ols":
+    if way.signed:
         return start, 0.0
     precision = estimates.precisions
     parts = [

@@ -22,9 +22,10 @@ from hushtable.kernel.sources.polars_frame import PolarsOpener
 from hushtable.kernel.sources.row_tables import Table, require_fit
 from hushtable.kernel.sources.source import Source
 from hushtable.kernel.sources.text_opener import TextOpener
+from hushtable.plugins import Registry
 from hushtable.schema import Schema
 
-OPENERS: dict[str, Opener] = {}
+OPENERS: Registry[Opener] = Registry()
 
 
 def register(opener: Opener) -> None:

@@ -18,6 +18,7 @@ from hushtable.ledger.stores.store import (
     missing,
     older_than_payloads,
 )
+from hushtable.plugins import Registry
 
 __all__ = [
     "STORES",
@@ -38,7 +39,7 @@ __all__ = [
 WAIT = 60.0
 """Seconds that a call waits for others: they take milliseconds each, so one that takes longer is stuck or stopped."""
 
-STORES: dict[str, type[LedgerStore]] = {}
+STORES: Registry[type[LedgerStore]] = Registry()
 
 
 def register(store: type[LedgerStore]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from hushtable import planning, privacy
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.planning.wishes import checked_objective, work_limit
+from hushtable.plugins import Registry
 
 if TYPE_CHECKING:  # a list of names loads no planner
     from hushtable.marginals import ResolvedWorkload
@@ -91,7 +92,7 @@ class Strategy(ABC):
         )
 
 
-STRATEGIES: dict[str, Strategy] = {}
+STRATEGIES: Registry[Strategy] = Registry()
 
 
 def register(strategy: Strategy) -> None:

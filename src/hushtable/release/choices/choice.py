@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hushtable.errors import LedgerError, RefusedError, WorkloadError
+from hushtable.errors import HushtableError, LedgerError, RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Spend
 from hushtable.linear import OptionMechanism, SignalRule, positive
 from hushtable.marginals import ResolvedWorkload
@@ -164,6 +164,50 @@ class Choice(ChoiceView):
         note = Taken(chosen, self.plan.frozen)
         self._measure(part, self.options[chosen], note, last=True)
         return self.result()
+
+    def take(self, option: int) -> AnyRelease:
+        """:meth:`finish`, or what was stored where this option was taken before, also by another process meanwhile."""
+        if self.taken != option:
+            try:
+                return self.finish(option)
+            except (LedgerError, RefusedError) as error:
+                if not self._went_on(error) or self.taken != option:
+                    raise
+        self.tidy()
+        return self.result()
+
+    def follow(
+        self,
+        *,
+        share: float,
+        ratio: float,
+        rule: SignalRule = "point",
+        stop_early: bool = False,
+        take: bool = True,
+    ) -> None:
+        """Go by :meth:`decide` to the end: abandon the choice, or ``take`` the option that it says.
+
+        Where another process went on with the choice meanwhile, what it has stored is read and gone on from.
+        """
+        while self.state == "open":
+            try:
+                decision = self.decide(share=share, ratio=ratio, rule=rule, stop_early=stop_early)
+                if decision is None:
+                    self.abandon()
+                elif take:
+                    self.finish(decision)
+                return
+            except (LedgerError, RefusedError) as error:
+                if not self._went_on(error):
+                    raise
+                self.decision = self.taken
+
+    def _went_on(self, error: HushtableError) -> bool:
+        """Read again what another process has stored, if an error says that it did."""
+        elsewhere = error.code in ("choose.moved-on", "choose.finished", "choose.abandoned")
+        if elsewhere:
+            self._read()
+        return elsewhere
 
     def abandon(self) -> None:
         """Take no option: what was measured stays spent, the rest is free again."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hushtable import linear
 from hushtable.errors import SchemaError, WorkloadError
 from hushtable.marginals import Workload, read_workload_text
+from hushtable.plugins import Registry
 from hushtable.release.choices.families.bucket_tables import BucketTables
 from hushtable.release.choices.families.family import (
     AnyRelease,
@@ -29,7 +30,7 @@ from hushtable.schema import Schema, document
 if TYPE_CHECKING:
     from hushtable.linear import OptionMechanism
 
-FAMILIES: dict[str, Family] = {}
+FAMILIES: Registry[Family] = Registry()
 """Every family by its name."""
 
 MATRICES = QueryMatrices()
