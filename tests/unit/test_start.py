@@ -67,14 +67,11 @@ PAID = ["--budget", "rho=0.1"]
 SLIPS = [
     ("usage.out", ["release", *GIVEN, "--order", "2", *PAID]),
     ("usage.again", [*RELEASE, "--order", "2", *PAID, "--stored", "--again"]),
-    ("usage.workload", [*RELEASE, *PAID]),
-    ("usage.workload", [*RELEASE, *PAID, "--order", "2", "--workload", "w.yaml"]),
     ("usage.counts", [*RELEASE, *PAID, "--order", "2", "--counts", "sex"]),
     ("budget.unreadable", [*RELEASE, "--order", "2", "--budget", "rho=bad"]),
     ("budget.unreadable", [*RELEASE, "--budget", "zz"]),
     ("budget.not-positive", [*RELEASE, "--order", "2", "--budget", "rho=-1"]),
     ("budget.too-small", [*RELEASE, "--order", "2", "--budget", "rho=1e-13"]),
-    ("usage.workload", ["plan", "--schema", "s.yaml", *PAID]),
     ("usage.budget", PLAN),
     ("usage.budget", [*PLAN, *PAID, "--want", "age=5"]),
     ("usage.want", [*PLAN, "--want", "age"]),
@@ -105,6 +102,9 @@ SLIPS = [
 """What is refused before a file is opened; none of the files that are named is there."""
 
 DECLARED = [
+    ("usage.workload", [*RELEASE, *PAID]),
+    ("usage.workload", [*RELEASE, *PAID, "--order", "2", "--workload", "w.yaml"]),
+    ("usage.workload", ["plan", "--schema", "s.yaml", *PAID]),
     ("microdata.accurate", [*RELEASE, *PAID, "--counts", "sex", "--accurate", "zz"]),
     ("release.strategy", [*RELEASE, *PAID, "--order", "2", "--strategy", "nope"]),
     ("release.reuse", [*RELEASE, *PAID, "--order", "2", "--strategy", "aim", "--reuse"]),

@@ -35,16 +35,12 @@ Json = Annotated[bool, Option("Print one JSON object.")]
 Memory = Annotated[str | None, Option('Most memory to use, as "8GB".', "SIZE")]
 
 
-def check_workload(order: int | None, file: Path | None) -> None:
-    """Refuse both of --order and --workload, and neither; loads nothing."""
+def workload_from(schema: ht.Schema, order: int | None, file: Path | None) -> ht.Workload:
+    """All marginals of an order, or those that a file lists; refuses both, and neither."""
     if (order is None) == (file is None):
         raise UsageError(
             "usage.workload",
             "Give either --order or --workload.",
             "Type --order 2 for all pairs of attributes.",
         )
-
-
-def workload_from(schema: ht.Schema, order: int | None, file: Path | None) -> ht.Workload:
-    """All marginals of an order, or those that a file lists."""
     return ht.Workload.load(file) if file else ht.Workload.all_marginals(schema, order=order or 0)

@@ -34,7 +34,6 @@ def plan(
     json: flags.Json = False,
 ) -> None:
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
-    flags.check_workload(order, workload)
     given, target = _given(budget, want)
     declared = ht.Schema.load(schema)
     asked = flags.workload_from(declared, order, workload)

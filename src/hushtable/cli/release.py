@@ -66,8 +66,6 @@ def release(
     plain = order is None and workload is None and strategy == "auto" and not (reuse or time or reconstruct)
     attributes = _counted(counts, accurate, plain=plain)
     limit = ht.planning.memory_limit(memory)
-    if not attributes:
-        flags.check_workload(order, workload)
     opened = ht.Session.open(data, schema=schema, ledger=ledger, spender=spender, head=head, now=False)
     if attributes:
         plan = opened.plan_counts(attributes, budget=spent, accurate=accurate or "sum")
