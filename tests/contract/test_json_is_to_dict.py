@@ -87,6 +87,12 @@ def an_init(hush: Callable[..., Any]) -> None:
     assert hush("init", "people.csv") == plain(ht.Schema.loads(ht.session.draft("people.csv")).to_dict())
 
 
+def a_review(hush: Callable[..., Any]) -> None:
+    items = ht.schema.review_items(ht.Schema.load("people.yaml"))
+    printed = hush("review", "people.yaml")
+    assert printed == {"schema": "people.yaml", "unreviewed": [item.to_dict() for item in items]}
+
+
 def a_preflight(hush: Callable[..., Any]) -> None:
     printed = hush("preflight", "people.csv", "--schema", "people.yaml")
     assert printed == plain(ht.preflight("people.csv", schema="people.yaml").to_dict())
@@ -171,6 +177,7 @@ def ledgers(hush: Callable[..., Any]) -> None:
 
 WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
     an_init: {"init"},
+    a_review: {"review"},
     a_preflight: {"preflight"},
     a_plan: {"plan"},
     a_release: {"release"},

@@ -24,6 +24,7 @@ from hushtable.errors import HushtableError, RefusedError, UsageError
 
 COMMANDS = (
     "init",
+    "review",
     "preflight",
     "plan",
     "release",

@@ -43,7 +43,7 @@ def init(
     else:
         say(
             f"Wrote {out}: {len(drafted.names)} attributes, {len(drafted.unreviewed)} lines learnt from the data.",
-            "Check each marked line against what is publicly known, then move it from `unreviewed` to `reviewed`.",
+            f"Check each marked line against what is publicly known: `hush review {out}` walks through them.",
         )
         for line in text.splitlines():
             if line.startswith("  # ") and " is left out: " in line:

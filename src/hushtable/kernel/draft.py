@@ -231,7 +231,8 @@ def _date(profile: Profile) -> _Entry:
 
 def _document(seen: Look, entries: Sequence[_Entry]) -> Iterator[str]:
     yield "# A draft from a look at the data. What was learnt from it is marked: review each mark against what is"
-    yield "# publicly known, correct it, and move its line from `unreviewed` to `reviewed` at the end of this file."
+    yield "# publicly known and correct it. `hush review FILE` walks through the marks; or move a line from"
+    yield "# `unreviewed` to `reviewed` at the end, where `reviewed: [NAME]` stands for all marks of an attribute."
     yield "max_rows_per_person: 1  # the most rows that one person can have; the budget is per person"
     yield "# person: COLUMN        # names the column that tells people apart, so that the cap is enforced"
     yield "# Columns that seem to point to persons are left out below, and values of few rows are not listed."

@@ -75,7 +75,6 @@ class PreflightNotes:
     def require_reviewed(self, data: object, schema: Schema) -> None:
         """Refuse what was changed in a schema after a preflight and is not marked as reviewed."""
         columns: dict[str, list[str]] = self._kept["data"].get(name_of(data), {})
-        reviewed = {mark.path for mark in schema.learnt if mark.reviewed}
         changed = list(
             dict.fromkeys(
                 path
@@ -83,7 +82,7 @@ class PreflightNotes:
                 for path, said in _declared(attribute, schema)
                 if not {self._digest(said), schema.version}
                 & set(columns.get(attribute.column, [schema.version]))
-                and path not in reviewed
+                and not schema.is_reviewed(path)
             )
         )
         if changed:

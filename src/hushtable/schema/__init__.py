@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hushtable.schema.day_formats import steps_of
     from hushtable.schema.dialect import ENCODINGS, Dialect
     from hushtable.schema.document import MAX_STORED_BYTES
+    from hushtable.schema.document import read as read_text
     from hushtable.schema.findings import (
         ColumnFindings,
         FileLook,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         PeopleFindings,
         Preflight,
     )
+    from hushtable.schema.review import ReviewItem, review_items, reviewed_text
     from hushtable.schema.schema import Impossible, Learnt, Schema, SchemaLike
     from hushtable.schema.write import inline
 else:

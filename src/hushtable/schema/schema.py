@@ -195,6 +195,14 @@ class Schema:
         """Fields that were learnt from the data and that nobody has reviewed."""
         return tuple(mark.path for mark in self.learnt if not mark.reviewed)
 
+    def is_reviewed(self, path: str) -> bool:
+        """Whether somebody said that a field may be public, by itself or with all that was learnt of its attribute."""
+        marks = {mark.path for mark in self.learnt if mark.reviewed}
+        whole = (_whole(name) for name in self.names if path.startswith(f"{_whole(name)}."))
+        return path in marks or any(
+            name in marks and path.removeprefix(f"{name}.") in build.EVERY_FIELD for name in whole
+        )
+
     def require_reviewed(self) -> None:
         """Refuses a draft whose fields still come from the data alone."""
         if self.unreviewed:
@@ -202,7 +210,7 @@ class Schema:
             raise SchemaError(
                 "schema.unreviewed",
                 f"{len(self.unreviewed)} field(s) were learnt from the data and not reviewed: {shown}.",
-                "Check each against what is publicly known, then move its line from `unreviewed` to `reviewed`.",
+                "Check each against what is publicly known: `hush review SCHEMA` walks through them.",
             )
 
     @cached_property
@@ -270,7 +278,9 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         person=fields.text("person"),
         frozen=fields.flag("frozen", False),
         csv=dialect,
-        learnt=_learnt(source, fields["learnt_from_data"]) if "learnt_from_data" in fields else (),
+        learnt=_learnt(source, fields["learnt_from_data"], attributes)
+        if "learnt_from_data" in fields
+        else (),
     )
     _check_positions(schema, fields)
     entries = tuple(
@@ -334,7 +344,8 @@ def _written(given: Any) -> Any:
     return given.isoformat() if isinstance(given, date) else given
 
 
-def _learnt(source: Document, value: Any) -> tuple[Learnt, ...]:
+def _learnt(source: Document, value: Any, attributes: Iterable[str]) -> tuple[Learnt, ...]:
+    """Marks in the order written; the name of an attribute stands for all that was learnt of it."""
     fields = Fields(source, ("learnt_from_data",), value, ("unreviewed", "reviewed"))
     marks: dict[str, Learnt] = {}
     for state in ("unreviewed", "reviewed"):
@@ -345,12 +356,22 @@ def _learnt(source: Document, value: Any) -> tuple[Learnt, ...]:
                 raise fields.error(
                     "schema.wrong-type", state, "must list paths", "Write `- attributes.age.bounds`."
                 )
+            if state == "reviewed" and path in attributes:
+                covered = [f"attributes.{path}.{field}" for field in build.EVERY_FIELD]
+                known = [mark for mark in covered if mark in marks and not marks[mark].reviewed]
+                marks |= {mark: Learnt(mark, True) for mark in known or [_whole(path)]}
+                continue
             if path in marks:
                 raise fields.error(
                     "schema.duplicate-value", state, f"has {path!r} twice", "Keep one of the two lines."
                 )
             marks[path] = Learnt(path, state == "reviewed")
-    return tuple(marks.values())
+    return tuple(sorted(marks.values(), key=lambda mark: mark.reviewed))
+
+
+def _whole(name: str) -> str:
+    """The mark of all that was learnt of an attribute."""
+    return f"attributes.{name}"
 
 
 def _attribute_dict(attribute: Attribute, dialect: Dialect) -> dict[str, Any]:

@@ -1,0 +1,127 @@
+"""Reviews of a drafted schema: what was learnt from the data, mark by mark, and the file with the marks moved.
+
+The file keeps its lines and comments.  Only the list of marks at ``learnt_from_data`` is written anew, and the lines of
+an attribute that the curator leaves out are removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from hushtable.errors import SchemaError
+from hushtable.schema.schema import Schema
+from hushtable.schema.write import inline
+
+FILE, NAMES = "@file", "@names"
+"""What a review calls the marks of the dialect, and of the names of columns."""
+_MARK, _DONE = "# learnt from the data: review", "# learnt from the data, reviewed"
+
+
+@dataclass(frozen=True)
+class ReviewItem:
+    """One thing to review: an attribute, the file's dialect or the names; its marks, and what becomes public."""
+
+    name: str
+    marks: tuple[str, ...]
+    public: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"name": self.name, "marks": list(self.marks), "public": list(self.public)}
+
+
+def review_items(schema: Schema) -> list[ReviewItem]:
+    """What nobody has reviewed yet, in the order of the attributes."""
+    left = list(schema.unreviewed)
+    items = [
+        *_item(FILE, [mark for mark in left if mark.startswith("csv.")], _lines(schema.csv.to_dict())),
+        *_item(NAMES, [mark for mark in left if mark == "attributes"], (", ".join(schema.names),)),
+    ]
+    fields = schema.to_dict()["attributes"]
+    for name in schema.names:
+        marks = [mark for mark in left if _belongs(mark, name, schema)]
+        shown = (*_lines(fields[name]), f"categories: {', '.join(schema.attributes[name].labels[:60])}")
+        items += _item(name, marks, shown)
+    known = {mark for item in items for mark in item.marks}
+    return [*items, *(ReviewItem(mark, (mark,), ()) for mark in left if mark not in known)]
+
+
+def _item(name: str, marks: list[str], public: tuple[str, ...]) -> list[ReviewItem]:
+    return [ReviewItem(name, tuple(marks), public)] if marks else []
+
+
+def _lines(fields: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(f"{name}: {inline(value)}" for name, value in fields.items())
+
+
+def _belongs(mark: str, name: str, schema: Schema) -> bool:
+    """Whether a mark is of this attribute; of two names that fit, the longer one has it."""
+    fits = [other for other in schema.names if mark.startswith(f"attributes.{other}.")]
+    return bool(fits) and max(fits, key=len) == name
+
+
+def reviewed_text(text: str, accepted: Collection[str], dropped: Collection[str] = ()) -> str:
+    """The text of a schema with some items accepted and some attributes left out."""
+    schema = Schema.loads(text)
+    items = {item.name: item for item in review_items(schema)}
+    unknown = [name for name in (*accepted, *dropped) if name not in items]
+    if unknown:
+        known = ", ".join(items) or "nothing is left to review"
+        raise SchemaError(
+            "schema.nothing-to-review", f"{unknown[0]!r} has no mark to review.", f"To review: {known}."
+        )
+    for name in dropped:
+        text = _without(text, name)
+    for name in accepted:
+        text = _marked(text, {FILE: r"csv", NAMES: r"attributes"}.get(name, f"  {re.escape(inline(name))}"))
+    gone = {mark for name in dropped for mark in items[name].marks}
+    done = {mark for name in accepted for mark in items[name].marks}
+    left = [mark for mark in schema.unreviewed if mark not in done | gone]
+    earlier = [mark.path for mark in schema.learnt if mark.reviewed]
+    return _with_marks(text, left, [*earlier, *(mark for mark in schema.unreviewed if mark in done)])
+
+
+def _without(text: str, name: str) -> str:
+    """The text without the lines of an attribute, if each has its own, as a draft has."""
+    key = re.escape(inline(name))
+    shorter = re.sub(rf"(?m)^  {key}:[^\n]*\n(?:(?:    [^\n]*)?\n)*", "", text, count=1)
+    if shorter == text or name in Schema.loads(shorter).names:
+        raise SchemaError(
+            "schema.not-a-draft",
+            f"The lines of {name!r} cannot be told apart from the others.",
+            "Remove the attribute by hand; `hush review` leaves out attributes that are written as in a draft.",
+        )
+    return shorter
+
+
+def _marked(text: str, key: str) -> str:
+    """The text with the comments of a key and of the lines below it saying that they were reviewed."""
+    inner = "" if key == "attributes" else rf"(?:{' ' * (len(key) - len(key.lstrip()))}  [^\n]*\n)*"
+    return re.sub(rf"(?m)^{key}:[^\n]*\n{inner}", lambda found: found[0].replace(_MARK, _DONE), text, count=1)
+
+
+def _with_marks(text: str, left: list[str], reviewed: list[str]) -> str:
+    """The text with other marks; those of reviewed lines lose their comment."""
+    kept = re.sub(
+        r"(?m)^learnt_from_data:[^\n]*\n(?:[ #][^\n]*\n|\n)*",
+        "",
+        text if text.endswith("\n") else text + "\n",
+    )
+    lines = ["learnt_from_data:", f"  unreviewed: {'' if left else '[]'}".rstrip()]
+    lines += [f"    - {inline(mark)}" for mark in left]
+    lines += [
+        f"  reviewed: {'' if reviewed else '[]'}".rstrip(),
+        *(f"    - {inline(mark)}" for mark in reviewed),
+    ]
+    made = kept + "\n".join(lines) + "\n"
+    expected = Schema.loads(text)
+    if Schema.loads(made).canonical != expected.canonical:
+        raise SchemaError(
+            "schema.not-a-draft",
+            "The marks of the schema cannot be told apart from the rest.",
+            "Move them by hand from `unreviewed` to `reviewed`.",
+        )
+    return made

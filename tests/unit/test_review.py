@@ -1,0 +1,102 @@
+"""Reviews of a draft: mark by mark, on a terminal or by name, in the curator's own file."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import hushtable as ht
+from hushtable.cli.app import run
+from hushtable.errors import SchemaError
+
+ROWS = [
+    "name,sex,age,town",
+    *(f"p{k},{'FM'[k % 2]},{k % 90},{['Bern', 'Basel', 'Chur'][k % 3]}" for k in range(300)),
+]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("d.csv").write_text("\n".join(ROWS) + "\n")
+    assert run(["init", "d.csv", "--out", "d.yaml"]) == 0
+    return Path("d.yaml")
+
+
+def marks(file: Path) -> tuple[set[str], set[str]]:
+    schema = ht.Schema.load(file)
+    return set(schema.unreviewed), {mark.path for mark in schema.learnt if mark.reviewed}
+
+
+def test_a_walk_accepts_leaves_and_drops_one_by_one(
+    draft: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stdin", Terminal("y\ny\nn\nd\n"))  # the names, sex, age, town
+    assert run(["review", "d.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "values: [F, M]" in said and "categories: F, M, (other)" in said and "[4 of 4] town" in said
+    schema = ht.Schema.load(draft)
+    left, reviewed = marks(draft)
+    assert schema.names == ("sex", "age") and "name is left out" in draft.read_text()
+    assert left == {f"attributes.age.{field}" for field in ("type", "bounds", "width")}
+    assert reviewed == {"attributes", "attributes.sex.type", "attributes.sex.values"}
+    assert "1 item left to review" in said
+    monkeypatch.setattr("sys.stdin", Terminal("q\n"))
+    before = draft.read_text()
+    assert run(["review", "d.yaml"]) == 0 and draft.read_text() == before
+
+
+def test_names_on_the_command_line_ask_nothing(draft: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["review", "d.yaml", "--accept", "sex", "--accept", "@names", "--drop", "town", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [item["name"] for item in printed["unreviewed"]] == ["age"]
+    assert run(["review", "d.yaml", "--accept", "age"]) == 0
+    ht.Schema.load(draft).require_reviewed()
+    assert "learnt from the data: review" not in draft.read_text()
+    assert run(["review", "d.yaml", "--accept", "height"]) == 2
+    assert "schema.nothing-to-review" in capsys.readouterr().err
+
+
+def test_the_name_of_an_attribute_stands_for_all_of_its_marks() -> None:
+    text = """
+attributes: {age: {type: integer, bounds: [0, 9]}, age.group: {type: boolean}}
+learnt_from_data:
+  unreviewed: [attributes.age.type, attributes.age.bounds, attributes.age.group.type]
+  reviewed: [age]
+"""
+    schema = ht.Schema.loads(text)
+    assert schema.unreviewed == ("attributes.age.group.type",)
+    assert schema.is_reviewed("attributes.age.bounds") and not schema.is_reviewed("attributes.age.group.type")
+    assert ht.Schema.from_dict(schema.to_dict()) == schema
+    later = ht.Schema.loads(
+        "attributes: {sex: {type: boolean}, sex.x: {type: boolean}}\nlearnt_from_data: {reviewed: [sex]}"
+    )
+    assert later.is_reviewed("attributes.sex.nulls") and not later.is_reviewed("attributes.sex.x.nulls")
+    assert ht.Schema.from_dict(later.to_dict()).is_reviewed("attributes.sex.nulls")
+
+
+def test_everything_else_in_the_file_stays_as_it_was(draft: Path) -> None:
+    text = draft.read_text().replace("sex:  #", "sex:  # my own note;")
+    made = ht.schema.reviewed_text(text, ["sex"])
+    lines = made.partition("learnt_from_data:")[0]
+    assert "# my own note;" in lines
+    same = text.partition("learnt_from_data:")[0]
+    assert lines.replace("data, reviewed", "data: review") == same
+
+
+def test_an_attribute_on_one_line_with_others_is_not_cut_out() -> None:
+    text = "attributes: {a: {type: boolean}, b: {type: boolean}}\nlearnt_from_data: {unreviewed: [attributes.a.type]}\n"
+    with pytest.raises(SchemaError) as caught:
+        ht.schema.reviewed_text(text, [], ["a"])
+    assert caught.value.code == "schema.not-a-draft"
+    assert ht.Schema.loads(ht.schema.reviewed_text(text, ["a"])).unreviewed == ()
