@@ -83,7 +83,7 @@ class Session:
         return accounts.Remaining(self.ledger.remaining(self.spender))
 
     def __repr__(self) -> str:
-        size, left = len(self.schema.names), self.remaining
+        size, left = len(self.schema.attributes), self.remaining
         return f"<Session on {self.ledger.name!r}: {size} attributes, {left} left>"
 
     def _repr_html_(self) -> str:

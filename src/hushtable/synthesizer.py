@@ -57,7 +57,7 @@ class Synthesizer:
     def fit(self, data: Any) -> Synthesizer:
         """Release all tables of ``order`` attributes, or of all if there are fewer, and keep them as ``release_``."""
         session = Session.open(data, schema=self.schema, ledger=self.ledger, budget=self.budget)
-        workload = Workload.all_marginals(self.schema, order=min(self.order, len(self.schema.names)))
+        workload = Workload.all_marginals(self.schema, order=min(self.order, len(self.schema.attributes)))
         self.release_ = session.release(workload, budget=self.budget, strategy=self.strategy)
         self._pandas = type(data).__module__.partition(".")[0] == "pandas"
         return self
@@ -77,7 +77,7 @@ class Synthesizer:
 
     def __repr__(self) -> str:
         state = "fitted" if self.release_ is not None else "not fitted"
-        return f"<Synthesizer of {len(self.schema.names)} attributes, {self.budget} per fit, {state}>"
+        return f"<Synthesizer of {len(self.schema.attributes)} attributes, {self.budget} per fit, {state}>"
 
 
 def _schema(given: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:

@@ -90,7 +90,7 @@ def reuse() -> tuple[Drawer, list[Drawer]]:
     shared = linear.common([first, target])
     assert isinstance(shared, MarginalMechanism) and linear.equivalent(shared, first)
     known = ResidualPart.of((2, 2), first.precisions)
-    missing = missing_residuals(target, [known])
+    missing = missing_residuals(target.sizes, target.precisions, [known])
     assert missing is not None
     return Drawer.of(known), [Drawer.of(missing)]
 

@@ -29,6 +29,7 @@ def microdata(
     ] = None,
     rows: Annotated[int | None, Option("Number of records; by default as many as the fit has.", "N")] = None,
     seed: Annotated[int, Option("Another number, another draw.", "N")] = 0,
+    levels: Annotated[str | None, Option("Coarser levels to add to the records.", "A,B")] = None,
     explain: Annotated[bool, Option("Say how far records and tables lie apart; kept in DIR.")] = False,
     raw: flags.Raw = False,
     json: flags.Json = False,
@@ -42,10 +43,11 @@ def microdata(
     if out is not None:
         _check_place(out)
     release = ht.Release.load(folder)
-    levels = _levels(release, priority)
+    order = _levels(release, priority)
+    above = [name.strip() for name in levels.split(",")] if levels else []
     with progress(quiet=json) as steps:
         made = ht.release.make_microdata(
-            release, fit=fit, priorities=levels, rows=rows, seed=seed, progress=steps
+            release, fit=fit, priorities=order, rows=rows, seed=seed, progress=steps, levels=above
         )
     if out is not None:
         _write(made, out, raw=raw)

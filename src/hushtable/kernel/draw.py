@@ -50,6 +50,10 @@ def noisy(
     drawn = (ready or segments_of(noise)).draw(bits)
     if noise.bound is not None:
         np.clip(drawn, -noise.bound, noise.bound, out=drawn)
+    if noise.places is not None:
+        given = exact.copy()  # 0 wherever there is no noise, for every table
+        given[noise.places] += drawn
+        return given
     drawn += exact
     return drawn
 

@@ -180,7 +180,7 @@ class _Tally:
         return pl.DataFrame(rows, schema=_GROUPS)
 
     def _labels(self, axis: int) -> Sequence[str]:
-        return self.schema.attributes[self.schema.names[axis]].labels
+        return self.schema.of_axis(axis).labels
 
     def _band_frame(self) -> pl.DataFrame:
         cells = self.bands[:, 0]

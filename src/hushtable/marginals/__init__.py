@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hushtable.marginals.fused import accumulate as accumulate
     from hushtable.marginals.fused import assemble as assemble
     from hushtable.marginals.fused import centre_all as centre_all
+    from hushtable.marginals.fused import centre_lifted as centre_lifted
     from hushtable.marginals.fused import lift_all as lift_all
     from hushtable.marginals.half_octaves import BINS, LEVELS, SMALLEST, bin_of
     from hushtable.marginals.incidence import Incidence as Incidence
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from hushtable.marginals.sets import closure as closure
     from hushtable.marginals.sets import is_attribute_set as is_attribute_set
     from hushtable.marginals.sets import largest_sets as largest_sets
+    from hushtable.marginals.sets import number_below as number_below
     from hushtable.marginals.sets import sorted_sets as sorted_sets
     from hushtable.marginals.sets import subsets as subsets
+    from hushtable.marginals.spreads import kinds_of as kinds_of
+    from hushtable.marginals.spreads import spreads_of as spreads_of
     from hushtable.marginals.threads import in_ranges as in_ranges
     from hushtable.marginals.workload import Domain as Domain
     from hushtable.marginals.workload import ResolvedWorkload as ResolvedWorkload

@@ -6,15 +6,24 @@ by ``planning.limits`` from public sizes.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.marginals.incidence import Incidence
-from hushtable.marginals.kernels import accumulate_sets, assemble_sets, centre_sets, lift_sets
+from hushtable.marginals.kernels import (
+    accumulate_sets,
+    assemble_sets,
+    centre_sets,
+    lift_sets,
+    spread_sets,
+)
 from hushtable.marginals.layout import Layout
+from hushtable.marginals.spreads import spreads_of
 from hushtable.marginals.threads import in_ranges
 
 
@@ -22,7 +31,7 @@ def lift_all(layout: Layout, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """``algebra.lift`` of every set of the layout."""
     _require_length(counts, layout, np.int64)
     lifted = counts.copy()
-    in_ranges(lift_sets, layout.lengths, layout.offsets, layout.shapes, lifted)
+    in_ranges(lift_sets, layout.lengths, layout.offsets, layout.shapes, _blocks(layout), lifted)
     return lifted
 
 
@@ -37,8 +46,20 @@ def centre_all(
     source.setflags(
         write=False
     )  # stored answers are read-only, and numba would compile a second copy for the others
-    in_ranges(centre_sets, layout.lengths, layout.offsets, layout.shapes, divide, source, centred)
+    given = layout.offsets, layout.shapes, _blocks(layout), divide, source
+    in_ranges(centre_sets, layout.lengths, *given, centred)
     return centred
+
+
+def centre_lifted(layout: Layout, lifted: NDArray[Any]) -> NDArray[np.float64]:
+    """What ``lift_all`` made, noise and all, as centred residuals: each cell over those of its block."""
+    if not isinstance(layout.sizes, Axes):
+        return centre_all(layout, lifted, layout.lengths.astype(np.float64))
+    cells = np.empty(layout.cells)
+    for k, attributes in enumerate(layout.sets):
+        blocks = (layout.sizes.block_sizes(a).astype(np.float64) for a in attributes)
+        layout.at(cells, k)[:] = reduce(np.multiply.outer, blocks, np.ones(())).ravel()
+    return centre_all(layout, lifted / cells)
 
 
 def assemble(
@@ -49,6 +70,12 @@ def assemble(
     pairs = Incidence.between(target.sets, residuals) if incidence is None else incidence
     flat = np.empty(target.cells)
     work = target.lengths * np.diff(pairs.starts)
+    if isinstance(residuals.sizes, Axes):
+        ways = spreads_of(residuals.sizes)
+        spreads = ways.starts, ways.lengths, ways.codes, ways.weights
+        tables = residuals.tables(centred), pairs.way_links, spreads, target.tables(flat)
+        in_ranges(spread_sets, work, *tables)
+        return flat
     in_ranges(assemble_sets, work, residuals.tables(centred), pairs.links, target.tables(flat))
     return flat
 
@@ -66,6 +93,11 @@ def accumulate(
     scale = np.ascontiguousarray(weights, np.float64)
     in_ranges(accumulate_sets, work, source, scale, above, target.tables(flat))
     return flat
+
+
+def _blocks(layout: Layout) -> tuple[NDArray[np.int64], ...]:
+    """Axis numbers of each set, and the blocks of all axes."""
+    return layout.rows, *layout.axes.flat_blocks
 
 
 def _require_length(flat: NDArray[Any], layout: Layout, dtype: Any) -> None:

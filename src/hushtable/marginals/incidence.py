@@ -1,7 +1,7 @@
 """Which residuals lie below which marginals, as index arrays.
 
-A marginal over ``gamma`` is made of one residual for each subset of ``gamma``.  The arrays here list those pairs for
-many marginals at once, so that planning and assembling loop in compiled code.
+A marginal over ``gamma`` is made of one residual for each subset of ``gamma``, and on coarser levels.  The arrays here
+list those pairs for many marginals at once, so that planning and assembling loop in compiled code.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Floats
+from hushtable.axes import Axes
 from hushtable.marginals.layout import Layout
-from hushtable.marginals.sets import AttributeSet, subsets
+from hushtable.marginals.sets import AttributeSet, number_below, subsets
+from hushtable.marginals.spreads import spreads_of
 
 
 class Links(NamedTuple):
@@ -28,6 +31,14 @@ class Links(NamedTuple):
     starts: NDArray[np.int64]
     numbers: NDArray[np.int64]
     masks: NDArray[np.int64]
+
+
+class WayLinks(NamedTuple):
+    """The same where axes are levels: for each pair and column the number of its way in ``Spreads`` (-1: no axis)."""
+
+    starts: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    ways: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +54,9 @@ class Incidence:
     owners: NDArray[np.int64]
     masks: NDArray[np.int64]
     """Bit ``width - len(gamma) + j`` says that the residual has the ``j``-th attribute of its marginal."""
+    ways: NDArray[np.int64]
+    """For each pair and column of its marginal's row the number of its way in ``Spreads``; without columns where no
+    axis is a level of another one."""
 
     @staticmethod
     def between(marginals: Sequence[AttributeSet], residuals: Layout) -> Incidence:
@@ -53,6 +67,11 @@ class Incidence:
     def links(self) -> Links:
         """Down from each marginal to its residuals, as compiled loops take them."""
         return Links(self.starts, self.members, self.masks)
+
+    @property
+    def way_links(self) -> WayLinks:
+        """The same for loops over levels."""
+        return WayLinks(self.starts, self.members, self.ways)
 
     def upward(self, residuals: int) -> Links:
         """Up from each of so many residuals to the marginals that contain it."""
@@ -71,6 +90,10 @@ class Incidence:
         there = self.members >= 0
         return np.bincount(self.owners[there], values[self.members[there]], marginals).astype(np.float64)
 
+    def way_products(self, of_ways: Floats) -> Floats:
+        """For each pair the product of a number of each of its ways."""
+        return np.append(of_ways, 1.0)[self.ways].prod(axis=1)
+
 
 @cache
 def subset_masks(order: int, shift: int) -> tuple[int, ...]:
@@ -81,17 +104,42 @@ def subset_masks(order: int, shift: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4)
 def _between(marginals: tuple[AttributeSet, ...], residuals: Layout) -> Incidence:
-    width = max(map(len, marginals), default=0)
-    counts = np.fromiter((1 << len(s) for s in marginals), np.int64, len(marginals))
+    sizes, width = residuals.sizes, max(map(len, marginals), default=0)
+    counts = np.fromiter((number_below(s, sizes) for s in marginals), np.int64, len(marginals))
     starts = np.zeros(len(marginals) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     index = residuals.index
     members = np.fromiter(
-        (index.get(tau, -1) for gamma in marginals for tau in subsets(gamma)), np.int64, int(starts[-1])
+        (index.get(tau, -1) for gamma in marginals for tau in subsets(gamma, sizes)),
+        np.int64,
+        int(starts[-1]),
     )
+    owners = np.repeat(np.arange(len(marginals)), counts)
+    if isinstance(sizes, Axes):
+        masks, ways = _level_pairs(marginals, sizes, width)
+        return Incidence(starts, members, owners, masks, ways)
     masks = np.fromiter(
         chain.from_iterable(subset_masks(len(s), width - len(s)) for s in marginals),
         np.int64,
         int(starts[-1]),
     )
-    return Incidence(starts, members, np.repeat(np.arange(len(marginals)), counts), masks)
+    return Incidence(starts, members, owners, masks, np.empty((len(members), 0), np.int64))
+
+
+def _level_pairs(
+    marginals: Sequence[AttributeSet], axes: Axes, width: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Masks and ways of all pairs where axes are levels."""
+    number = spreads_of(axes).number
+    masks: list[int] = []
+    ways: list[list[int]] = []
+    for gamma in marginals:
+        free = width - len(gamma)
+        for tau in axes.below(gamma):
+            there = {axes.chains[a][0]: a for a in tau}
+            above = [there.get(axes.chains[a][0], -1) for a in gamma]
+            masks.append(
+                sum(1 << (free + k) for k, (a, up) in enumerate(zip(gamma, above, strict=True)) if a == up)
+            )
+            ways.append([-1] * free + [number[pair] for pair in zip(gamma, above, strict=True)])
+    return np.array(masks, np.int64), np.array(ways, np.int64).reshape(len(masks), width)

@@ -20,52 +20,58 @@ SHORT = 8
 
 
 @njit(cache=True, nogil=True)
-def lift_sets(first: int, last: int, offsets: Ints, shapes: Ints, flat: Ints) -> None:
-    """In place, for each set and each of its axes: n x - sum(x).  Rows of ``shapes`` are right-aligned."""
+def lift_sets(first: int, last: int, offsets: Ints, shapes: Ints, blocks: Any, flat: Ints) -> None:
+    """In place, for each set, each of its axes and each block: n x - sum(x).  Rows of ``shapes`` are right-aligned."""
+    rows, begins, starts = blocks
     for s in range(first, last):
         inner = 1
         cells = offsets[s + 1] - offsets[s]
         for axis in range(shapes.shape[1] - 1, -1, -1):
-            n = shapes[s, axis]
-            if n == 0:
+            if shapes[s, axis] == 0:
                 continue
-            outer = cells // (n * inner)
+            own = begins[starts[rows[s, axis]] : starts[rows[s, axis] + 1]]
+            outer = cells // (shapes[s, axis] * inner)
             for o in range(outer):
-                base = offsets[s] + o * n * inner
-                for i in range(inner):
-                    total = np.int64(0)
-                    for k in range(n):
-                        total += flat[base + k * inner + i]
-                    for k in range(n):
-                        flat[base + k * inner + i] = n * flat[base + k * inner + i] - total
-            inner *= n
+                for b in range(own.size - 1):
+                    n = own[b + 1] - own[b]
+                    base = offsets[s] + (o * shapes[s, axis] + own[b]) * inner
+                    for i in range(inner):
+                        total = np.int64(0)
+                        for k in range(n):
+                            total += flat[base + k * inner + i]
+                        for k in range(n):
+                            flat[base + k * inner + i] = n * flat[base + k * inner + i] - total
+            inner *= shapes[s, axis]
 
 
 @njit(cache=True, nogil=True)
 def centre_sets(
-    first: int, last: int, offsets: Ints, shapes: Ints, scale: Any, source: Any, flat: Any
+    first: int, last: int, offsets: Ints, shapes: Ints, blocks: Any, scale: Any, source: Any, flat: Any
 ) -> None:
-    """flat = source / scale[set], then x - mean(x) along each axis of each set."""
+    """flat = source / scale[set], then x - mean(x) along each axis of each set, block by block."""
+    rows, begins, starts = blocks
     for s in range(first, last):
         for c in range(offsets[s], offsets[s + 1]):
             flat[c] = source[c] / scale[s]
         inner = 1
         cells = offsets[s + 1] - offsets[s]
         for axis in range(shapes.shape[1] - 1, -1, -1):
-            n = shapes[s, axis]
-            if n == 0:
+            if shapes[s, axis] == 0:
                 continue
-            outer = cells // (n * inner)
+            own = begins[starts[rows[s, axis]] : starts[rows[s, axis] + 1]]
+            outer = cells // (shapes[s, axis] * inner)
             for o in range(outer):
-                base = offsets[s] + o * n * inner
-                for i in range(inner):
-                    total = 0.0
-                    for k in range(n):
-                        total += flat[base + k * inner + i]
-                    mean = total / n
-                    for k in range(n):
-                        flat[base + k * inner + i] -= mean
-            inner *= n
+                for b in range(own.size - 1):
+                    n = own[b + 1] - own[b]
+                    base = offsets[s] + (o * shapes[s, axis] + own[b]) * inner
+                    for i in range(inner):
+                        total = 0.0
+                        for k in range(n):
+                            total += flat[base + k * inner + i]
+                        mean = total / n
+                        for k in range(n):
+                            flat[base + k * inner + i] -= mean
+            inner *= shapes[s, axis]
 
 
 @njit(cache=True, nogil=True)
@@ -204,3 +210,52 @@ def accumulate_sets(first: int, last: int, marginals: Any, weights: Any, above: 
         for link in range(starts[t], starts[t + 1]):
             s = numbers[link]
             add_sums(values[offsets[s] : offsets[s + 1]], shapes[s], masks[link], weights[s], flat, groups)
+
+
+@njit(cache=True, nogil=True)
+def add_spread(flat: Any, shape: Ints, ways: Ints, spreads: Any, scale: float, z: Any) -> None:
+    """flat += scale z, spread along the way of each axis of ``shape``: the case of ``add_repeated`` for levels.
+
+    ``spreads`` are starts and lengths of all ways, and of every category its place and its weight.
+    """
+    starts, lengths, codes, weights = spreads
+    width = shape.size
+    first = 0
+    while first < width and shape[first] == 0:
+        first += 1
+    if first == width:
+        flat[0] += scale * z[0]
+        return
+    steps = np.ones(width, np.int64)
+    for axis in range(width - 2, first - 1, -1):
+        steps[axis] = steps[axis + 1] * lengths[ways[axis + 1]]
+    index = np.zeros(width, np.int64)
+    inner, last = shape[width - 1], starts[ways[width - 1]]
+    for row in range(0, flat.size, inner):
+        at, weight = np.int64(0), scale
+        for axis in range(first, width - 1):
+            place = starts[ways[axis]] + index[axis]
+            at += codes[place] * steps[axis]
+            weight *= weights[place]
+        for i in range(inner):
+            flat[row + i] += weight * weights[last + i] * z[at + codes[last + i]]
+        for axis in range(width - 2, first - 1, -1):
+            index[axis] += 1
+            if index[axis] < shape[axis]:
+                break
+            index[axis] = 0
+
+
+@njit(cache=True, nogil=True)
+def spread_sets(first: int, last: int, residuals: Any, below: Any, spreads: Any, target: Any) -> None:
+    """``assemble_sets`` for axes that are levels; ``below`` links target sets to residuals by their ways."""
+    offsets, shapes, cells = target
+    starts, numbers, ways = below
+    residual_offsets, _, values = residuals
+    for s in range(first, last):
+        flat = cells[offsets[s] : offsets[s + 1]]
+        flat[:] = 0.0
+        for link in range(starts[s], starts[s + 1]):
+            if numbers[link] >= 0:
+                z = values[residual_offsets[numbers[link]] :]
+                add_spread(flat, shapes[s], ways[link], spreads, 1.0, z)

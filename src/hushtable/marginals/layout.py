@@ -1,13 +1,15 @@
 """Where the cells of many marginals lie in one flat array.
 
 The cells of a set are stored in C order (the last axis moves fastest); the sets follow each other in the order given.
-Nothing here knows names or data.
+Where an attribute has levels, each of them is an axis (``axes``), and no set has two of them.  Nothing here knows names
+or data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
@@ -15,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Ints
+from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.marginals.sets import AttributeSet
 
@@ -67,6 +71,21 @@ class Layout:
         return hash((self.sizes, len(self.sets), self.sets[:1], self.sets[-1:]))
 
     @property
+    def has_levels(self) -> bool:
+        """Whether some axes are levels of one attribute."""
+        return isinstance(self.sizes, Axes)
+
+    @cached_property
+    def axes(self) -> Axes:
+        """The axes with their levels."""
+        return Axes.of(self.sizes)
+
+    @cached_property
+    def rows(self) -> Ints:
+        """One row per set: its axis numbers, aligned as in ``shapes``."""
+        return _axis_rows(self.sets, self.shapes.shape[1])
+
+    @property
     def cells(self) -> int:
         """Length of the flat array."""
         return int(self.offsets[-1])
@@ -101,9 +120,7 @@ def _measures(
     """Shapes of the sets, their cells, and about how many cells there are in all."""
     width = max(map(len, sets), default=0)
     if len(sets) > FEW:
-        filler = len(sizes)
-        axes = np.array([(filler,) * (width - len(s)) + s for s in sets], np.int64).reshape(len(sets), width)
-        shapes = np.array((*sizes, 0), np.int64)[axes]
+        shapes = np.array((*sizes, 0), np.int64)[_axis_rows(sets, width)]
         lengths = np.where(shapes == 0, 1, shapes).prod(axis=1)
         return shapes, lengths, float(np.where(shapes == 0, 1.0, shapes).prod(axis=1).sum())
     rows = [[sizes[i] for i in s] for s in sets]
@@ -112,3 +129,9 @@ def _measures(
     lengths = np.array([] if total >= 2.0**62 else cells, np.int64)
     shapes = np.array([[0] * (width - len(row)) + row for row in rows], np.int64).reshape(len(sets), width)
     return shapes, lengths, total
+
+
+def _axis_rows(sets: Sequence[AttributeSet], width: int) -> Ints:
+    """Axis numbers of each set, right-aligned behind -1."""
+    rows = [(-1,) * (width - len(s)) + s for s in sets]
+    return np.array(rows, np.int64).reshape(len(sets), width)

@@ -1,14 +1,18 @@
-"""Attribute sets, strictly increasing tuples of axis numbers, and sets of them; needs no arrays."""
+"""Attribute sets, strictly increasing tuples of axis numbers, and sets of them; needs no arrays.
+
+Where an attribute has levels, each of them is an axis, and no set has two of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations, pairwise
+from math import prod
 from typing import Any
 
+from hushtable.axes import AttributeSet as AttributeSet
+from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
-
-AttributeSet = tuple[int, ...]
 
 MAX_SETS = 4_000_000
 """More attribute sets than this are refused: even their names would not fit in memory."""
@@ -30,24 +34,28 @@ def sorted_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
     return tuple(sorted(set(sets), key=lambda s: (len(s), s)))
 
 
-def subsets(attributes: AttributeSet) -> Iterable[AttributeSet]:
-    """All subsets of one set, small before large."""
+def subsets(attributes: AttributeSet, sizes: Sequence[int] = ()) -> Iterable[AttributeSet]:
+    """All sets that one tells, small before large; ``sizes`` say which axes are levels of one attribute, if any are."""
+    if isinstance(sizes, Axes):
+        return sizes.below(attributes)
     return chain.from_iterable(combinations(attributes, k) for k in range(len(attributes) + 1))
 
 
-def largest_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
-    """The sets that lie in no other."""
+def largest_sets(sets: Sequence[AttributeSet], sizes: Sequence[int] = ()) -> tuple[AttributeSet, ...]:
+    """The sets that no other one tells."""
+    if isinstance(sizes, Axes):
+        return tuple(s for s in sets if not any(s != other and sizes.tells(s, other) for other in sets))
     return tuple(s for s in sets if not any(set(s) < set(other) for other in sets))
 
 
-def closure(sets: Iterable[AttributeSet]) -> tuple[AttributeSet, ...]:
-    """All subsets of the given sets (the downward closure), small before large, then in order of their axes.
+def closure(sets: Iterable[AttributeSet], sizes: Sequence[int] = ()) -> tuple[AttributeSet, ...]:
+    """All sets that the given ones tell (the downward closure), small before large, then in order of their axes.
 
     >>> closure([(0, 2), (1,)])
     ((), (0,), (1,), (2,), (0, 2))
     """
     distinct = {tuple(sorted(s)) for s in sets}
-    if sum(2 ** len(s) for s in distinct) > 8 * MAX_SETS:
+    if sum(number_below(s, sizes) for s in distinct) > 8 * MAX_SETS:
         raise WorkloadError(
             "workload.too-large",
             f"The marginals have more than {MAX_SETS:,} sub-marginals.",
@@ -55,5 +63,12 @@ def closure(sets: Iterable[AttributeSet]) -> tuple[AttributeSet, ...]:
         )
     found: set[AttributeSet] = set()
     for attributes in distinct:
-        found.update(subsets(attributes))
+        found.update(subsets(attributes, sizes))
     return sorted_sets(tuple(found))
+
+
+def number_below(attributes: AttributeSet, sizes: Sequence[int] = ()) -> int:
+    """How many sets one tells."""
+    if isinstance(sizes, Axes):
+        return prod(1 + len(sizes.chains[a]) for a in attributes)
+    return 1 << len(attributes)

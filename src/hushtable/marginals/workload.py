@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from hushtable import marginals as algebra
+from hushtable.axes import Axes
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals.sets import MAX_SETS, AttributeSet, closure
 from hushtable.marginals.workload_file import parse_workload, read_workload_text
@@ -54,7 +55,12 @@ class ResolvedWorkload:
     @cached_property
     def closure(self) -> tuple[AttributeSet, ...]:
         """All subsets of the marginals: the residuals that they are made of."""
-        return closure(self.sets)
+        return closure(self.sets, self.sizes)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether some axes are levels of one attribute."""
+        return isinstance(self.sizes, Axes)
 
     @property
     def layout(self) -> Layout:
@@ -103,8 +109,13 @@ class Workload:
 
     @classmethod
     def all_marginals(cls, schema: Domain, order: int = 3) -> Workload:
-        """All marginals of exactly ``order`` attributes, equal weights; order 0 is the total alone."""
-        names = tuple(schema.names)
+        """All marginals of exactly ``order`` attributes, equal weights; order 0 is the total alone.
+
+        Attributes with levels are on their finest one, which tells the coarser ones too.
+        """
+        sizes, names = schema.sizes, tuple(schema.names)
+        if isinstance(sizes, Axes):
+            names = tuple(names[axis] for axis in sizes.finest)
         given = cast("object", order)
         if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= len(names):
             raise WorkloadError(
@@ -132,11 +143,14 @@ class Workload:
 
     def resolve(self, schema: Domain) -> ResolvedWorkload:
         """The same marginals on the axes of ``schema``; unknown and repeated ones are refused."""
-        names, sizes = tuple(schema.names), tuple(int(n) for n in schema.sizes)
-        axis_of = {name: k for k, name in enumerate(names)}
+        names, sizes = tuple(schema.names), schema.sizes
+        sizes = sizes if isinstance(sizes, Axes) else tuple(int(n) for n in sizes)
+        axis_of = {**getattr(schema, "aliases", {}), **{name: k for k, name in enumerate(names)}}
         seen: dict[AttributeSet, int] = {}
         for k, marginal in enumerate(self.marginals):
             attributes = _resolve(k, marginal, axis_of, names)
+            if isinstance(sizes, Axes) and not sizes.is_set(attributes):
+                raise _two_levels(k)
             if attributes in seen:
                 raise WorkloadError(
                     "workload.duplicate-marginal",
@@ -232,6 +246,14 @@ def _duplicate_attribute(position: int) -> WorkloadError:
         "workload.duplicate-attribute",
         f"Marginal {position + 1} of the workload names an attribute twice.",
         "Name each attribute once.",
+    )
+
+
+def _two_levels(position: int) -> WorkloadError:
+    return WorkloadError(
+        "workload.two-levels",
+        f"Marginal {position + 1} of the workload names two levels of one attribute.",
+        "Name the finer one: its table tells the coarser one too.",
     )
 
 

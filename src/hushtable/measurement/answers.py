@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.arrays import Ints
+from hushtable.axes import Axes
 from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet, Layout, is_attribute_set, lift, subsets
 from hushtable.measurement.arithmetic import LARGEST
@@ -67,14 +68,14 @@ class Answers:
         return Answers(replace(part, sets=sets, precisions=precisions), np.concatenate([_NOTHING, *values]))
 
     def residuals(self) -> Answers | None:
-        """The same as answers about residuals; None where the noise is not Gaussian.
+        """The same as answers about residuals; None where the noise is not Gaussian, or differs by block.
 
         A marginal with cell variance s tells residual tau with variance ``s n_gamma / n_tau`` per centred cell; those
         of different tau are independent.
         """
         if isinstance(self.part, ResidualPart):
             return self
-        if self.part.law != "gaussian":
+        if self.part.law != "gaussian" or isinstance(self.part.sizes, Axes):
             return None
         sizes = self.part.sizes
         sets: list[AttributeSet] = []
@@ -106,25 +107,34 @@ class Answers:
             header["bound"] = noise.bound
         sets = pa.array([list(s) for s in self.part.sets], pa.list_(pa.int32()))
         return pa.table(
-            [sets, pa.array([str(p) for p in noise.parameters], pa.string()), lists],
+            [sets, pa.array([str(p) for p in self._parameters], pa.string()), lists],
             schema=_SCHEMA.with_metadata({b"hushtable": json.dumps(header).encode()}),
         )
 
+    @property
+    def _parameters(self) -> Sequence[Fraction]:
+        """One for each set, from which its noise follows: of a residual ``n_tau^2 / precision``."""
+        if not isinstance(self.part, ResidualPart):
+            return self.part.noise.parameters
+        return [n**2 / p for n, p in zip(self.layout.lengths.tolist(), self.part.precisions, strict=True)]
+
     @classmethod
-    def from_table(cls, table: pa.Table) -> Answers:
-        """Read what :meth:`to_table` made; refuses anything else."""
+    def from_table(cls, table: pa.Table, sizes: tuple[int, ...] | None = None) -> Answers:
+        """Read what :meth:`to_table` made; refuses anything else.  ``sizes`` may say which axes are levels."""
         try:
-            return cls._read(table)
+            return cls._read(table, sizes)
         except (LookupError, ValueError, TypeError, ArithmeticError, RecursionError, pa.ArrowException):
             raise BundleError(
                 "bundle.damaged", "The measured answers cannot be read.", "Restore the folder from a backup."
             ) from None
 
     @classmethod
-    def _read(cls, table: pa.Table) -> Answers:
+    def _read(cls, table: pa.Table, given: tuple[int, ...] | None) -> Answers:
         told = cast("dict[bytes, bytes]", table.schema.metadata or {})
         header: dict[str, Any] = json.loads(told[b"hushtable"])
         sizes = tuple(header["sizes"])
+        if given is not None and tuple(given) == sizes:
+            sizes = given
         sets = tuple(tuple(s) for s in table["attributes"].to_pylist())
         if not all(type(n) is int and n > 0 for n in sizes) or not all(
             is_attribute_set(s, len(sizes)) for s in sets

@@ -11,9 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from hushtable.arrays import Ints
+from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet, Layout, lift_all, sorted_sets
 from hushtable.measurement.arithmetic import check_arithmetic, check_cell_noise
 from hushtable.privacy import (
@@ -40,13 +44,15 @@ class DiscreteNoise:
     """Independent discrete noise of consecutive integers, run by run.
 
     ``parameters`` are variances of a discrete Gaussian or scales of a discrete Laplace law, ``lengths`` how many
-    integers each is for.  Laplace noise with a ``bound`` is cut off there.
+    integers each is for.  Laplace noise with a ``bound`` is cut off there.  With ``places`` the integers that it is for
+    are these, in that order, and all others are 0 for every table.
     """
 
     law: Law
     parameters: Sequence[Fraction]
     lengths: Sequence[int]
     bound: int | None = None
+    places: Ints | None = None
 
 
 class Part(ABC):
@@ -102,17 +108,29 @@ class ResidualPart(Part):
     @computed_once
     def mechanisms(self) -> tuple[ResidualNoise, ...]:
         """The noise of each residual."""
-        pairs = zip(self.sets, self.precisions, strict=True)
-        return tuple(ResidualNoise(tuple(self.sizes[i] for i in s), p) for s, p in pairs)
+        pairs, widest = zip(self.sets, self.precisions, strict=True), self.layout.axes.widest
+        return tuple(ResidualNoise(tuple(widest[i] for i in s), p) for s, p in pairs)
 
     @computed_once
     def rho(self) -> Fraction:
-        """Every record costs the same."""
-        return total_price(self.mechanisms).rho
+        """Every record costs the same, but for levels: there one pays for the residuals whose blocks it shares with
+        others, and the dearest is charged (proofs/levels.md)."""
+        if not isinstance(self.sizes, Axes):
+            return total_price(self.mechanisms).rho
+        return max(self.row_prices, default=Fraction(0))
 
-    @property
+    @computed_once
+    def row_prices(self) -> tuple[Fraction, ...]:
+        """What the dearer kinds of records cost, for one row."""
+        kinds = self.layout.axes.row_classes({a for s in self.sets for a in s})
+        pairs = list(zip(self.sets, self.mechanisms, strict=True))
+        return tuple(total_price([m for s, m in pairs if kind.issuperset(s)]).rho for kind in kinds)
+
+    @computed_once
     def noise(self) -> DiscreteNoise:
-        """One variance per residual."""
+        """One variance per residual; on levels one for each length of blocks."""
+        if isinstance(self.sizes, Axes):
+            return level_noise(self.layout, self.mechanisms)
         variances = [mechanism.noise_variance for mechanism in self.mechanisms]
         return DiscreteNoise("gaussian", variances, self.layout.lengths.tolist())
 
@@ -122,7 +140,7 @@ class ResidualPart(Part):
 
     def check(self, names: Sequence[str] = ()) -> None:
         """Refuse what could overflow, from public sizes; ``names`` are for the message."""
-        check_arithmetic(self.sizes, self.sets, self.precisions, names)
+        check_arithmetic(self.layout.axes.widest, self.sets, self.precisions, names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +197,32 @@ class MarginalPart(Part):
         """Refuse what could overflow, from public sizes; ``names`` are for the message."""
         variance = discrete_gaussian_variance if self.law == "gaussian" else discrete_laplace_variance
         check_cell_noise(self.sets, [variance(1 / p) ** 0.5 for p in self.precisions], names)
+
+
+def level_noise(layout: Layout, mechanisms: Sequence[ResidualNoise]) -> DiscreteNoise:
+    """Noise of residuals on levels, by the lengths n of the blocks that a cell lies in.
+
+    The widest blocks have the noise of ``ResidualNoise``, all others as much less as a row moves them less, so that it
+    pays the same in each: variance ~ prod n (n - 1).  A cell without neighbours is 0 and has none.
+    """
+    parameters: list[Fraction] = []
+    lengths: list[int] = []
+    places: list[Ints] = [np.empty(0, np.int64)]
+    for k, (attributes, mechanism) in enumerate(zip(layout.sets, mechanisms, strict=True)):
+        moved = np.ones(1, np.int64)
+        for axis in attributes:
+            n = layout.axes.block_sizes(axis)
+            moved = np.multiply.outer(moved, n * (n - 1)).ravel()
+        widest = prod(n * (n - 1) for n in mechanism.sizes)
+        kinds, of = np.unique(moved, return_inverse=True)
+        order = np.argsort(of, kind="stable")
+        counts = np.bincount(of.ravel(), minlength=len(kinds))
+        for square, count in zip(kinds.tolist(), counts.tolist(), strict=True):
+            if square > 0:
+                parameters.append(mechanism.noise_variance * Fraction(square, widest))
+                lengths.append(count)
+        places.append(layout.offsets[k] + order[int(counts[0]) if kinds[0] == 0 else 0 :])
+    return DiscreteNoise("gaussian", parameters, lengths, places=np.concatenate(places))
 
 
 TablePart = ResidualPart | MarginalPart

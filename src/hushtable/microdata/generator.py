@@ -231,8 +231,8 @@ def _tree(width: int, gains: dict[AttributeSet, float]) -> tuple[NDArray[np.int6
 
 def _rules(schema: Schema) -> generator_loops.Rules:
     """The impossible combinations: for each, its axes and a mask of the codes that complete it."""
-    entries = [entry for rule in schema.impossible for entry in rule.codes]
-    masks = [np.isin(np.arange(schema.sizes[axis]), codes) for axis, codes in entries]
-    start, first = _ends(rule.codes for rule in schema.impossible), _ends(masks)[:-1]
+    entries = [entry for rule in schema.record_rules for entry in rule]
+    masks = [np.isin(np.arange(schema.record_sizes[axis]), codes) for axis, codes in entries]
+    start, first = _ends(schema.record_rules), _ends(masks)[:-1]
     axes = np.array([axis for axis, _ in entries], np.int64)
     return start, axes, first, np.concatenate([np.zeros(0, np.bool_), *masks])

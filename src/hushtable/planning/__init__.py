@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from hushtable.planning.adaptive import AdaptivePlan as AdaptivePlan
     from hushtable.planning.adaptive import AimPlan as AimPlan
     from hushtable.planning.adaptive import AutoPlan as AutoPlan
-    from hushtable.planning.adaptive import Keeping, TableReader
+    from hushtable.planning.adaptive import Keeping, LevelPlan, TableReader
     from hushtable.planning.adaptive import NoisePlan as NoisePlan
     from hushtable.planning.adaptive import plan_adaptive as plan_adaptive
     from hushtable.planning.batch import LEAST_VARIANCE, check_rows

@@ -12,12 +12,13 @@ from functools import cached_property
 from math import prod
 from typing import ClassVar, Protocol
 
+from hushtable.axes import Axes
 from hushtable.errors import BudgetError
 from hushtable.marginals import Layout, ResolvedWorkload
-from hushtable.measurement import DiscreteNoise, Policy, Purse, check_arithmetic
+from hushtable.measurement import DiscreteNoise, Label, Measure, Policy, Purse, check_arithmetic
 from hushtable.planning.aim import aim_policy
 from hushtable.planning.auto import FitTables, auto_policy
-from hushtable.planning.batch import BatchPlan
+from hushtable.planning.batch import BatchPlan, residual_part
 from hushtable.planning.exact_plans import grid_amount
 from hushtable.planning.limits import too_large
 from hushtable.planning.scorers import MOST_PER_ATTRIBUTE, Refit, TableScorer
@@ -169,6 +170,22 @@ class AutoPlan(AdaptivePlan):
         return {Keeping(True, True): 40 * self.layout.cells, Keeping(False, False): 80 * self.small}
 
 
+class LevelPlan(AdaptivePlan):
+    """Every residual of attributes with levels once, as the residual planner has it: what ``auto`` does with them."""
+
+    scores = False
+
+    def policy(
+        self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
+    ) -> Policy:
+        part = residual_part(self.workload, self.rho)
+        widest = max(float(1 / p) for p in part.precisions) ** 0.5
+        state.learn((yield Measure(part, label=Label("all residuals", sigma=widest))))
+
+    def ways(self, reader: TableReader | None) -> dict[Keeping, int]:
+        return {Keeping(True, True): 64 * self.layout.cells}
+
+
 NoisePlan = BatchPlan | AdaptivePlan
 
 
@@ -192,5 +209,5 @@ def plan_adaptive(
         )
     row = limit / rows**2
     least = [float(row) / (2.0 * len(sets) * prod(workload.sizes[i] for i in s)) for s in sets]
-    check_arithmetic(workload.sizes, sets, least, workload.names)
+    check_arithmetic(Axes.of(workload.sizes).widest, sets, least, workload.names)
     return kind(workload, row, rows, work_limit(time))

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from hushtable.arrays import is_whole
+from hushtable.axes import Axes
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload
 from hushtable.measurement import DiscreteNoise, MarginalPart, ResidualPart, TablePart
@@ -81,6 +82,13 @@ def plan_residuals(
 ) -> BatchPlan:
     """The residual plan of ``residual_plan`` made exact; ``rho`` is per person with at most ``rows`` rows."""
     limit = grid_amount(rho, "rho") / check_rows(rows) ** 2
+    return BatchPlan(workload.sets, residual_part(workload, limit, objective))
+
+
+def residual_part(
+    workload: ResolvedWorkload, limit: Fraction, objective: str = "sum_variance"
+) -> ResidualPart:
+    """The residuals of a workload with the best precisions that cost at most ``limit`` for a row."""
     problem = Problem.of(workload.sizes, workload.sets, workload.weights)
     variances = plan_variances(problem, float(limit), objective)
     residuals = problem.residuals.sets
@@ -90,7 +98,7 @@ def plan_residuals(
 
     part = ResidualPart(workload.sizes, residuals, fitted((1.0 / variances).tolist(), limit, cost))
     part.check(workload.names)
-    return BatchPlan(workload.sets, part)
+    return part
 
 
 def plan_identity(
@@ -131,10 +139,16 @@ def plan_identity(
 
 
 def residual_error_model(layout: Layout, precisions: Sequence[Fraction]) -> ErrorModel:
-    """Errors of residuals measured once each, from the true variance of the discrete noise."""
+    """Errors of residuals measured once each, from the true variance of the discrete noise.
+
+    Blocks of a level have noise of several sizes: there the parameter stands for the variance, which is never above it.
+    """
     variances = 1.0 / np.array([float(p) for p in precisions])
     span = layout.lengths.astype(np.float64)
-    for k in np.flatnonzero(variances * span**2 < SETTLED).tolist():
+    rough = variances * span**2 < SETTLED
+    if isinstance(layout.sizes, Axes):
+        rough &= [not layout.sizes.uneven(s) for s in layout.sets]
+    for k in np.flatnonzero(rough).tolist():
         cells = int(layout.lengths[k])
         variances[k] = max(LEAST_VARIANCE, discrete_gaussian_variance(cells**2 / precisions[k])) / cells**2
     raw = {(): GaussianNoise(1 / precisions[layout.index[()]])} if () in layout.index else {}

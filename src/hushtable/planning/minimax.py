@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
 from math import comb, prod
 from typing import Any
 
@@ -17,7 +18,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, csr_array, diags_array
 
-from hushtable.marginals import AttributeSet
+from hushtable.axes import Axes
+from hushtable.marginals import AttributeSet, kinds_of, spreads_of
 from hushtable.planning.problem import Floats, Problem
 
 TOLERANCE = 1e-9
@@ -42,7 +44,7 @@ class MinimaxPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class _Dual:
+class RootDual:
     """max sum q sqrt(A'u) - b.u / 2 over u >= 0; rows of A are (orbits of) marginals, columns of residuals."""
 
     matrix: Any  # a sparse array; scipy has no types
@@ -52,17 +54,46 @@ class _Dual:
 
 def minimax_variances(problem: Problem, rho: float) -> MinimaxPlan:
     """Minimise the largest ``w Var(cell)`` over the marginals of the problem at cost ``rho``."""
+    if isinstance(problem.sizes, Axes):
+        return _on_levels(problem, problem.sizes, rho)
     of_marginal, of_residual = _orbits(problem) or (
         np.arange(len(problem.marginals)),
         np.arange(len(problem.span)),
     )
     dual = _dual(problem, of_marginal, of_residual)
-    u = _solve(dual)
+    u = solve_roots(dual)
     root = problem.span * np.sqrt(np.asarray(dual.matrix.T @ u)[of_residual])
     value = float((problem.price * root).sum())
     variances = value / (2.0 * rho) / root
     bound = float(dual.q @ np.sqrt(dual.matrix.T @ u)) ** 2 / float(dual.b @ u) / (2.0 * rho)
     return MinimaxPlan(variances, float((problem.weights * problem.cell_variances(variances)).max()), bound)
+
+
+def _on_levels(problem: Problem, axes: Axes, rho: float) -> MinimaxPlan:
+    """The same where the cells of a marginal differ: one unknown for each kind of cells.
+
+    The bound is that of rows which pay for every residual; where there are none, the plan is scaled up to ``rho``.
+    """
+    ways, pairs = spreads_of(axes), problem.pairs
+    rows: list[np.ndarray] = []
+    for g, gamma in enumerate(problem.marginals):
+        kinds = [kinds_of(axes, a) for a in gamma]
+        added = np.zeros((prod(len(k.first) for k in kinds), len(problem.span)))
+        for link in range(pairs.starts[g], pairs.starts[g + 1]):
+            if pairs.members[link] >= 0:
+                own = pairs.ways[link][len(pairs.ways[link]) - len(gamma) :]
+                noise = [ways.noise[ways.starts[w] + k.first] for w, k in zip(own, kinds, strict=True)]
+                added[:, pairs.members[link]] = reduce(np.multiply.outer, noise, np.ones(())).ravel()
+        rows.append(problem.weights[g] * added)
+    matrix = np.unique(np.concatenate(rows), axis=0) / problem.price
+    q = np.sqrt(problem.price)
+    u = solve_roots(RootDual(csr_array(matrix), q, np.ones(len(matrix))))
+    spread = np.sqrt(matrix.T @ u)
+    variances = float((q * spread).sum()) / (2.0 * rho) * q / spread
+    variances *= float((problem.kinds @ (problem.price / (2.0 * variances))).max()) / rho
+    return MinimaxPlan(
+        variances, float((matrix @ variances).max()), float(q @ spread) ** 2 / float(u.sum()) / (2.0 * rho)
+    )
 
 
 def _orbits(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
@@ -93,7 +124,7 @@ def _numbered(patterns: list[tuple[int, ...]]) -> np.ndarray:
     return np.array([number[pattern] for pattern in patterns])
 
 
-def _dual(problem: Problem, of_marginal: np.ndarray, of_residual: np.ndarray) -> _Dual:
+def _dual(problem: Problem, of_marginal: np.ndarray, of_residual: np.ndarray) -> RootDual:
     """The dual with one unknown per orbit: entry (G, T) counts the marginals of orbit G above one residual of T."""
     counts = np.bincount(of_residual)
     pairs = problem.pairs.members >= 0
@@ -103,10 +134,10 @@ def _dual(problem: Problem, of_marginal: np.ndarray, of_residual: np.ndarray) ->
     matrix.sum_duplicates()
     q = np.bincount(of_residual, problem.price * problem.span)
     b = np.bincount(of_marginal, problem.cells**2 / problem.weights)
-    return _Dual(matrix, q.astype(np.float64), b.astype(np.float64))
+    return RootDual(matrix, q.astype(np.float64), b.astype(np.float64))
 
 
-def _solve(dual: _Dual) -> Floats:
+def solve_roots(dual: RootDual) -> Floats:
     """An almost optimal ``u > 0``; every ``u > 0`` gives a valid bound, so accuracy is checked by the caller."""
     own = _own_residuals(dual.matrix)
     rest = np.setdiff1d(np.arange(len(dual.q)), own[own >= 0])
@@ -147,7 +178,7 @@ def _picked(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> Floats:
 class _Newton:
     """Solves ``(H + diag(slack / u)) x = r``, H the negative Hessian, by the smaller of two dense systems."""
 
-    def __init__(self, dual: _Dual, own: np.ndarray, rest: np.ndarray) -> None:
+    def __init__(self, dual: RootDual, own: np.ndarray, rest: np.ndarray) -> None:
         self._dual = dual
         self._own = own
         self._rest = rest
@@ -180,7 +211,7 @@ def _own_residuals(matrix: Any) -> np.ndarray:
     return own
 
 
-def _multiplicative(dual: _Dual, rounds: int = 3000) -> Floats:
+def _multiplicative(dual: RootDual, rounds: int = 3000) -> Floats:
     """Monotone updates ``u *= (gradient / (b / 2))``, rescaled; the gap is checked every ten rounds."""
     u = 1.0 / (dual.b * len(dual.b))
     for k in range(rounds):
@@ -195,7 +226,7 @@ def _multiplicative(dual: _Dual, rounds: int = 3000) -> Floats:
     return u * value**2
 
 
-def _gradient(dual: _Dual, u: Floats) -> Floats:
+def _gradient(dual: RootDual, u: Floats) -> Floats:
     return np.asarray(dual.matrix @ (dual.q / 2 / np.sqrt(dual.matrix.T @ u)))
 
 

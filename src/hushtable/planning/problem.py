@@ -3,6 +3,10 @@
 With n the axis lengths: a residual ``tau`` measured with variance ``s2`` costs ``p / (2 s2)`` of rho, where
 ``p = prod (n - 1) / n``, and adds ``s2 p (n_tau / n_gamma)^2`` to the variance of every cell of a marginal ``gamma``
 above it (aim-grem, Propositions 4.3 and 4.4).
+
+On levels n is the length of the widest block of an axis, other blocks have noise ``s2 p_b / p``, and the residual adds
+``(s2 / p) prod v`` to a cell, v of each axis from ``marginals.spreads``: it differs by cell (proofs/levels.md).  A row
+pays for residuals whose blocks it shares with others: there may be several kinds of rows (``kinds``).
 """
 
 from __future__ import annotations
@@ -10,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, is_whole
+from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, Incidence, Layout, closure
+from hushtable.marginals import AttributeSet, Incidence, Layout, closure, spreads_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +43,19 @@ class Problem:
     """Cells n_tau of each residual's marginal."""
     cells: Floats
     """Cells n_gamma of each marginal."""
+    kinds: NDArray[np.bool_]
+    """Kinds of rows by residuals: which of them a row pays for; one kind that pays for all unless levels are uneven."""
 
     @classmethod
     def of(
         cls, sizes: Sequence[int], marginals: Sequence[AttributeSet], weights: Sequence[float | Fraction]
     ) -> Problem:
         """Lay out the problem of the given marginals (sorted, distinct) and positive weights."""
-        lengths = tuple(int(n) for n in sizes)
-        sets = tuple(marginals)
-        kept = tuple(s for s in closure(sets) if all(lengths[i] > 1 for i in s))
+        lengths = sizes if isinstance(sizes, Axes) else tuple(int(n) for n in sizes)
+        sets, axes = tuple(marginals), Axes.of(lengths)
+        kept = tuple(s for s in closure(sets, lengths) if axes.real(s))
         residuals = Layout(lengths, kept)
+        rows = axes.row_classes({a for s in kept for a in s}) if isinstance(lengths, Axes) else None
         return cls(
             lengths,
             sets,
@@ -55,7 +65,23 @@ class Problem:
             prices(residuals),
             residuals.lengths.astype(np.float64),
             Layout(lengths, sets).lengths.astype(np.float64),
+            np.ones((1, len(kept)), bool)
+            if rows is None
+            else np.array([[row.issuperset(s) for s in kept] for row in rows], bool),
         )
+
+    @cached_property
+    def gains(self) -> Floats:
+        """``sqrt(W / p)`` of each residual, W what a unit of its s2 adds to the weighted variances of all cells.
+
+        Without levels ``W = p n_tau^2 Y`` with ``Y`` the sum of ``w / n_gamma`` over the marginals above.
+        """
+        count = len(self.span)
+        if not isinstance(self.sizes, Axes):
+            return self.span * np.sqrt(self.pairs.superset_sums(self.weights / self.cells, count))
+        there = self.pairs.members >= 0
+        added = self.pairs.way_products(spreads_of(self.sizes).totals) * self.weights[self.pairs.owners]
+        return np.sqrt(np.bincount(self.pairs.members[there], added[there], count)) / self.price
 
     def cell_variances(self, s2: Floats) -> Floats:
         """Variance of a cell of each marginal when residual k has variance ``s2[k]``."""
@@ -67,8 +93,11 @@ class Problem:
 
 
 def prices(layout: Layout) -> Floats:
-    """p = prod (n - 1) / n of each set."""
-    lengths = np.where(layout.shapes == 0, np.inf, layout.shapes)
+    """p = prod (n - 1) / n of each set, n of the widest blocks."""
+    shapes = layout.shapes
+    if isinstance(layout.sizes, Axes):
+        shapes = np.array((*layout.sizes.widest, 0), np.int64)[layout.rows]
+    lengths = np.where(shapes == 0, np.inf, shapes)
     return (1.0 - 1.0 / lengths).prod(axis=1)
 
 

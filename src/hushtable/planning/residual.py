@@ -58,12 +58,13 @@ def plan_variances(problem: Problem, rho: float, objective: str) -> Floats:
 def sum_variances(problem: Problem, rho: float) -> Floats:
     """Closed form: ``s2 = sqrt(p / W) sum(sqrt(p W)) / (2 rho)`` with ``W = sum over gamma of w n_gamma v``.
 
-    Since ``n_gamma v = p n_tau^2 / n_gamma``, ``sqrt(p / W) = 1 / (n_tau sqrt(Y))`` with ``Y`` the sum of
-    ``w / n_gamma`` over the marginals above.
+    Where levels are so uneven that no row pays for every residual, a small convex program instead.
     """
-    above = problem.pairs.superset_sums(problem.weights / problem.cells, len(problem.span))
-    root = problem.span * np.sqrt(above)
-    return float((problem.price * root).sum()) / (2.0 * rho) / root
+    if len(problem.kinds) != 1:
+        from hushtable.planning.uneven import uneven_variances  # scipy's factorisations, for these
+
+        return uneven_variances(problem, rho)
+    return float((problem.price * problem.gains).sum()) / (2.0 * rho) / problem.gains
 
 
 def _checked_weights(weights: Sequence[float | Fraction] | None, count: int) -> list[float]:

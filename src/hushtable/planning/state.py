@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hushtable.arrays import Floats
-from hushtable.marginals import Layout, centre_all
+from hushtable.marginals import Layout, centre_lifted
 from hushtable.measurement import Claim, Reply, Residuals
 from hushtable.planning.round_loops import pool_residuals
 
@@ -30,7 +30,7 @@ class State(Residuals):
         """Pool new noisy residuals with what is known; gives the change of each."""
         answers = reply.answers
         part, layout = answers.part, answers.layout
-        moves = centre_all(layout, np.asarray(answers.values, np.int64), layout.lengths.astype(np.float64))
+        moves = centre_lifted(layout, np.asarray(answers.values, np.int64))
         numbers = [self.layout.index[s] for s in part.sets]
         new = np.array([float(p) for p in part.precisions])
         places = np.array(numbers, np.int64)

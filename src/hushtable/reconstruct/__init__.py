@@ -15,7 +15,9 @@ if TYPE_CHECKING:
         reconstruction_named,
         refit_for,
         register,
+        require_levels,
     )
+    from hushtable.reconstruct.level_tables import fit_levels
     from hushtable.reconstruct.local import LocalTables
     from hushtable.reconstruct.maxent import fit_maxent, start_tables
     from hushtable.reconstruct.mle import ResidualEstimates, from_answers, from_marginals, from_residuals

@@ -49,7 +49,7 @@ class Bounder:
 
     def __init__(self, estimates: ResidualEstimates, sets: Sequence[AttributeSet], alpha: float) -> None:
         self._estimates, self._alpha = estimates, alpha
-        inside = closure(sets)
+        inside = closure(sets, estimates.layout.sizes)
         known = np.isfinite(estimates.model.cell_variances(inside))
         self._layout = Layout(estimates.layout.sizes, tuple(inside[k] for k in np.flatnonzero(known)))
         self._flat = estimates.estimate_all(self._layout)
@@ -83,7 +83,8 @@ class Bounder:
 
     def _largest_measured(self, attributes: AttributeSet) -> tuple[AttributeSet, ...]:
         """Sub-tables that are fully measured and lie in no other such."""
-        return largest_sets([s for s in subsets(attributes) if s in self._layout.index])
+        sizes = self._layout.sizes
+        return largest_sets([s for s in subsets(attributes, sizes) if s in self._layout.index], sizes)
 
     def _ends(self, attributes: AttributeSet, above: AttributeSet, shared: int) -> tuple[Floats, Floats]:
         """Interval of a sub-table's cells at level ``1 - alpha / shared``, shaped to be repeated over ``above``."""
@@ -91,21 +92,26 @@ class Bounder:
             sets, alpha = self._layout.sets, self._alpha / shared
             self._reach[shared] = self._estimates.model.half_widths(sets, alpha)
         reach = float(self._reach[shared][self._layout.index[attributes]])
-        shape = tuple(self._layout.sizes[a] if a in attributes else 1 for a in above)
+        axes = self._layout.axes
+        held = [next((a for a in axes.chains[axis] if a in attributes), -1) for axis in above]
+        shape = tuple(1 if a < 0 else axes[a] for a in held)
         centre = self._layout.view(self._flat, attributes).reshape(shape)
+        for k, (axis, a) in enumerate(zip(above, held, strict=True)):
+            if a not in (axis, -1):
+                centre = np.take(centre, axes.codes_above(axis, a), axis=k)
         return centre - reach, centre + reach
 
 
 def measured_flags(estimates: ResidualEstimates, sets: tuple[AttributeSet, ...]) -> list[str]:
     """ "fully", "partly" or "derived" for each marginal."""
     flags: list[str] = []
-    inside = closure(sets)
+    inside, axes = closure(sets, estimates.layout.sizes), estimates.layout.axes
     variances = estimates.model.cell_variances(inside).tolist()
     known = {s for s, variance in zip(inside, variances, strict=True) if isfinite(variance)}
     for attributes in sets:
         if attributes in known:
             flags.append(FULLY)
         else:
-            below = combinations(attributes, len(attributes) - 1)
+            below = axes.covers(attributes)
             flags.append(PARTLY if any(s in known for s in below) else DERIVED)
     return flags

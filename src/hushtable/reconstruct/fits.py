@@ -49,6 +49,8 @@ class Reconstruction:
     name: str
     estimate: str
     fit: Fit
+    levels: bool = True
+    """Whether it reads tables of attributes with levels."""
     unbiased: bool = False
     """Whether its estimates are the noisy answers as they are: bounds of the noise hold, and they can be negative."""
     cell_bytes: int = 0
@@ -62,6 +64,8 @@ def _unbiased(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros:
 
 
 def _smooth(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
+    if estimates.layout.has_levels:
+        return reconstruct.fit_levels(estimates, sets, zeros)
     return reconstruct.fit_maxent(estimates, sets, zeros)
 
 
@@ -89,6 +93,7 @@ RECONSTRUCTIONS = Registry(
             "nonnegative model of the count (maximum entropy made to agree); overlapping tables agree exactly",
             _agreeing,
             cell_bytes=64,
+            levels=False,
         ),
     )
 )
@@ -133,3 +138,14 @@ def reconstruction_named(name: str) -> Reconstruction:
             f"Choose one of {', '.join(RECONSTRUCTIONS)}.",
         )
     return RECONSTRUCTIONS[name]
+
+
+def require_levels(name: str) -> None:
+    """Refuse a reconstruction that does not read tables of attributes with levels."""
+    if not reconstruction_named(name).levels:
+        able = " or ".join(way.name for way in RECONSTRUCTIONS.values() if way.levels)
+        raise WorkloadError(
+            "release.no-levels",
+            f"The reconstruction {name} does not read attributes with levels.",
+            f"Use --reconstruct {able}.",
+        )

@@ -38,7 +38,7 @@ slower."""
 def fit_maxent(
     residuals: Residuals, sets: Sequence[AttributeSet], zeros: Zeros | None = None, *, agree: bool = True
 ) -> MaxentTables:
-    """Fit the tables of a closure ``sets`` (every subset listed)."""
+    """Fit the tables of a closure ``sets`` (every subset listed) of attributes without levels."""
     fitted = start_tables(residuals, sets, zeros)
     fit_pairs(fitted, [s for s in sets if len(s) == 2])
     three = [s for s in sets if len(s) == 3]

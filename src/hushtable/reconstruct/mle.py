@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, Layout, accumulate, assemble, centre_all, sorted_sets
+from hushtable.marginals import (
+    AttributeSet,
+    Layout,
+    accumulate,
+    assemble,
+    centre_all,
+    centre_lifted,
+    sorted_sets,
+)
 from hushtable.measurement import Answers, MarginalPart, Residuals
 from hushtable.planning import ErrorModel, Errors, cell_cumulants, marginal_error_model, residual_error_model
 from hushtable.privacy import GaussianNoise, LaplaceNoise
@@ -69,7 +77,7 @@ def from_residuals(
 ) -> ResidualEstimates:
     """Estimates from lifted residuals with discrete Gaussian noise of variance ``n_tau^2 / precision``, each once."""
     _require_one_each(layout, precisions)
-    values = centre_all(layout, answers, layout.lengths.astype(np.float64))
+    values = centre_lifted(layout, answers)
     return ResidualEstimates.of(values, residual_error_model(layout, precisions))
 
 

@@ -25,7 +25,7 @@ def long_frame(release: Release, alpha: float = 0.05) -> pl.DataFrame:
 def _parts(release: Release, alpha: float) -> Iterator[pl.DataFrame]:
     names = release.schema.names
     numbers = (*NUMBERS, *free_names(release.schema))
-    kinds = {name: pl.Enum(attribute.labels) for name, attribute in release.schema.attributes.items()}
+    kinds = {name: pl.Enum(attribute.labels) for name, attribute in release.schema.levels.items()}
     for attributes, table in release.tables(alpha):
         labels = [
             _labels(table[name], kinds[name]) if name in attributes else pl.lit(None, kinds[name]).alias(name)

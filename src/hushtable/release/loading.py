@@ -20,8 +20,9 @@ import pyarrow as pa
 from pydantic import Field
 
 from hushtable.arrays import Floats
+from hushtable.axes import Axes
 from hushtable.errors import BundleError
-from hushtable.marginals import MAX_SETS, AttributeSet, is_attribute_set
+from hushtable.marginals import MAX_SETS, AttributeSet, is_attribute_set, number_below
 from hushtable.measurement import Answers
 from hushtable.microdata import Explanation
 from hushtable.plain import Hash, PlainRecord, Text
@@ -176,9 +177,10 @@ def _check_names(manifest: Manifest, schema: Schema) -> None:
         match = _ORDER_FILE.fullmatch(name)
         require(match is not None and int(match[1]) in orders, "files")
     require(tuple(manifest.attributes) == schema.names, "attributes")
-    require(all(is_attribute_set(s, len(schema.names)) for s in manifest.sets), "workload")
+    axes = Axes.of(schema.sizes)
+    require(all(is_attribute_set(s, len(axes)) and axes.is_set(s) for s in manifest.sets), "workload")
     require(0 < len(set(manifest.sets)) == len(manifest.sets), "workload")
-    require(sum(2 ** len(s) for s in manifest.sets) <= 8 * MAX_SETS, "workload")
+    require(sum(number_below(s, axes) for s in manifest.sets) <= 8 * MAX_SETS, "workload")
     card = manifest.card
     require(card.l1_bounds is None or len(card.l1_bounds.records) == len(manifest.sets), "bounds")
     account = card.ledger.account
@@ -192,7 +194,7 @@ def _read_answers(place: Path, manifest: Manifest, schema: Schema) -> Answers:
     memory = memory_limit(None)
     with opened(place, MEASUREMENTS, most=memory, digest=manifest.files[MEASUREMENTS]) as file:
         part = ParquetPart(file, _LISTS)
-        below = sum(2 ** len(s) for s in manifest.sets)
+        below = sum(number_below(s, schema.sizes) for s in manifest.sets)
         require(part.rows <= min(MAX_SETS, REPEATS * below), "rows")
         most = part.rows * max(1, len(schema.names))
         require(part.values("attributes.list.element") <= most, "attributes")
@@ -200,7 +202,8 @@ def _read_answers(place: Path, manifest: Manifest, schema: Schema) -> Answers:
         described = part.read(head, most_bytes=part.rows * (1024 + 16 * len(schema.names)))
         text_column(described["parameter"], _PARAMETER)
         sets: list[tuple[int, ...]] = [tuple(s) for s in described["attributes"].to_pylist()]
-        require(all(is_attribute_set(s, len(schema.names)) for s in sets), "sets")
+        axes = Axes.of(schema.sizes)
+        require(all(is_attribute_set(s, len(axes)) and axes.is_set(s) for s in sets), "sets")
         cells = sum(prod(schema.sizes[i] for i in s) for s in sets)
         require(cells == part.values("values.list.element"), "values")
         if (needed := cells * _BYTES_PER_VALUE) > memory:
@@ -211,9 +214,10 @@ def _read_answers(place: Path, manifest: Manifest, schema: Schema) -> Answers:
             )
         values = part.read(["values.list.element"], most_bytes=32 * cells)
         header = json.loads(part.metadata[b"hushtable"])
-    require(tuple(header["sizes"]) == schema.sizes, "sizes")
+    require(tuple(header["sizes"]) == tuple(schema.sizes), "sizes")
     table = described.append_column("values", values["values"])
-    return Answers.from_table(table.replace_schema_metadata({b"hushtable": json.dumps(header).encode()}))
+    told = table.replace_schema_metadata({b"hushtable": json.dumps(header).encode()})
+    return Answers.from_table(told, schema.sizes)
 
 
 def _read_history(place: Path, manifest: Manifest, schema: Schema, measured: int) -> pl.DataFrame | None:

@@ -51,6 +51,8 @@ def plan_release(
     way = way or Way()
     chosen, method = way.measured_by, way.read_by
     resolved, rows = workload.resolve(schema), schema.max_rows_per_person
+    if resolved.has_levels:
+        reconstruct.require_levels(method)
     chosen.check_payable(budget)
     kind = budget.kind if currency is None else currency()
     noise = chosen.plan(resolved, budget, rows, way.options)

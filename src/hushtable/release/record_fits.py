@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hushtable.axes import Axes
 from hushtable.errors import HushtableError, WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, largest_sets, marginal_label
 from hushtable.measurement import Answers, MarginalPart, ResidualPart
@@ -45,6 +46,7 @@ from hushtable.microdata import (
 )
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
+from hushtable.release import level_records
 from hushtable.schema import Schema
 from hushtable.watching import Progress
 
@@ -104,18 +106,21 @@ def make_microdata(
     seed: object = 0,
     progress: Progress | None = None,
     work: float = MOST_WORK,
+    levels: Sequence[str] = (),
 ) -> Microdata:
     """Records whose tables are near the released ones; ``rows`` is by default what the fit adds up to.
 
-    The whole table is fitted where that takes at most ``work`` multiplications; otherwise records are generated, as
-    many as the released total says.
+    The whole table is fitted where that takes at most ``work`` multiplications; otherwise, and where attributes have
+    levels, records are generated, as many as the released total says.  ``levels`` names coarser levels to add.
     """
     wanted = None if rows is None else whole_rows(rows)
     way = checked_method(fit, ordered=priorities is not None)
+    level_records.require_default(release.schema, fit)
     found, name = _whole_if_possible(release, way, priorities, wanted, seed, work), fit
     if found is None:
         found, name = _generated(release, wanted, seed, progress), "generated"
     frame = frame_from_codes(release.schema, found[0], seed=seed)
+    frame = frame.with_columns(level_records.level_columns(release.schema, found[0], levels))
     return Microdata(frame, found[0], _explained(release, name, *found))
 
 
@@ -131,6 +136,8 @@ def _whole_if_possible(
     release: Release, way: Method, priorities: Priorities | None, rows: int | None, seed: object, work: float
 ) -> _Made | None:
     """Records by a fit of the whole table; None where they are better generated, an error where that was not asked."""
+    if isinstance(release.schema.sizes, Axes):
+        return None
     measured = tuple(range(len(release.schema.sizes))) in release.answers.layout.index
     fits = release.schema.domain_cells <= (MOST_MEASURED if measured else MOST_DERIVED)
     try:
@@ -277,23 +284,29 @@ def _levels(schema: Schema, priorities: Priorities, sets: list[AttributeSet]) ->
 
 def _generated(release: Release, rows: int | None, seed: object, progress: Progress | None) -> _Made:
     """Records of a large domain."""
-    sizes = release.schema.sizes
     total = float(release.estimates.marginal(()))
     count = whole_rows(max(0, round(total))) if rows is None else rows
+    levels = isinstance(release.schema.sizes, Axes)
+    targets = level_records.record_targets(release, count) if levels else _targets(release, count)
+    records, sweeps = generate(targets, release.schema, count, seed=seed, progress=progress)
+    order = max((len(s) for s in targets.layout.sets), default=0)
+    note = (
+        f"Generated from the released tables of up to {order} attributes, {sweeps} sweeps; a fit of the whole "
+        f"table of {release.schema.domain_cells:,} cells would take too long or round badly."
+    )
+    return records, None, (note,)
+
+
+def _targets(release: Release, count: int) -> Targets:
+    """The tables that ``count`` records are drawn to."""
+    sizes = release.schema.sizes
     sets = affordable(closure(release.workload), sizes, count)
     tables = release.fitted
     if reconstruction_named(release.reconstruction).unbiased:
         wanted = ((), *sets)
         tables = fit_tables("maxent", release.estimates, wanted, Zeros.of(release.schema, wanted))
     layout = Layout(sizes, sets)
-    targets = Targets(layout, tables.estimate_all(layout))
-    records, sweeps = generate(targets, release.schema, count, seed=seed, progress=progress)
-    order = max((len(s) for s in sets), default=0)
-    note = (
-        f"Generated from the released tables of up to {order} attributes, {sweeps} sweeps; a fit of the whole "
-        f"table of {release.schema.domain_cells:,} cells would take too long or round badly."
-    )
-    return records, None, (note,)
+    return Targets(layout, tables.estimate_all(layout))
 
 
 def _explained(
@@ -302,7 +315,7 @@ def _explained(
     sizes, names = release.schema.sizes, release.schema.names
     kept: list[AttributeSet] = []
     cells = sums = 0
-    for s in sorted({(), *closure(release.workload)}, key=lambda s: (len(s), s)):
+    for s in sorted({(), *closure(release.workload, sizes)}, key=lambda s: (len(s), s)):
         size = prod(sizes[a] for a in s)
         cells, sums = cells + size, sums + (size << len(s))
         if cells > MOST_COMPARED or sums > MOST_ASSEMBLED or len(codes) * len(kept) > MOST_COUNTED:
@@ -311,7 +324,7 @@ def _explained(
     layout = Layout(sizes, tuple(kept))
     stds = release.estimates.errors(layout.sets).std
     labels = [marginal_label(s, names) for s in layout.sets]
-    counted = count_records(codes, layout).astype(np.float64)
+    counted = count_records(level_records.on_axes(release.schema, codes), layout).astype(np.float64)
     compared = list(compare(layout, labels, release.fitted.estimate_all(layout), counted, stds.tolist()))
     return Explanation(
         fit=name,
@@ -328,9 +341,10 @@ def possible_cells(schema: Schema) -> NDArray[np.bool_] | None:
     """A mask of the full domain without the impossible combinations; None when everything is possible."""
     if not schema.impossible:
         return None
-    mask = np.ones(schema.sizes, np.bool_)
-    for rule in schema.impossible:
-        chosen = dict(rule.codes)
-        index = [list(chosen[a]) if a in chosen else list(range(n)) for a, n in enumerate(schema.sizes)]
+    sizes = schema.record_sizes
+    mask = np.ones(sizes, np.bool_)
+    for rule in schema.record_rules:
+        chosen = dict(rule)
+        index = [list(chosen[a]) if a in chosen else list(range(n)) for a, n in enumerate(sizes)]
         mask[np.ix_(*index)] = False
     return mask

@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from hushtable.arrays import Floats
+from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.measurement import Answers, Claim
@@ -77,7 +78,7 @@ class Release:
 
     @cached_property
     def _closure(self) -> tuple[AttributeSet, ...]:
-        return closure(self.workload)
+        return closure(self.workload, self.schema.sizes)
 
     @property
     def marginals(self) -> tuple[tuple[str, ...], ...]:
@@ -96,6 +97,12 @@ class Release:
         if len(set(axes)) != len(axes):
             raise WorkloadError("table.repeated", "An attribute is named twice.", "Name each attribute once.")
         key = tuple(sorted(axes))
+        if not Axes.of(self.schema.sizes).is_set(key):
+            raise WorkloadError(
+                "table.two-levels",
+                "Two levels of one attribute are named.",
+                "Name the finer one: it says which category of the coarser one each row is in.",
+            )
         if key not in self._inside and not self.estimates.measured(key):
             raise WorkloadError(
                 "table.not-released",
@@ -162,14 +169,17 @@ class Release:
         priorities: Priorities | None = None,
         rows: int | None = None,
         seed: object = 0,
+        levels: Sequence[str] = (),
     ) -> pl.DataFrame:
         """Whole nonnegative records made from the released answers; nothing is spent.
 
         ``fit``: reweighted, nnls, max, sequential or ols; large domains are generated from the released tables.
         ``priorities`` (sequential): levels of marginals by name, most important first.  ``rows``: by default what
-        the fit adds up to.  The same ``seed`` gives the same records.
+        the fit adds up to.  The same ``seed`` gives the same records.  Attributes with levels are on their finest one;
+        ``levels`` names coarser ones to add.
         """
-        return make_microdata(self, fit=fit, priorities=priorities, rows=rows, seed=seed).frame
+        how: dict[str, Any] = {"priorities": priorities, "rows": rows, "seed": seed, "levels": levels}
+        return make_microdata(self, fit=fit, **how).frame
 
     def save(self, folder: str | PathLike[str], *, also: bundle.Also | None = None) -> None:
         """Write the bundle: Parquet and JSON, all at once or not at all; ``also`` may add to it before it appears."""
@@ -237,14 +247,14 @@ class Release:
         layout = Layout(self.schema.sizes, tuple(sets))
         fitted = self.fitted if self._inside.issuperset(sets) else self.estimates
         values = fitted.estimate_all(layout)
-        errors = self.estimates.errors(layout.sets, alpha)
-        known = np.isfinite(errors.std)
+        model = self.estimates.model
+        known = np.isfinite(model.cell_variances(layout.sets))
         shared = fitted is self.estimates and bool(known.all())
         unbiased = values if shared else self.estimates.estimate_all(layout)
-        reach = np.where(known, errors.half_width, np.nan)
-        ends = np.repeat(reach, layout.lengths)
-        lower, upper = unbiased - ends, unbiased + ends
-        stds, flags = np.where(known, errors.std, np.nan), [FULLY] * len(sets)
+        every = np.repeat(known, layout.lengths)
+        reach = np.where(every, model.half_widths_of(layout, alpha), np.nan)
+        lower, upper = unbiased - reach, unbiased + reach
+        stds, flags = np.where(every, np.sqrt(model.variances_of(layout)), np.nan), [FULLY] * len(sets)
         bounder = Bounder(self.estimates, [layout.sets[k] for k in np.flatnonzero(~known)], alpha)
         for k in np.flatnonzero(~known).tolist():
             bounds = bounder.bounds(layout.sets[k])
@@ -252,7 +262,7 @@ class Release:
             lower[cells], upper[cells], unbiased[cells] = bounds.lower, bounds.upper, np.nan
             flags[k] = bounds.measured
         lower, upper = published_ends(lower, upper, values)
-        return CellNumbers(values, lower, upper, unbiased, reach.tolist(), stds.tolist(), flags)
+        return CellNumbers(values, lower, upper, unbiased, reach, stds, flags)
 
     def _listing(self) -> str:
         shown = ", ".join(" x ".join(names) or "the total" for names in self.marginals[:5])

@@ -9,8 +9,9 @@ table as then: the ledger knows a dataset by name, not by content.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from hushtable.errors import BundleError, WorkloadError
 from hushtable.ledger import Ledger
@@ -40,9 +41,9 @@ class Earlier:
 
     def lessen(self, plan: Plan, kind: Kind) -> Plan:
         """The plan without what the earlier answers tell already, and what is left of its price."""
-        target = _target(plan)
+        target, sizes = _target(plan), plan.workload.sizes
         parts = [a.part for a in self.answers if isinstance(a.part, ResidualPart)]
-        left = missing_residuals(target, parts) or ResidualPart(target.sizes, (), ())
+        left = missing_residuals(sizes, target, parts) or ResidualPart(sizes, (), ())
         left.check()
         noise = BatchPlan(plan.workload.sets, left)
         cost = charge(*noise.price(plan.unit.rows).in_currency(kind))
@@ -97,14 +98,14 @@ def _decoded(payload: bytes, sizes: tuple[int, ...]) -> Answers | None:
         return None
 
 
-def _target(plan: Plan) -> MarginalMechanism:
+def _target(plan: Plan) -> Mapping[AttributeSet, Fraction]:
     """The precision of every residual that the plan would have without earlier answers."""
     if isinstance(plan.noise, BatchPlan) and plan.noise.noise.law == "gaussian":
         part = plan.noise.part
         if isinstance(part, ResidualPart):
-            return MarginalMechanism(part.sizes, dict(zip(part.sets, part.precisions, strict=True)))
+            return dict(zip(part.sets, part.precisions, strict=True))
         variances = dict(zip(part.sets, part.noise.parameters, strict=True))
-        return MarginalMechanism.from_tables(part.sizes, variances)
+        return MarginalMechanism.from_tables(part.sizes, variances).precisions
     raise WorkloadError(
         "release.reuse",
         "Only Gaussian noise can be charged by difference to earlier answers.",

@@ -34,7 +34,7 @@ CHUNK_CELLS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class CellNumbers:
-    """The numbers of several marginals: flat arrays over their cells, and one entry for each marginal.
+    """The numbers of several marginals: flat arrays over their cells, and what was measured of each marginal.
 
     ``lower`` and ``upper`` are what is published, never negative.  ``unbiased`` and ``reach`` give the unbiased
     interval ``unbiased ± reach`` of marginals that were measured in full; nan elsewhere.
@@ -44,8 +44,8 @@ class CellNumbers:
     lower: Floats
     upper: Floats
     unbiased: Floats
-    reach: Sequence[float]
-    stds: Sequence[float]
+    reach: Floats
+    stds: Floats
     measured: Sequence[str]
 
 
@@ -81,14 +81,14 @@ def tidy(schema: Schema, axes: Sequence[int], columns: CellNumbers) -> pl.DataFr
     """
     codes = np.indices([schema.sizes[a] for a in axes]).reshape(len(axes), columns.estimates.size)
     labels = [
-        category_column(schema.attributes[name]).gather(codes[k]).alias(name)
-        for k, name in enumerate(schema.names[axis] for axis in axes)
+        category_column(schema.of_axis(axis)).gather(codes[k]).alias(schema.names[axis])
+        for k, axis in enumerate(axes)
     ]
-    (std,), (flag,), (reach,) = columns.stds, columns.measured, columns.reach
-    unbiased = _reordered(columns.unbiased, schema, axes)
+    (flag,) = columns.measured
+    unbiased, reach = (_reordered(values, schema, axes) for values in (columns.unbiased, columns.reach))
     numbers = [
         pl.Series("estimate", _reordered(columns.estimates, schema, axes)),
-        pl.Series("std", np.full(unbiased.size, std), nan_to_null=True),
+        pl.Series("std", _reordered(columns.stds, schema, axes), nan_to_null=True),
         pl.Series("lower", _reordered(columns.lower, schema, axes)),
         pl.Series("upper", _reordered(columns.upper, schema, axes)),
         pl.Series("measured", [flag]).new_from_index(0, unbiased.size),
@@ -133,7 +133,7 @@ class LongFile:
         self._sizes = schema.sizes
         self._order = order
         self._attributes = pa.array(schema.names, pa.string())
-        labels = [attribute.labels for attribute in schema.attributes.values()]
+        labels = [attribute.labels for attribute in schema.levels.values()]
         self._first_label = np.cumsum([0, *(len(entry) for entry in labels)])
         self._labels = pa.array([text for entry in labels for text in entry], pa.string())
         words = pa.dictionary(pa.int32(), pa.string())
@@ -161,13 +161,12 @@ class LongFile:
             values = np.concatenate([self._first_label[s[k]] + self._axis_codes(s, k) for s in sets])
             columns.append(_words(np.repeat(axes, lengths), self._attributes))
             columns.append(_words(values, self._labels))
-        deviations = np.repeat(np.asarray(numbers.stds, np.float64), lengths)
-        columns += [pa.array(numbers.estimates), pa.array(deviations, from_pandas=True)]
+        columns += [pa.array(numbers.estimates), pa.array(numbers.stds, from_pandas=True)]
         columns += [pa.array(numbers.lower), pa.array(numbers.upper)]
         flags = sorted(set(numbers.measured))
         codes = np.array([flags.index(flag) for flag in numbers.measured], np.int32)
         columns.append(_words(np.repeat(codes, lengths), pa.array(flags, pa.string())))
-        reach = np.repeat(np.asarray(numbers.reach, np.float64), lengths)
+        reach = numbers.reach
         unbiased = (numbers.unbiased, numbers.unbiased - reach, numbers.unbiased + reach)
         columns += [pa.array(values, from_pandas=True) for values in unbiased]
         self._writer.write_table(pa.table(columns, schema=self._schema))

@@ -66,7 +66,7 @@ def public_report(
         lead=(
             f"{len(view.release.workload):,} tables about {total['estimate']:,.0f} records "
             f"(between {total['lower']:,.0f} and {total['upper']:,.0f} at 95%), "
-            f"{len(view.schema.names)} attributes, strategy {view.card.plan.strategy}."
+            f"{len(view.schema.attributes)} attributes, strategy {view.card.plan.strategy}."
         ),
         sections=tuple(section for section in sections if section is not None),
         footer=_FOOTER,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hushtable.marginals import AttributeSet, marginal_label
+from hushtable.marginals import AttributeSet, marginal_label, subsets
 from hushtable.microdata import Explanation
 from hushtable.reconstruct import measured_flags
 from hushtable.release import Bundle, Card, Release
@@ -56,8 +56,8 @@ class View:
         inside = {
             part
             for s in self.release.workload
-            for k in range(min(len(s), 2) + 1)
-            for part in combinations(s, k)
+            for pair in combinations(s, min(len(s), 2))
+            for part in subsets(pair, self.schema.sizes)
         }
         return tuple(sorted(inside, key=lambda s: (len(s), s)))
 

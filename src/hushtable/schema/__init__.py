@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         PeopleFindings,
         Preflight,
     )
+    from hushtable.schema.levels import Levels
     from hushtable.schema.review import ReviewItem, review_items, reviewed_text
     from hushtable.schema.schema import Impossible, Learnt, Schema, SchemaLike
     from hushtable.schema.write import inline

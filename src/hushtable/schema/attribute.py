@@ -24,6 +24,8 @@ from hushtable.schema import bins
 if TYPE_CHECKING:  # what a schema refuses is refused without arrays
     from numpy.typing import NDArray
 
+    from hushtable.schema.levels import Levels
+
 Value = str | int | bool
 NullRule = Literal["drop", "category"]
 OutsideRule = Literal["drop", "clip", "other"]
@@ -58,6 +60,8 @@ class Attribute(ABC):
     description: str | None = None
     nulls: tuple[str, ...] = ()
     """Texts that mean a null, those of the dialect included; of numbers and days also by value."""
+    levels: Levels | None = None
+    """Coarser levels above its categories, if there are any."""
 
     @property
     @abstractmethod

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from math import isfinite
 from typing import Any
 
 from hushtable.errors import SchemaError
 from hushtable.schema import attribute as kinds
-from hushtable.schema import bins
+from hushtable.schema import bins, levels
 from hushtable.schema.bins import BinError
 from hushtable.schema.dialect import Dialect, read_pattern, read_texts
 from hushtable.schema.document import Document
@@ -31,11 +31,11 @@ RESERVED = frozenset({"estimate", "std", "lower", "upper", "measured"})
 _COMMON = ("type", "column", "null", "nulls", "outside", "label", "description")
 _BINNED = ("bounds", "width", "bins", "cuts")
 _FIELDS = {
-    "categorical": (*_COMMON, "values", "labels"),
+    "categorical": (*_COMMON, "values", "labels", "levels", "tree"),
     "boolean": (*_COMMON, "labels", "true", "false"),
-    "integer": (*_COMMON, *_BINNED, "resolution"),
-    "real": (*_COMMON, *_BINNED, "resolution"),
-    "date": (*_COMMON, *_BINNED, "format"),
+    "integer": (*_COMMON, *_BINNED, "resolution", "levels"),
+    "real": (*_COMMON, *_BINNED, "resolution", "levels"),
+    "date": (*_COMMON, *_BINNED, "format", "levels"),
 }
 EVERY_FIELD = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in names))
 
@@ -66,6 +66,7 @@ def attributes(document: Document, mapping: Any, dialect: Dialect) -> dict[str, 
                 f"The attributes have more than {MAX_CATEGORIES:,} categories together.",
                 "Use a larger `width` or fewer `bins`.",
             )
+    _check_level_names(document, built)
     if sum(len(a.values) for a in built.values() if isinstance(a, kinds.Categorical)) > MAX_VALUES:
         raise SchemaError(
             "schema.too-large",
@@ -73,6 +74,22 @@ def attributes(document: Document, mapping: Any, dialect: Dialect) -> dict[str, 
             "Group rare values under `outside: other`.",
         )
     return built
+
+
+def _check_level_names(document: Document, built: dict[str, kinds.Attribute]) -> None:
+    """A level's name stands wherever an attribute's does, so it is neither another's nor a column of every table."""
+    taken = dict.fromkeys(built, "an attribute")
+    for name, attribute in built.items():
+        for k, level in enumerate(attribute.levels.names if attribute.levels else ()):
+            own = level == name and attribute.levels is not None and k == len(attribute.levels.coarser)
+            used = None if own else "a column of every table" if level in RESERVED else taken.get(level)
+            if used is not None:
+                raise SchemaError(
+                    "schema.level-name",
+                    f"{document.where(('attributes', name, 'levels'))}the level {level!r} of {name!r} is also {used}.",
+                    "Give the level another name.",
+                )
+            taken[level] = "a level"
 
 
 def domain_fields(sizes: Any) -> dict[str, Any]:
@@ -132,7 +149,24 @@ def _attribute(document: Document, name: str, value: Any, dialect: Dialect) -> k
 
 
 def _categorical(fields: Fields, common: dict[str, Any], _: Dialect) -> kinds.Attribute:
-    values = fields.items("values")
+    if "tree" not in fields:
+        made = _of_values(fields, common, fields.items("values"))
+        if "levels" not in fields:
+            return made
+        levels.declared_levels(fields)
+        names, paths = levels.prefix_paths(fields, made.values, kinds.text_of)
+        sorted_ = replace(made, values=tuple(path[-1] for path in paths))
+        return replace(sorted_, levels=levels.levels_of_codes(sorted_, names, paths, fields["levels"]))
+    if "values" in fields:
+        raise fields.error(
+            "schema.wrong-tree", "values", "contradicts `tree`", "Keep the tree: its leaves are the values."
+        )
+    names, paths = levels.tree_paths(fields, fields.folder)
+    made = _of_values(fields, common, [path[-1] for path in paths])
+    return replace(made, levels=levels.levels_of_tree(made, names, paths))
+
+
+def _of_values(fields: Fields, common: dict[str, Any], values: list[Any] | None) -> kinds.Categorical:
     if not values:
         raise fields.error(
             "schema.missing-field", None, "needs a list of `values`", "Write `values: [F, M, X]`."
@@ -288,6 +322,10 @@ _SCALES = {
 def _binned(fields: Fields, common: dict[str, Any], dialect: Dialect) -> kinds.Attribute:
     scale = _SCALES[fields["type"]]
     low, high = _bounds(fields, scale)
+    common |= {"decimal": dialect.decimal, "thousands": dialect.thousands}
+    common["pattern"] = read_pattern(fields, "format") or dialect.dates
+    if "levels" in fields:
+        return _levelled(fields, scale, (low, high), common)
     width, count, cuts = scale.width(fields, "width"), fields.positive("bins"), _cuts(fields, scale)
     given = [name for name in ("width", "bins", "cuts") if name in fields]
     if len(given) > 1:
@@ -298,8 +336,41 @@ def _binned(fields: Fields, common: dict[str, Any], dialect: Dialect) -> kinds.A
         raise fields.error(
             "schema.missing-field", None, "needs bins", "Add `bins: 50`, `width: 10` or `cuts: [...]`."
         )
+    return _made_of(fields, scale, (low, high), (width, count, cuts), common)
+
+
+def _levelled(
+    fields: Fields, scale: _Scale, bounds: tuple[Any, Any], common: dict[str, Any]
+) -> kinds.Attribute:
+    """Numbers or dates on levels, each by its width or by cuts; the last is read."""
+    for field in ("width", "bins", "cuts"):
+        if field in fields:
+            raise fields.error(
+                "schema.wrong-levels",
+                field,
+                "contradicts `levels`",
+                "Let the last level say the finest bins.",
+            )
+    made: list[tuple[str, kinds.Binned, Any]] = []
+    for name, value in levels.declared_levels(fields):
+        asked = "cuts" if isinstance(value, list | tuple) else "width"
+        inner = fields.inner(("levels", name), {asked: value})
+        width, cuts = scale.width(inner, "width"), _cuts(inner, scale)
+        made.append((name, _made_of(fields, scale, bounds, (width, None, cuts), common), cuts or width))
+    return replace(made[-1][1], levels=levels.levels_of_edges(fields, made), width=None, cuts=None)
+
+
+def _made_of(
+    fields: Fields,
+    scale: _Scale,
+    bounds: tuple[Any, Any],
+    asked: tuple[Any, int | None, tuple[Any, ...] | None],
+    common: dict[str, Any],
+) -> kinds.Binned:
+    """An attribute with bins by width, number or cuts."""
+    width, count, cuts = asked
     try:
-        starts = scale.starts(low, high, width, count, cuts)
+        starts = scale.starts(*bounds, width, count, cuts)
     except BinError as error:
         raise fields.error("schema.wrong-bins", None, *error.args) from None
     resolution = fields.above_0("resolution") or scale.resolution
@@ -307,14 +378,11 @@ def _binned(fields: Fields, common: dict[str, Any], dialect: Dialect) -> kinds.A
         **common,
         outside=fields.choice("outside", ("clip", "drop", "other"), kinds.Binned.default_outside),
         starts=starts,
-        bounds=(low, high),
+        bounds=bounds,
         width=width,
         bins=count,
         cuts=cuts,
         resolution=None if resolution is None else bins.exact(resolution),
-        decimal=dialect.decimal,
-        thousands=dialect.thousands,
-        pattern=read_pattern(fields, "format") or dialect.dates,
     )
 
 

@@ -43,10 +43,14 @@ _loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class Document:
-    """Plain values (dict, list, str, int, float, bool, None) and where they were written."""
+    """Plain values (dict, list, str, int, float, bool, None) and where they were written.
+
+    Files that it names are looked for in ``folder``; with None it may name none.
+    """
 
     value: Any
     lines: dict[DocumentPlace, int] = field(default_factory=dict[DocumentPlace, int])
+    folder: Path | None = None
 
     def where(self, address: DocumentPlace) -> str:
         """``Line 3: `` of a field, or of the nearest field around it; nothing for a schema that is not a text."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from math import isfinite
+from pathlib import Path
 from typing import Any, TypeGuard
 
 from hushtable.errors import SchemaError
@@ -37,6 +38,15 @@ class Fields:
 
     def __getitem__(self, field: str) -> Any:
         return self._items[field]
+
+    def inner(self, place: DocumentPlace, value: Any) -> Fields:
+        """Fields of a mapping that stands, or might stand, further inside."""
+        return Fields(self._document, (*self._address, *place), value, value)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where files that the document names are looked for; None where it may name none."""
+        return self._document.folder
 
     def get(self, field: str) -> Any:
         """The value as written, or None when absent."""

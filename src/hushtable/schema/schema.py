@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
 from math import prod
@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
+from hushtable.axes import Axes
 from hushtable.errors import SchemaError
 from hushtable.notebook import html_card
 from hushtable.schema import build, document, write
@@ -25,6 +26,7 @@ from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, 
 from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, key_text, suggestion
+from hushtable.schema.levels import axes_of
 
 TOP_FIELDS = (
     "max_rows_per_person",
@@ -72,24 +74,32 @@ class Schema:
     learnt: tuple[Learnt, ...] = ()
     frozen: bool = False
     """The curator's word that no row changes while a choice is open."""
+    aliases: Mapping[str, int] = field(init=False)
+    """Axes by the names of attributes whose finest level is called otherwise."""
     names: tuple[str, ...] = field(init=False)
-    """Names of the attributes, in axis order."""
+    """Names of the axes: of the attributes, and in place of one with levels those of its levels, the coarsest first."""
     sizes: tuple[int, ...] = field(init=False)
-    """Number of categories of each axis, with "(null)" and "(other)"."""
+    """Number of categories of each axis, with "(null)" and "(other)"; where there are levels these are ``Axes``."""
+    levels: Mapping[str, Attribute] = field(init=False)
+    """What the categories of each axis are, by its name."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(self.attributes))
-        object.__setattr__(self, "sizes", tuple(attribute.size for attribute in self.attributes.values()))
+        found = axes_of(self.attributes)
+        object.__setattr__(self, "names", tuple(found.levels))
+        object.__setattr__(self, "sizes", found.sizes)
+        object.__setattr__(self, "levels", MappingProxyType(found.levels))
+        object.__setattr__(self, "aliases", MappingProxyType(found.aliases))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Reads a YAML or JSON file."""
-        return cls.loads(document.read(path))
+        text = document.read(path)
+        return _from_document(replace(document.parse(text), folder=Path(path).parent))
 
     @classmethod
     def loads(cls, text: str) -> Schema:
         """Reads YAML or JSON text."""
-        return _from_document(document.parse(text))
+        return _from_document(replace(document.parse(text), folder=Path()))
 
     @classmethod
     def loads_stored(cls, data: bytes) -> Schema:
@@ -102,7 +112,8 @@ class Schema:
     def from_dict(cls, value: Mapping[str, Any]) -> Schema:
         """The same fields as in a file, as plain Python values."""
         given = cast("object", value)
-        return _from_document(Document(dict(value) if isinstance(given, Mapping) else value))
+        plain = dict(value) if isinstance(given, Mapping) else value
+        return _from_document(Document(plain, folder=Path()))
 
     @classmethod
     def of(cls, value: SchemaLike) -> Schema:
@@ -160,7 +171,27 @@ class Schema:
     @property
     def domain_cells(self) -> int:
         """Number of cells of the full table."""
-        return prod(self.sizes)
+        return prod(self.record_sizes)
+
+    @property
+    def record_sizes(self) -> tuple[int, ...]:
+        """Number of categories of each attribute, on its finest level: what a record has."""
+        return tuple(attribute.size for attribute in self.attributes.values())
+
+    @property
+    def record_axes(self) -> tuple[int, ...]:
+        """Axis of each attribute's finest level."""
+        return Axes.of(self.sizes).finest
+
+    @property
+    def record_rules(self) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]:
+        """What is impossible, by numbers of attributes and their codes."""
+        place = {axis: k for k, axis in enumerate(self.record_axes)}
+        return tuple(tuple((place[axis], codes) for axis, codes in rule.codes) for rule in self.impossible)
+
+    def of_axis(self, axis: int) -> Attribute:
+        """What the categories of an axis are."""
+        return self.levels[self.names[axis]]
 
     def axis(self, name: str) -> int:
         """Axis number of one attribute."""
@@ -219,7 +250,7 @@ class Schema:
         top = self.to_dict()
         for field_of_use in ("learnt_from_data", "frozen"):
             top.pop(field_of_use, None)
-        top["attributes"] = list(top["attributes"].items())
+        top["attributes"] = [(name, _in_order(fields)) for name, fields in top["attributes"].items()]
         return json.dumps(top, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
     @cached_property
@@ -238,7 +269,7 @@ class Schema:
             "rows per person": f"{self.max_rows_per_person}, {person}",
             "cells": f"{self.domain_cells:,}",
         }
-        rows = [(name, a.kind, a.size, ", ".join(a.labels[:4])) for name, a in self.attributes.items()]
+        rows = [(name, a.kind, a.size, ", ".join(a.labels[:4])) for name, a in self.levels.items()]
         title = f"Schema of {len(self.names)} attributes"
         return html_card(title, facts, ("attribute", "type", "categories", "such as"), rows)
 
@@ -252,7 +283,7 @@ class Schema:
 
     @cached_property
     def _axis_of(self) -> dict[str, int]:
-        return {name: axis for axis, name in enumerate(self.attributes)}
+        return {**self.aliases, **{name: axis for axis, name in enumerate(self.names)}}
 
 
 SchemaLike = Schema | Mapping[str, Any] | str | PathLike[str]
@@ -314,7 +345,7 @@ def _check_positions(schema: Schema, top: Fields) -> None:
 
 
 def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: Any) -> Impossible:
-    fields = Fields(source, ("impossible", i), entry, schema.names)
+    fields = Fields(source, ("impossible", i), entry, (*schema.names, *schema.aliases))
     if not entry:
         raise fields.error(
             "schema.impossible", None, "names no attribute", 'Write `- {age: "0-14", member: true}`.'
@@ -324,14 +355,25 @@ def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: An
         given = fields[name]
         options: list[Any] = [*given] if isinstance(given, list | tuple) and given else [given]
         try:
-            matched = {code for option in options for code in schema.attributes[name].codes_matching(option)}
+            axis = schema.axis(name)
+            matched = {c for option in options for c in schema.of_axis(axis).codes_matching(option)}
         except LabelError as error:
             raise fields.error(
                 "schema.impossible", name, f"is wrong: {error.args[0]}", error.args[1]
             ) from None
-        codes[schema.axis(name)] = tuple(sorted(matched))
+        leaf, below = _on_finest(schema.sizes, axis, matched)
+        codes[leaf] = tuple(sorted(below.intersection(codes.get(leaf, below))))
     given = {key_text(key): _written(value) for key, value in entry.items()}
     return Impossible(given, tuple(sorted(codes.items())))
+
+
+def _on_finest(axes: tuple[int, ...], axis: int, codes: set[int]) -> tuple[int, set[int]]:
+    """The finest level of an axis's attribute, and the categories there that lie inside some of the axis."""
+    if not isinstance(axes, Axes):
+        return axis, codes
+    leaf = next(a for a in axes.finest if axis in axes.chains[a])
+    above = axes.codes_above(leaf, axis).tolist()
+    return leaf, {code for code, holds in enumerate(above) if holds in codes}
 
 
 def _written(given: Any) -> Any:
@@ -378,7 +420,9 @@ def _attribute_dict(attribute: Attribute, dialect: Dialect) -> dict[str, Any]:
     out: dict[str, Any] = {"type": attribute.kind}
     if attribute.column != attribute.name:
         out["column"] = attribute.column
-    if isinstance(attribute, Categorical):
+    if attribute.levels is not None:
+        out |= {name: _plain_levels(value) for name, value in attribute.levels.to_dict().items()}
+    if isinstance(attribute, Categorical) and "tree" not in out:
         out["values"] = list(attribute.values)
     if isinstance(attribute, Categorical | Boolean) and attribute.value_labels:
         out["labels"] = dict(attribute.value_labels)
@@ -400,6 +444,26 @@ def _attribute_dict(attribute: Attribute, dialect: Dialect) -> dict[str, Any]:
         out["outside"] = attribute.outside
     out |= {k: v for k in ("label", "description") if (v := getattr(attribute, k)) is not None}
     return out
+
+
+def _in_order(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an attribute with the order of levels and trees, which is that of the categories, kept."""
+    return {key: _pairs(value) if key in ("levels", "tree") else value for key, value in fields.items()}
+
+
+def _pairs(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    inner = cast("dict[Any, Any]", value)
+    return [[str(key), _pairs(item)] for key, item in inner.items()]
+
+
+def _plain_levels(value: Any) -> Any:
+    """Widths and cuts as a file holds them; a tree as it is."""
+    if isinstance(value, dict):
+        inner = cast("dict[Any, Any]", value)
+        return {key: _plain_levels(item) for key, item in inner.items()}
+    return cast("Any", value) if isinstance(value, list) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

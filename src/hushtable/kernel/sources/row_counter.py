@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
+from hushtable.axes import Axes
 from hushtable.deciders import Columns, Question, Tally, columns_of, grid_values, matching, rows_only, tally
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.records import record_frames
@@ -40,8 +42,8 @@ class RowCounter:
         return self._source.headers
 
     def tabulate(self, layout: Layout) -> Ints:
-        """One pass over the codes."""
-        return tabulate(self._codes, layout)
+        """One pass over the codes, each level by those of the finest."""
+        return tabulate(on_axes(self._codes, layout), layout)
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:
         """One pass over the values, a frame of records at a time."""
@@ -55,6 +57,23 @@ class RowCounter:
     def staged(self) -> RowCounter:
         """A counter that reads its codes once, if they are few."""
         return RowCounter(self._source, keeps_codes=True)
+
+
+def on_axes(batches: Iterable[Sequence[NDArray[Any]]], layout: Layout) -> Iterable[Sequence[NDArray[Any]]]:
+    """Codes of every axis that a layout uses, from those of each attribute's finest level."""
+    axes = layout.axes
+    if not isinstance(layout.sizes, Axes):
+        return batches
+    leaves = [
+        next(k for k, leaf in enumerate(axes.finest) if a in axes.chains[leaf]) for a in range(len(axes))
+    ]
+    used = {a for s in layout.sets for a in s if a not in axes.finest}
+    above = {
+        a: axes.codes_above(axes.finest[leaves[a]], a).astype(np.min_scalar_type(axes[a] - 1)) for a in used
+    }
+    return (
+        [above[a][batch[k]] if a in above else batch[k] for a, k in enumerate(leaves)] for batch in batches
+    )
 
 
 def exact_tally(question: Question, frame: object, columns: Columns) -> Tally:

@@ -18,6 +18,7 @@ class Aim(Strategy):
 
     name = "aim"
     foreseen = False
+    levels = False
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
 
 class Auto(Aim):
-    """One-way tables, noisy distances of pairs, and then batches where they pay."""
+    """One-way tables, noisy distances of pairs, and then batches where they pay; on levels one batch."""
 
     name = "auto"
     reconstruction = "maxent"
+    levels = True
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
     ) -> NoisePlan:
-        return planning.plan_adaptive(planning.AutoPlan, workload, rho=rho, rows=rows, time=options.time)
+        kind = planning.LevelPlan if workload.has_levels else planning.AutoPlan
+        return planning.plan_adaptive(kind, workload, rho=rho, rows=rows, time=options.time)
 
     def differences(self) -> Strategy:
         return STRATEGIES[ResidualPlanner.name]

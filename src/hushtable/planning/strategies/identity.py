@@ -17,6 +17,7 @@ class Identity(Strategy):
     """Every marginal by itself, with independent noise in each cell."""
 
     name = "identity"
+    levels = False
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

@@ -39,6 +39,9 @@ class Strategy(ABC):
     foreseen: ClassVar[bool] = True
     """Whether its noise is known before anything is measured: errors, budgets for errors and reuse rest on it."""
 
+    levels: ClassVar[bool] = True
+    """Whether it measures attributes with levels."""
+
     @abstractmethod
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions
@@ -63,6 +66,12 @@ class Strategy(ABC):
 
     def plan(self, workload: ResolvedWorkload, budget: Budget, rows: int, options: PlanOptions) -> NoisePlan:
         """Noise for a budget in its own currency: pure budgets have no rho."""
+        if workload.has_levels and not self.levels:
+            raise WorkloadError(
+                "release.no-levels",
+                f"The strategy {self.name} does not measure attributes with levels.",
+                f"Use --strategy {names_of('levels')}.",
+            )
         limit = budget.limit
         if limit.rho == 0:
             made = self.pure(workload, Fraction(limit.xi, privacy.UNIT), Fraction(limit.delta), rows)
@@ -100,7 +109,7 @@ def register(strategy: Strategy) -> None:
     STRATEGIES[strategy.name] = strategy
 
 
-def names_of(trait: Literal["foreseen", "pays_pure"]) -> str:
+def names_of(trait: Literal["foreseen", "pays_pure", "levels"]) -> str:
     """The strategies that have a trait, as a hint lists them."""
     return " or ".join(name for name, strategy in STRATEGIES.items() if getattr(strategy, trait))
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hushtable.axes import Axes
 from hushtable.errors import HushtableError, LedgerError, RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Spend
 from hushtable.linear import OptionMechanism, SignalRule, positive
@@ -275,6 +276,12 @@ def start_choice(
     before gives it back as it is now.
     """
     schema = context.schema
+    if isinstance(schema.sizes, Axes):
+        raise WorkloadError(
+            "choose.no-levels",
+            "Options over attributes with levels cannot be compared.",
+            "Release the coarser tables first, then the finer ones with --reuse: only the difference is charged.",
+        )
     plan = plan_choice(schema.sizes, options, rho=_rho_per_row(schema, budget), frozen=frozen)
     plan.check()
     for sets in (family_of(option).tables(option) for option in plan.options):

@@ -31,6 +31,6 @@ def options_from(
     """All tables of each of some orders, then what each of some files describes."""
     require_several([*orders, *files])
     for order in orders:
-        linear.checked_order(order, len(schema.names))
+        linear.checked_order(order, len(schema.attributes))
     described = choices.options_from_files(schema, files) if files else []
     return [*(linear.marginals(schema, order=order) for order in orders), *described]

@@ -5,7 +5,7 @@ What is measured is stored as ``Answers``, which later releases reuse.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -53,9 +53,8 @@ class MarginalTables(Refinable):
         before: MarginalMechanism | None,
         drawn: Sequence[Part],
     ) -> Part | None:
-        return missing_residuals(
-            target, [part for part in drawn if isinstance(part, measurement.ResidualPart)]
-        )
+        parts = [part for part in drawn if isinstance(part, measurement.ResidualPart)]
+        return missing_residuals(target.sizes, target.precisions, parts)
 
     def refined(self, step: MarginalMechanism, rho: Fraction) -> Part:
         return measurement.ResidualPart.of(step.sizes, step.scaled(rho=rho).precisions)
@@ -85,7 +84,9 @@ class MarginalTables(Refinable):
         return dense, dense.queries @ known.estimate_all(everything)
 
 
-def missing_residuals(target: MarginalMechanism, drawn: Sequence[ResidualPart]) -> ResidualPart | None:
+def missing_residuals(
+    sizes: tuple[int, ...], target: Mapping[AttributeSet, Fraction], drawn: Sequence[ResidualPart]
+) -> ResidualPart | None:
     """The precision that residuals still lack, given the parts drawn; exact.
 
     A residual that is known better than the target asks for lacks nothing.
@@ -96,10 +97,10 @@ def missing_residuals(target: MarginalMechanism, drawn: Sequence[ResidualPart]) 
             known[tau] = known[tau] + p if tau in known else p
     left = {
         tau: p - known[tau] if tau in known else p
-        for tau, p in target.precisions.items()
+        for tau, p in target.items()
         if tau not in known or p > known[tau]
     }
-    return measurement.ResidualPart.of(target.sizes, left) if left else None
+    return measurement.ResidualPart.of(sizes, left) if left else None
 
 
 def _pooled(measured: MeasuredChoice) -> Answers:
