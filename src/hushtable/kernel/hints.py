@@ -73,6 +73,8 @@ def hints_of(result: Preflight, table: Table, schema: Schema, seen: Sequence[See
         hints += _unused_hints(found, table.headers[0].names, result, seen)
     for column in seen:
         hints += _column_hints(column, seen, result.rows)
+    if any(hint.code == "header" for hint in hints):
+        hints = [hint for hint in hints if hint.code != "header-again"]
     hints += _people_hints(result, schema)
     return replace(
         result, look=look, hints=tuple({hint.code + hint.message: hint for hint in hints}.values())
@@ -131,32 +133,26 @@ def _file_hints(found: Sniffed, file: DataFile, schema: Schema) -> Iterator[Hint
         return
     if found.quote != csv.quote and found.quote == "'" and csv.quote:
         yield Hint("quote", "Fields look quoted by apostrophes.", 'Declare `csv: {quote: "\'"}`.')
-    if csv.header and found.before:
+    first = fields_of(found.lines[0], found.delimiter, found.quote) if found.lines else []
+    named = set(schema.columns) <= {name.strip(found.quote) for name in first}
+    if csv.header and found.before and not named:
         yield Hint(
             "title-lines",
             f"The table seems to begin {found.before} line(s) further down, below a title or a note.",
             "Remove the lines above the names of the columns.",
         )
-    elif csv.header and found.lines and not _headed(found):
+    elif csv.header and not named and found.lines and not _headed(found):
         yield Hint(
             "header",
             "The first line looks like a row, and is read as names of columns.",
             "Declare `csv: {header: false, columns: [...]}` with the name of every column in order.",
         )
-    elif (
-        not csv.header
-        and _headed(found)
-        and _names_of(schema) & set(fields_of(found.lines[0], found.delimiter, found.quote))
-    ):
+    elif not csv.header and named:
         yield Hint(
             "header",
             "The first line looks like names of columns, and is read as a row.",
             "Remove `header: false` from `csv`.",
         )
-
-
-def _names_of(schema: Schema) -> set[str]:
-    return {*schema.columns, *schema.names}
 
 
 def _named(mark: str) -> str:

@@ -19,76 +19,31 @@ use."""
 DIFFERENT = 0.5
 """Share of different values from which on a column of text is taken for one of names or notes."""
 
-_WORDS = frozenset(
-    {
-        *(
-            "name",
-            "names",
-            "surname",
-            "lastname",
-            "firstname",
-            "forename",
-            "fullname",
-            "middlename",
-            "username",
-        ),
-        *(
-            "nickname",
-            "maidenname",
-            "vorname",
-            "nachname",
-            "familienname",
-            "prenom",
-            "prénom",
-            "nom",
-            "apellido",
-        ),
-        *("apellidos", "nombre", "cognome", "nome", "initials", "signature", "contact", "alias"),
-        *(
-            "address",
-            "addr",
-            "adresse",
-            "direccion",
-            "dirección",
-            "indirizzo",
-            "street",
-            "strasse",
-            "straße",
-            "rue",
-        ),
-        *(
-            "email",
-            "mail",
-            "phone",
-            "telephone",
-            "telefon",
-            "tel",
-            "mobile",
-            "cell",
-            "fax",
-            "url",
-            "website",
-            "login",
-        ),
-        *(
-            "ssn",
-            "nino",
-            "nhs",
-            "passport",
-            "iban",
-            "account",
-            "card",
-            "licence",
-            "license",
-            "plate",
-            "vin",
-            "imei",
-        ),
-        *("ip", "mac", "uuid", "guid", "id", "ids", "identifier", "kennung", "tailnum", "ticket", "cabin"),
-        *("lat", "lon", "lng", "long", "latitude", "longitude", "coordinates", "geom", "geometry"),
-    }
+_LISTED = (
+    # names
+    """name names surname lastname firstname forename fullname middlename username nickname maidenname vorname nachname
+    familienname prenom prénom nom apellido apellidos nombre cognome nome initials signature contact alias """
+    # places
+    """address addr adresse direccion dirección indirizzo street strasse straße rue lat lon lng long latitude longitude
+    coordinates geom geometry """
+    # ways to reach somebody
+    """email mail phone telephone telefon tel mobile cell fax url website login """
+    # numbers of somebody, and of what belongs to somebody
+    """ssn nino nhs passport iban account card licence license plate vin imei ip mac uuid guid id ids identifier kennung
+    tailnum ticket cabin """
+    # what somebody wrote
+    """comment comments note notes remark remarks bemerkung bemerkungen text message"""
 )
+_WORDS = frozenset(_LISTED.split())
 """Words of a column's name that say whom it points to, in some languages of offices."""
+
+
+_PEOPLE = frozenset(
+    {"individual", "person", "patient", "subject", "respondent", "customer", "client", "employee", "case"}
+)
+"""Words for people: a column of that name that tells many apart is a number of theirs."""
+MANY = 50
+"""Different values from which on such a column is taken for a number of persons, and not for a group of them."""
 
 
 def points_by_name(name: str) -> bool:
@@ -97,13 +52,17 @@ def points_by_name(name: str) -> bool:
     >>> points_by_name("PassengerId"), points_by_name("last name"), points_by_name("region"), points_by_name("width")
     (True, True, False, False)
     """
-    parts = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name))
-    return any(part.casefold() in _WORDS for part in parts)
+    return not _WORDS.isdisjoint(_parts(name))
+
+
+def _parts(name: str) -> list[str]:
+    return re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).casefold())
 
 
 def why_left_out(profile: Profile, *, listed: bool) -> str | None:
     """What speaks against a column; ``listed`` if its values would be written down one by one."""
-    if points_by_name(profile.name):
+    numbers_people = profile.different > MANY and not _PEOPLE.isdisjoint(_parts(profile.name))
+    if points_by_name(profile.name) or numbers_people:
         return "its name says that it points to persons or places"
     if not listed:
         return None
