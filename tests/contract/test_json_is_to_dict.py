@@ -13,6 +13,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import app, run
+from hushtable.release import ReleasedTable
 
 SCHEMA = """
 attributes:
@@ -110,6 +111,21 @@ def a_release(hush: Callable[..., Any]) -> None:
     assert printed == plain(opened().release(pairs(), budget=ht.ZCDP("0.02"), request="again").to_dict())
 
 
+def a_quantile(hush: Callable[..., Any]) -> None:
+    printed = hush("quantile", "out", "age", "--at", "0.5", "--alpha", "0.2")
+    frame = ht.Release.load("out").quantile("age", 0.5, alpha=0.2)
+    assert printed == plain(ReleasedTable(("age",), frame, 0.2, printed["promise"]).to_dict())
+
+
+def a_combination(hush: Callable[..., Any]) -> None:
+    Path("weights.csv").write_text("sex,weight\nF,1\nM,-1\n")
+    release = ht.Release.load("out")
+    frame = release.combine({"sex": ["F", "M"], "weight": [1, -1]})
+    assert hush("combine", "out", "weights.csv") == plain(
+        ReleasedTable(("name",), frame, 0.05, release.promise()).to_dict()
+    )
+
+
 def a_table(hush: Callable[..., Any]) -> None:
     printed = hush("table", "out", "age", "sex", "--alpha", "0.2")
     assert printed == plain(ht.Release.load("out").released_table("age", "sex", alpha=0.2).to_dict())
@@ -182,6 +198,8 @@ WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
     a_plan: {"plan"},
     a_release: {"release"},
     a_table: {"table"},
+    a_quantile: {"quantile"},
+    a_combination: {"combine"},
     a_microdata: {"microdata"},
     a_report: {"report"},
     a_check: {"check"},

@@ -29,6 +29,8 @@ COMMANDS = (
     "plan",
     "release",
     "table",
+    "quantile",
+    "combine",
     "microdata",
     "report",
     "check",

@@ -8,6 +8,7 @@ import hushtable as ht
 from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, print_csv, say
 from hushtable.cli.parameters import Argument, Option
+from hushtable.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,29 +22,60 @@ WIDTH = 20
 def table(
     folder: flags.ReleaseFolder,
     attributes: Annotated[
-        list[str] | None, Argument("Attributes; none for the total.", "ATTRIBUTE...")
+        list[str] | None,
+        Argument("Attributes; none for the total; age=18-64 for an interval.", "ATTRIBUTE..."),
     ] = None,
+    area: Annotated[str | None, Option("These categories of the tree together, as Alder,Elm.", "A,B")] = None,
     alpha: flags.Alpha = 0.05,
     csv: Annotated[bool, Option("Print CSV.")] = False,
     raw: flags.Raw = False,
+    replicates: Annotated[
+        int | None, Option("With --csv or --json: columns with as many draws of the noise.", "N")
+    ] = None,
     rows: Annotated[int, Option("Print at most this many rows.", "N")] = MOST_ROWS,
     json: flags.Json = False,
 ) -> None:
     """Print a table: estimate, standard error and an interval for the true count at level 1 - alpha."""
+    if replicates is not None and not (csv or json):
+        raise UsageError("usage.replicates", "--replicates is for --csv and --json.", "Add --csv.")
     release = ht.Release.load(folder)
-    shown = release.released_table(*(attributes or []), alpha=alpha)
+    if replicates is not None:
+        drawn = release.replicates(replicates, *(attributes or []))
+        _ = emit({"rows": drawn.to_dicts()}) if json else print_csv(drawn, raw=raw)
+        return
+    shown = _shown(release, attributes or [], area, alpha)
     if json:
         emit(shown.to_dict())
     elif csv:
         print_csv(shown.frame, raw=raw)
     else:
-        print_table(shown.frame, attributes or [], promise=shown.promise, rows=max(1, rows))
+        print_table(shown.frame, list(shown.attributes), promise=shown.promise, rows=max(1, rows))
+
+
+def _shown(
+    release: ht.Release, attributes: list[str], area: str | None, alpha: float
+) -> ht.release.ReleasedTable:
+    """A table; with ``age=18-64`` or an area, what these hold in every cell of the other attributes."""
+    ranges = [text.partition("=") for text in attributes if "=" in text and text not in release.schema.names]
+    by = [text for text in attributes if all(text != "".join(parts) for parts in ranges)]
+    if not ranges and area is None:
+        return release.released_table(*attributes, alpha=alpha)
+    if len(ranges) + (area is not None) > 1:
+        raise UsageError(
+            "usage.range", "Only one interval or area can be asked for.", "Type hush table out age=18-64 sex."
+        )
+    if area is not None:
+        frame = release.area([text.strip() for text in area.split(",")], by=by, alpha=alpha)
+        return ht.release.ReleasedTable(tuple(by), frame, alpha, release.promise(alpha))
+    name, _, interval = ranges[0]
+    frame = release.range(name, interval, by=by, alpha=alpha)
+    return ht.release.ReleasedTable((name, *by), frame, alpha, release.promise(alpha))
 
 
 def print_table(frame: pl.DataFrame, attributes: list[str], *, promise: str, rows: int) -> None:
     """The first rows of a released table; the bar is solid up to the lower end and shaded up to the upper one."""
     scale = max(1.0, *frame["upper"].to_list())
-    flagged = set(frame["measured"]) != {ht.reconstruct.FULLY}
+    flagged = "measured" in frame.columns and set(frame["measured"]) != {ht.reconstruct.FULLY}
     shown = [
         [
             *(str(row[name]) if row[name] is not None else "(null)" for name in attributes),

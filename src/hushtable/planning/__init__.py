@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hushtable.planning.limits import memory_need as memory_need
     from hushtable.planning.minimax import minimax_variances as minimax_variances
     from hushtable.planning.problem import Problem as Problem
+    from hushtable.planning.quantiles import normal_spread
     from hushtable.planning.residual import residual_plan as residual_plan
     from hushtable.planning.scorers import Refit
     from hushtable.planning.state import State as State

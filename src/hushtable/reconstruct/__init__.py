@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hushtable.reconstruct.maxent import fit_maxent, start_tables
     from hushtable.reconstruct.mle import ResidualEstimates, from_answers, from_marginals, from_residuals
     from hushtable.reconstruct.nonneg import fit_nonneg
+    from hushtable.reconstruct.sums import combined, sum_table, sum_variances
     from hushtable.reconstruct.table_bounds import l1_bounds
     from hushtable.reconstruct.zeros import Zeros
 else:

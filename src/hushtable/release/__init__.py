@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hushtable.release.release import Release
     from hushtable.release.repeats import Again, Asking
     from hushtable.release.resumable import Resumable, write_once
+    from hushtable.release.tables import ReleasedTable
     from hushtable.release.verdicts import CHECK
 else:
     __getattr__, __dir__ = lazily(__name__)

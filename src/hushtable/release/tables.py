@@ -85,12 +85,12 @@ def tidy(schema: Schema, axes: Sequence[int], columns: CellNumbers) -> pl.DataFr
         for k, axis in enumerate(axes)
     ]
     (flag,) = columns.measured
-    unbiased, reach = (_reordered(values, schema, axes) for values in (columns.unbiased, columns.reach))
+    unbiased, reach = (reordered(values, schema, axes) for values in (columns.unbiased, columns.reach))
     numbers = [
-        pl.Series("estimate", _reordered(columns.estimates, schema, axes)),
-        pl.Series("std", _reordered(columns.stds, schema, axes), nan_to_null=True),
-        pl.Series("lower", _reordered(columns.lower, schema, axes)),
-        pl.Series("upper", _reordered(columns.upper, schema, axes)),
+        pl.Series("estimate", reordered(columns.estimates, schema, axes)),
+        pl.Series("std", reordered(columns.stds, schema, axes), nan_to_null=True),
+        pl.Series("lower", reordered(columns.lower, schema, axes)),
+        pl.Series("upper", reordered(columns.upper, schema, axes)),
         pl.Series("measured", [flag]).new_from_index(0, unbiased.size),
         pl.Series("unbiased", unbiased, nan_to_null=True),
         pl.Series("unbiased_lower", unbiased - reach, nan_to_null=True),
@@ -105,7 +105,7 @@ def free_names(schema: Schema) -> tuple[str, ...]:
     return tuple(name for name in UNBIASED if name not in schema.names)
 
 
-def _reordered(values: Floats, schema: Schema, axes: Sequence[int]) -> Floats:
+def reordered(values: Floats, schema: Schema, axes: Sequence[int]) -> Floats:
     """Flat values of the sorted axes in the order of ``axes``."""
     key = sorted(axes)
     table = values.reshape([schema.sizes[a] for a in key])

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Categorical,
         Date,
         Integer,
+        LabelError,
         Real,
         text_of,
     )

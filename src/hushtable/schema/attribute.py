@@ -216,6 +216,8 @@ class Binned(Attribute):
     """
 
     default_outside: ClassVar[OutsideRule] = "clip"
+    step: ClassVar[int] = 1
+    """From the last value of a bin to the first of the next; 0 where there is none between."""
 
     starts: array[Any] = field(default_factory=lambda: array("d"), repr=False, compare=False)
     bounds: tuple[Any, Any] = (0, 0)
@@ -273,6 +275,13 @@ class Binned(Attribute):
         inside = min(max(number, low), high)
         return min(bisect_right(self.starts, inside) - 1, self.regular - 1)
 
+    def codes_between(self, low: Any, high: Any) -> tuple[int, ...]:
+        """Codes of the bins that make up an interval, both ends included (of reals the lower); () if none do."""
+        first, last = self._number(low), self._number(high)
+        if first is None or last is None:
+            return ()
+        return self._whole_bins(first, last + self.step)
+
     def _whole_bins(self, low: Any, end: Any) -> tuple[int, ...]:
         """Codes of the bins that make up [low, end) exactly; () when an end is not an edge."""
         if not (self.starts[0] <= low < end <= self.starts[-1]):
@@ -313,6 +322,7 @@ class Real(Binned):
     """Floating-point numbers; a bin is [low, high), the last one [low, high]."""
 
     kind: ClassVar[str] = "real"
+    step: ClassVar[int] = 0
 
     def _bin_label(self, code: int) -> str:
         return bins.real_label(*self._value(code), last=code == self.regular - 1)

@@ -1,0 +1,45 @@
+"""``hush combine``: any sums of released cells, with their exact errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import hushtable as ht
+from hushtable.cli import flags
+from hushtable.cli.output import emit, grid, print_csv, say
+from hushtable.cli.parameters import Argument, Option
+from hushtable.errors import UsageError
+
+EXAMPLE = "Example: hush combine out weights.csv"
+
+
+def combine(
+    folder: flags.ReleaseFolder,
+    weights: Annotated[Path, Argument("CSV file: a cell in each row, its weight, maybe a name.", "WEIGHTS")],
+    alpha: flags.Alpha = 0.05,
+    csv: Annotated[bool, Option("Print CSV.")] = False,
+    raw: flags.Raw = False,
+    json: flags.Json = False,
+) -> None:
+    """Add up released cells: areas across a tree, differences, indices.
+
+    A row of the file names a cell by its columns that are not empty (attributes or levels) and has a `weight`; rows
+    with the same `name`, if there is such a column, are one sum.
+    """
+    release = ht.Release.load(folder)
+    try:
+        given = ht.spreadsheets.read_csv(weights)
+    except (OSError, ValueError):
+        raise UsageError(
+            "usage.weights", "The file of weights cannot be read.", "Give a CSV file with a column `weight`."
+        ) from None
+    frame = release.combine(given, alpha=alpha)
+    if json:
+        emit(ht.release.ReleasedTable(("name",), frame, alpha, release.promise(alpha)).to_dict())
+    elif csv:
+        print_csv(frame, raw=raw)
+    else:
+        rows = [[row[0], *(f"{value:,.1f}" for value in row[1:])] for row in frame.rows()]
+        grid(frame.columns, rows, right=frame.columns[1:])
+        say(release.promise(alpha))

@@ -1,0 +1,40 @@
+"""``hush quantile``: medians, deciles and other quantiles of a released attribute, with intervals."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import hushtable as ht
+from hushtable.cli import flags
+from hushtable.cli.output import emit, grid, print_csv, say
+from hushtable.cli.parameters import Argument, Option
+
+EXAMPLE = "Example: hush quantile out age --at 0.25 --at 0.5 --by sex"
+MOST_ROWS = 60
+
+
+def quantile(
+    folder: flags.ReleaseFolder,
+    attribute: Annotated[str, Argument("A number or a date of a released table.", "ATTRIBUTE")],
+    at: Annotated[list[float] | None, Option("Share below it; 0.5, the median, by default.", "Q")] = None,
+    by: Annotated[str | None, Option("In every cell of these attributes.", "A,B")] = None,
+    alpha: flags.Alpha = 0.05,
+    csv: Annotated[bool, Option("Print CSV.")] = False,
+    raw: flags.Raw = False,
+    json: flags.Json = False,
+) -> None:
+    """Print quantiles of an ordered attribute, free from the answers that were released."""
+    groups = [name.strip() for name in by.split(",")] if by else []
+    release = ht.Release.load(folder)
+    frame = release.quantile(attribute, at or [0.5], by=groups, alpha=alpha)
+    promise = f"Each interval holds the true quantile with probability {1 - alpha:.10g} or more."
+    if json:
+        emit(ht.release.ReleasedTable((*groups, attribute), frame, alpha, promise).to_dict())
+    elif csv:
+        print_csv(frame, raw=raw)
+    else:
+        rows = [[str(value) for value in row] for row in frame.head(MOST_ROWS).rows()]
+        grid(frame.columns, rows, right=["quantile", "estimate", "lower", "upper"])
+        if frame.height > MOST_ROWS:
+            say(f"... {frame.height - MOST_ROWS:,} more rows; --csv prints them all.")
+        say(promise)

@@ -1,0 +1,59 @@
+"""Draws of a release's noise, as columns beside the estimates: the error of any function of released numbers.
+
+A replicate is the estimate plus fresh noise of the same law as the release's, on all tables at once; the spread of a
+function over replicates is its standard error.  The noise is public chance from a seed and protects nobody: what
+protects is in the estimates already.  Nothing is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hushtable.arrays import Floats
+from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet, Layout, assemble, centre_all
+from hushtable.microdata import seeded
+
+if TYPE_CHECKING:
+    from hushtable.reconstruct import ResidualEstimates
+
+MOST_REPLICATES = 1000
+"""Of one call: each takes as much memory as the tables themselves."""
+_HALF = 2.0**-54
+
+
+def replicated(
+    estimates: ResidualEstimates, sets: Sequence[AttributeSet], number: int, seed: object
+) -> Floats:
+    """Noise of the unbiased estimates of some marginals, one row per replicate, cells flat; normal law."""
+    from scipy.special import ndtri  # takes longer to load than most releases take to read
+
+    if not 1 <= number <= MOST_REPLICATES:
+        raise WorkloadError(
+            "replicates.number", f"There can be 1 to {MOST_REPLICATES:,} replicates.", "Give for example 80."
+        )
+    layout, target = estimates.layout, Layout(estimates.layout.sizes, tuple(sets))
+    deviations = _deviations(estimates)
+    found = np.empty((number, target.cells))
+    for k in range(number):
+        drawn = seeded.uniforms(seeded.seeded("replicate", seed, k), layout.cells)
+        noise = centre_all(layout, deviations * ndtri(drawn + _HALF))
+        found[k] = assemble(layout, noise, target)
+    return found
+
+
+def _deviations(estimates: ResidualEstimates) -> Floats:
+    """Standard deviation of the noise of every residual cell before it is centred."""
+    layout = estimates.layout
+    deviations = np.sqrt(np.repeat(estimates.model.variances, layout.lengths))
+    if layout.has_levels:
+        for k, attributes in enumerate(layout.sets):
+            shares = [1.0 - 1.0 / layout.axes.block_sizes(a) for a in attributes]
+            widest = np.prod([1.0 - 1.0 / layout.axes.widest[a] for a in attributes])
+            blocks = reduce(np.multiply.outer, shares, np.ones(())).ravel()
+            layout.at(deviations, k)[:] *= np.sqrt(blocks / widest) if widest > 0 else 0.0
+    return deviations
