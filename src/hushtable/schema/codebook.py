@@ -163,7 +163,8 @@ def _read(path: Path) -> Codebook:
 
 
 def _listed(text: str) -> Codebook:
-    """CSV of column, value, label."""
+    """CSV of column, value, label; lines before it that begin with # are comments."""
+    text = re.sub(r"\A(?:#[^\n]*\n)+", "", text)
     first = text.split("\n", 1)[0]
     mark = max(",;\t|", key=first.count)
     rows = csv.DictReader(io.StringIO(text), delimiter=mark)
