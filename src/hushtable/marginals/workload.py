@@ -18,11 +18,12 @@ from itertools import combinations
 from math import comb, prod
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hushtable import marginals as algebra
 from hushtable.axes import Axes
 from hushtable.errors import BudgetError, WorkloadError
+from hushtable.marginals.asks import Ask, ask_text, read_ask
 from hushtable.marginals.sets import MAX_SETS, AttributeSet, closure
 from hushtable.marginals.workload_file import parse_workload, read_workload_text
 from hushtable.privacy import exact_number
@@ -45,12 +46,16 @@ class Domain(Protocol):
 
 @dataclass(frozen=True)
 class ResolvedWorkload:
-    """A workload on axis numbers: distinct attribute sets in the order asked for, a positive weight for each."""
+    """A workload on axis numbers: distinct attribute sets in the order asked for, a positive weight for each.
+
+    ``asks`` are the ranges that matter in place of single categories, by set.
+    """
 
     sets: tuple[AttributeSet, ...]
     weights: tuple[Fraction, ...]
     sizes: tuple[int, ...]
     names: tuple[str, ...] = ()
+    asks: tuple[tuple[Ask, ...], ...] = ()
 
     @cached_property
     def closure(self) -> tuple[AttributeSet, ...]:
@@ -75,7 +80,9 @@ class ResolvedWorkload:
     @property
     def digest(self) -> str:
         """SHA-256 of the marginals, by the names of their attributes, and of their weights."""
-        listed = [[[self.names[i] for i in s] for s in self.sets], [str(w) for w in self.weights]]
+        listed: list[Any] = [[[self.names[i] for i in s] for s in self.sets], [str(w) for w in self.weights]]
+        if self.asks:
+            listed.append([[ask_text(ask) for ask in asks] for asks in self.asks])
         return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
     def label(self, attributes: AttributeSet) -> str:
@@ -147,8 +154,11 @@ class Workload:
         sizes = sizes if isinstance(sizes, Axes) else tuple(int(n) for n in sizes)
         axis_of = {**getattr(schema, "aliases", {}), **{name: k for k, name in enumerate(names)}}
         seen: dict[AttributeSet, int] = {}
+        asks: list[tuple[Ask, ...]] = []
         for k, marginal in enumerate(self.marginals):
-            attributes = _resolve(k, marginal, axis_of, names)
+            plain, asked = _asked(k, marginal, axis_of, schema)
+            asks.append(asked)
+            attributes = _resolve(k, plain, axis_of, names)
             if isinstance(sizes, Axes) and not sizes.is_set(attributes):
                 raise _two_levels(k)
             if attributes in seen:
@@ -159,7 +169,7 @@ class Workload:
                     "Remove one, or raise the weight of the other.",
                 )
             seen[attributes] = k
-        return ResolvedWorkload(tuple(seen), self.weights, sizes, names)
+        return ResolvedWorkload(tuple(seen), self.weights, sizes, names, tuple(asks) if any(asks) else ())
 
     def __len__(self) -> int:
         return len(self.marginals)
@@ -239,6 +249,23 @@ def _resolve(
     if len(set(axes)) != len(axes):
         raise _duplicate_attribute(position)
     return tuple(sorted(axes))
+
+
+def _asked(
+    position: int, marginal: tuple[str | int, ...], axis_of: dict[str, int], schema: Domain
+) -> tuple[tuple[str | int, ...], tuple[Ask, ...]]:
+    """A marginal by its attributes alone, and what stands behind ``=`` in some of them."""
+    names: list[str | int] = []
+    asks: list[Ask] = []
+    of_axis: Any = getattr(schema, "of_axis", None)
+    for attribute in marginal:
+        name, equals, text = attribute.partition("=") if isinstance(attribute, str) else ("", "", "")
+        if equals and attribute not in axis_of and name in axis_of and of_axis is not None:
+            asks.append(read_ask(position, axis_of[name], text.strip(), of_axis))
+            names.append(name)
+        else:
+            names.append(attribute)
+    return tuple(names), tuple(asks)
 
 
 def _duplicate_attribute(position: int) -> WorkloadError:

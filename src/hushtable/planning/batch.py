@@ -89,7 +89,7 @@ def residual_part(
     workload: ResolvedWorkload, limit: Fraction, objective: str = "sum_variance"
 ) -> ResidualPart:
     """The residuals of a workload with the best precisions that cost at most ``limit`` for a row."""
-    problem = Problem.of(workload.sizes, workload.sets, workload.weights)
+    problem = Problem.of(workload.sizes, workload.sets, workload.weights, workload.asks)
     variances = plan_variances(problem, float(limit), objective)
     residuals = problem.residuals.sets
 

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats, is_whole
 from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, Incidence, Layout, closure, spreads_of
+from hushtable.marginals import Ask, AttributeSet, Incidence, Layout, closure, spreads_of
+from hushtable.planning.asked import asked_total
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +46,20 @@ class Problem:
     """Cells n_gamma of each marginal."""
     kinds: NDArray[np.bool_]
     """Kinds of rows by residuals: which of them a row pays for; one kind that pays for all unless levels are uneven."""
+    asks: tuple[tuple[Ask, ...], ...] = ()
 
     @classmethod
     def of(
-        cls, sizes: Sequence[int], marginals: Sequence[AttributeSet], weights: Sequence[float | Fraction]
+        cls,
+        sizes: Sequence[int],
+        marginals: Sequence[AttributeSet],
+        weights: Sequence[float | Fraction],
+        asks: Sequence[Sequence[Ask]] = (),
     ) -> Problem:
-        """Lay out the problem of the given marginals (sorted, distinct) and positive weights."""
+        """Lay out the problem of the given marginals (sorted, distinct) and positive weights.
+
+        ``asks`` are the ranges that count in place of single categories, by marginal.
+        """
         lengths = sizes if isinstance(sizes, Axes) else tuple(int(n) for n in sizes)
         sets, axes = tuple(marginals), Axes.of(lengths)
         kept = tuple(s for s in closure(sets, lengths) if axes.real(s))
@@ -68,6 +77,7 @@ class Problem:
             np.ones((1, len(kept)), bool)
             if rows is None
             else np.array([[row.issuperset(s) for s in kept] for row in rows], bool),
+            tuple(tuple(asked) for asked in asks),
         )
 
     @cached_property
@@ -77,11 +87,34 @@ class Problem:
         Without levels ``W = p n_tau^2 Y`` with ``Y`` the sum of ``w / n_gamma`` over the marginals above.
         """
         count = len(self.span)
+        if self.asks:
+            return self._asked_gains()
         if not isinstance(self.sizes, Axes):
             return self.span * np.sqrt(self.pairs.superset_sums(self.weights / self.cells, count))
         there = self.pairs.members >= 0
         added = self.pairs.way_products(spreads_of(self.sizes).totals) * self.weights[self.pairs.owners]
         return np.sqrt(np.bincount(self.pairs.members[there], added[there], count)) / self.price
+
+    def _asked_gains(self) -> Floats:
+        """The same where sums over ranges count: for each pair the product over axes of what is asked of it."""
+        axes = Axes.of(self.sizes)
+        spreads, added = spreads_of(axes), np.zeros(len(self.span))
+        for gamma, weight, asks in zip(self.marginals, self.weights.tolist(), self.asks, strict=True):
+            asked = {ask.axis: ask for ask in asks}
+            for tau in axes.below(gamma):
+                if tau not in self.residuals.index:
+                    continue
+                total = weight
+                for axis in gamma:
+                    level = next((a for a in axes.chains[axis] if a in tau), -1)
+                    ask = asked.get(axis)
+                    total *= (
+                        spreads.totals[spreads.number[axis, level]]
+                        if ask is None
+                        else asked_total(axes, ask, level)
+                    )
+                added[self.residuals.index[tau]] += total
+        return np.sqrt(added) / self.price
 
     def cell_variances(self, s2: Floats) -> Floats:
         """Variance of a cell of each marginal when residual k has variance ``s2[k]``."""

@@ -50,6 +50,12 @@ def plan_variances(problem: Problem, rho: float, objective: str) -> Floats:
     """``residual_plan`` on arrays: variances in the order of ``problem.residuals``."""
     if checked_objective(objective) == "sum_variance":
         return sum_variances(problem, rho)
+    if problem.asks:
+        raise WorkloadError(
+            "workload.ranges",
+            "Ranges are planned for the sum of variances alone.",
+            "Leave --objective out, or ask for cells.",
+        )
     from hushtable.planning.minimax import minimax_variances  # scipy's factorisations, for this one
 
     return minimax_variances(problem, rho).variances

@@ -324,7 +324,7 @@ def _binned(fields: Fields, common: dict[str, Any], dialect: Dialect) -> kinds.A
     low, high = _bounds(fields, scale)
     common |= {"decimal": dialect.decimal, "thousands": dialect.thousands}
     common["pattern"] = read_pattern(fields, "format") or dialect.dates
-    if "levels" in fields:
+    if "levels" in fields and fields["levels"] != levels.AUTO:
         return _levelled(fields, scale, (low, high), common)
     width, count, cuts = scale.width(fields, "width"), fields.positive("bins"), _cuts(fields, scale)
     given = [name for name in ("width", "bins", "cuts") if name in fields]
@@ -336,7 +336,8 @@ def _binned(fields: Fields, common: dict[str, Any], dialect: Dialect) -> kinds.A
         raise fields.error(
             "schema.missing-field", None, "needs bins", "Add `bins: 50`, `width: 10` or `cuts: [...]`."
         )
-    return _made_of(fields, scale, (low, high), (width, count, cuts), common)
+    made = _made_of(fields, scale, (low, high), (width, count, cuts), common)
+    return replace(made, levels=levels.halved_levels(made)) if "levels" in fields else made
 
 
 def _levelled(

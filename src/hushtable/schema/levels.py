@@ -30,6 +30,8 @@ else:
 
 MAX_LEVELS = 8
 """Of one attribute.  A marginal of k attributes is made of up to (levels + 1)^k residuals; with more, plans grow."""
+AUTO = "auto"
+"""What `levels` says where the planner may choose: halves of halves."""
 MAX_TREE_BYTES = 16 * 2**20
 """Of a tree file: 400,000 leaves of forty letters, which take many times that in memory."""
 
@@ -55,6 +57,8 @@ class Levels:
         """The fields that declare them."""
         if self.paths:
             return {"levels": list(self.names), "tree": _nested(self.paths)}
+        if self.widths == (AUTO,):
+            return {"levels": AUTO}
         return {"levels": dict(zip(self.names, self.widths, strict=True))}
 
 
@@ -166,6 +170,27 @@ def levels_of_edges(fields: Fields, levels: Sequence[tuple[str, Binned, Any]]) -
     coarser = tuple(replace(level, name=name) for name, level, _ in levels[:-1])
     names, widths = tuple(name for name, _, _ in levels), tuple(width for _, _, width in levels)
     return Levels(names, coarser, _blocks(counts, made), widths=widths)
+
+
+def halved_levels(made: Binned) -> Levels:
+    """Levels that the planner may use for ranges: every level has two bins of the next in each of its own.
+
+    A level is called by how many of the finest bins it holds, as in "age.8".
+    """
+    steps = [1 << k for k in range(max(0, (made.regular - 1).bit_length() - 1), 0, -1)]
+    coarser = [_grouped(made, step) for step in steps]
+    counts = [[(coarser[0] if coarser else made).regular]]
+    for wide, fine in pairwise([*coarser, made]):
+        counts.append([min(2, fine.regular - 2 * k) for k in range(wide.regular)])
+    names = (*(f"{made.name}.{step}" for step in steps), made.name)
+    return Levels(names, tuple(coarser), _blocks(counts, made), widths=(AUTO,))
+
+
+def _grouped(made: Binned, step: int) -> Binned:
+    """An attribute whose bins are each ``step`` neighbouring ones of another."""
+    starts = made.starts[: made.regular : step]
+    starts.append(made.starts[-1])
+    return replace(made, name=f"{made.name}.{step}", starts=starts, width=None, bins=None, cuts=None)
 
 
 def declared_levels(fields: Fields) -> list[tuple[str, Any]]:
