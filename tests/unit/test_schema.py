@@ -337,7 +337,7 @@ def test_every_field_is_documented():
 
 def test_every_example_in_the_reference_is_a_schema():
     examples = re.findall(r"```yaml\n(.*?)```", REFERENCE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     for example in examples:
         assert Schema.loads(example).names
 

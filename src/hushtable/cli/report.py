@@ -6,7 +6,7 @@ The charts' libraries take a second to load, so they are loaded when a report is
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import hushtable as ht
 from hushtable.cli import flags
@@ -35,6 +35,9 @@ def report(
     confidential: Annotated[
         bool, Option("I know that the result is not private and must stay with me.")
     ] = False,
+    language: Annotated[
+        str | None, Option("Labels of this language, where the schema has them.", "CODE")
+    ] = None,
     raw: flags.Raw = False,
     json: flags.Json = False,
 ) -> None:
@@ -45,9 +48,8 @@ def report(
     tables = [tuple(name.strip() for name in text.split(",")) for text in table or []]
     with progress(quiet=json) as steps:
         steps("drawing the report", 0, 1)
-        file = ht.report.write_report(
-            folder, out=out, ledger=ledger, tables=tables, microdata=microdata, raw=raw
-        )
+        wanted: dict[str, Any] = {"ledger": ledger, "tables": tables, "microdata": microdata}
+        file = ht.report.write_report(folder, out=out, **wanted, raw=raw, language=language)
     if json:
         emit(file.to_dict())
     else:

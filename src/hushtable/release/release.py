@@ -267,6 +267,10 @@ class Release:
         """The release that a bundle holds."""
         return cls(kept.schema, kept.manifest.sets, kept.answers, kept.manifest.card, kept.history)
 
+    def in_language(self, language: str) -> Release:
+        """The same release with the labels of a language that its schema has words of."""
+        return replace(self, schema=self.schema.in_language(language))
+
     def with_l1_bounds(self, claims: Sequence[Claim]) -> Release:
         """The same release, its card holding one bound per marginal of the workload (None where nothing is proved).
 

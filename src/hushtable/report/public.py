@@ -9,6 +9,7 @@ from pathlib import Path
 from hushtable.report.books import Books
 from hushtable.report.labelled import read_records
 from hushtable.report.page import Page, ReportFile, check_place
+from hushtable.report.sections.about_section import about_section
 from hushtable.report.sections.budget_section import budget_section
 from hushtable.report.sections.card_section import card_section
 from hushtable.report.sections.choices_section import choices_section
@@ -36,18 +37,20 @@ def public_report(
     tables: Sequence[tuple[str, ...]] = (),
     microdata: str | PathLike[str] | None = None,
     raw: bool = False,
+    language: str | None = None,
 ) -> Page:
     """The report of a bundle.
 
     ``ledger`` shows its budget as it stands now, its verdicts and its choices; ``tables`` are charted instead of the
     single attributes; ``microdata`` is a file of records whose counts are drawn beside the intervals.  With ``raw``,
-    no text in the CSV files gets an apostrophe.
+    no text in the CSV files gets an apostrophe.  ``language`` takes the labels of one that the schema has words of.
     """
-    view = View.open(Path(folder))
+    view = View.open(Path(folder), language)
     records = None if microdata is None else read_records(microdata, view.schema)
     books = Books.read(ledger, view.card)
     rows = view.card.unit.rows
     sections = (
+        about_section(view),
         card_section(view),
         budget_section(view, books.account),
         reading_section(view),
@@ -62,7 +65,7 @@ def public_report(
     )
     total = view.total
     return Page(
-        title=f"{view.card.ledger.name}: what was released, and how far to trust it",
+        title=f"{view.schema.about.title or view.card.ledger.name}: what was released, and how far to trust it",
         lead=(
             f"{len(view.release.workload):,} tables about {total['estimate']:,.0f} records "
             f"(between {total['lower']:,.0f} and {total['upper']:,.0f} at 95%), "
@@ -84,8 +87,12 @@ def write_report(
     tables: Sequence[tuple[str, ...]] = (),
     microdata: str | PathLike[str] | None = None,
     raw: bool = False,
+    language: str | None = None,
 ) -> ReportFile:
     """Write the report of a bundle, by default as ``report.html`` inside it."""
     file = Path(folder) / FILE if out is None else Path(out)
     check_place(file)
-    return public_report(folder, ledger=ledger, tables=tables, microdata=microdata, raw=raw).write(file)
+    page = public_report(
+        folder, ledger=ledger, tables=tables, microdata=microdata, raw=raw, language=language
+    )
+    return page.write(file)

@@ -27,14 +27,15 @@ ALPHA = 0.05
 class View:
     """A bundle with cached summaries."""
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, language: str | None = None) -> None:
         self._bundle = bundle
-        self.release = Release.of(bundle)
+        release = Release.of(bundle)
+        self.release = release if language is None else release.in_language(language)
 
     @classmethod
-    def open(cls, folder: str | Path) -> View:
+    def open(cls, folder: str | Path, language: str | None = None) -> View:
         """Open a bundle; a damaged or foreign folder is refused."""
-        return cls(Bundle.open(folder))
+        return cls(Bundle.open(folder), language)
 
     @property
     def card(self) -> Card:

@@ -4,6 +4,7 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.schema.about import About
     from hushtable.schema.attribute import (
         FALSE_TEXTS,
         TRUE_TEXTS,

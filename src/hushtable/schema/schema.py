@@ -22,6 +22,7 @@ from hushtable.axes import Axes
 from hushtable.errors import SchemaError
 from hushtable.notebook import html_card
 from hushtable.schema import build, document, write
+from hushtable.schema.about import About, read_about, spoken
 from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
 from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
@@ -33,6 +34,7 @@ TOP_FIELDS = (
     "person",
     "frozen",
     "csv",
+    "about",
     "attributes",
     "impossible",
     "learnt_from_data",
@@ -76,6 +78,8 @@ class Schema:
     """The curator's word that no row changes while a choice is open."""
     aliases: Mapping[str, int] = field(init=False)
     """Axes by the names of attributes whose finest level is called otherwise."""
+    about: About = field(default_factory=About)
+    """What the numbers are about, for readers."""
     names: tuple[str, ...] = field(init=False)
     """Names of the axes: of the attributes, and in place of one with levels those of its levels, the coarsest first."""
     sizes: tuple[int, ...] = field(init=False)
@@ -156,6 +160,8 @@ class Schema:
             top["person"] = self.person
         if self.frozen:
             top["frozen"] = True
+        if self.about != About():
+            top["about"] = self.about.to_dict()
         if self.csv != Dialect():
             top["csv"] = self.csv.to_dict()
         top["attributes"] = {name: _attribute_dict(a, self.csv) for name, a in self.attributes.items()}
@@ -192,6 +198,19 @@ class Schema:
     def of_axis(self, axis: int) -> Attribute:
         """What the categories of an axis are."""
         return self.levels[self.names[axis]]
+
+    def in_language(self, language: str) -> Schema:
+        """The same domain with the labels of a language that ``about`` has words of; for showing, not for counting."""
+        if language == self.about.language:
+            return self
+        if language not in self.about.labels:
+            known = [*filter(None, [self.about.language]), *self.about.labels]
+            raise SchemaError(
+                "schema.no-language", f"The schema has no words of {language!r}.", suggestion(language, known)
+            )
+        words = self.about.labels[language]
+        shown = {name: spoken(a, words[name]) if name in words else a for name, a in self.attributes.items()}
+        return replace(self, attributes=MappingProxyType(shown))
 
     def axis(self, name: str) -> int:
         """Axis number of one attribute."""
@@ -248,7 +267,7 @@ class Schema:
     def canonical(self) -> str:
         """JSON with sorted keys, without the record of review and the word on changes: equal for equal domains."""
         top = self.to_dict()
-        for field_of_use in ("learnt_from_data", "frozen"):
+        for field_of_use in ("learnt_from_data", "frozen", "about"):
             top.pop(field_of_use, None)
         top["attributes"] = [(name, _in_order(fields)) for name, fields in top["attributes"].items()]
         return json.dumps(top, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
@@ -276,7 +295,8 @@ class Schema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
-        return (self.canonical, self.learnt, self.frozen) == (other.canonical, other.learnt, other.frozen)
+        mine, others = ((s.canonical, s.learnt, s.frozen, s.about) for s in (self, other))
+        return mine == others
 
     def __hash__(self) -> int:
         return hash(self.canonical)
@@ -309,6 +329,7 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         person=fields.text("person"),
         frozen=fields.flag("frozen", False),
         csv=dialect,
+        about=read_about(source, fields["about"], attributes) if "about" in fields else About(),
         learnt=_learnt(source, fields["learnt_from_data"], attributes)
         if "learnt_from_data" in fields
         else (),
