@@ -138,11 +138,13 @@ def left_in(folder: Path) -> Left:
 def repeat(folder: Path, before: Left, capture: Any) -> str:
     """Type the same command again, and check that nothing paid for is lost or paid twice; says how it ended."""
     capture.readouterr()
+    noted = any(folder.glob(".out.request*"))
     code = run(command(folder))
     printed = capture.readouterr()
     after = left_in(folder)
     if before.released is not None:
-        assert code == 1 and "[bundle.exists]" in printed.err
+        # until the note of what was under way is gone, the command takes itself for unfinished
+        assert code == 0 if noted else code == 1 and "[bundle.exists]" in printed.err
         assert after.spent == before.spent
         return "was complete"
     if before.charges > len(before.payloads):

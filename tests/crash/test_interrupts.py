@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from fresh import forkserver
 from release_campaign import run_until
 
 import hushtable as ht
+from hushtable.cli import main
 from hushtable.cli.app import run
 from hushtable.kernel.run import Job
 from hushtable.kernel.run import run as run_job
@@ -82,7 +82,7 @@ def worker(folder: Path, words: list[str], point: str | None, number: int, ready
     signal.signal(signal.SIGINT, signal.default_int_handler)
     failpoints.arm(hook)
     ready.send(True)
-    sys.exit(run(words))
+    main(words)
 
 
 def stop(

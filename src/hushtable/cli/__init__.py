@@ -14,10 +14,10 @@ from hushtable.lazily import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from signal import SIGINT, default_int_handler, getsignal, signal
+    from signal import SIG_IGN, SIGINT, default_int_handler, getsignal, signal
 else:
     # what ``signal`` is made of; with its enumerations it would load while nobody listens yet
-    from _signal import SIGINT, default_int_handler, getsignal, signal
+    from _signal import SIG_IGN, SIGINT, default_int_handler, getsignal, signal
 
 __all__ = ["main"]
 
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if heard:
             signal(SIGINT, default_int_handler)
         code = run(sys.argv[1:] if arguments is None else list(arguments))
+        if heard:
+            signal(SIGINT, SIG_IGN)  # all is done and said: while Python ends, Ctrl-C has nothing to stop
     except KeyboardInterrupt:
         _leave()
     else:
