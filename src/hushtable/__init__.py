@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hushtable.ledger import Ledger
     from hushtable.marginals import Workload
     from hushtable.privacy import ZCDP, ApproxDP, PureDP
-    from hushtable.release import Plan, Release
+    from hushtable.release import Plan, Release, compare
     from hushtable.schema import Schema
     from hushtable.session import Session, preflight
     from hushtable.synthesizer import Synthesizer
@@ -38,6 +38,7 @@ __all__ = [
     "Synthesizer",
     "Workload",
     "__version__",
+    "compare",
     "deciders",
     "errors",
     "linear",

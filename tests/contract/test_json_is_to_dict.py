@@ -126,6 +126,13 @@ def a_combination(hush: Callable[..., Any]) -> None:
     )
 
 
+def a_comparison(hush: Callable[..., Any]) -> None:
+    other = opened().release(pairs(), budget=ht.ZCDP("0.02"), strategy="residual-planner", request="compared")
+    other.save("compared")
+    found = ht.compare(ht.Release.load("out"), ht.Release.load("compared"))
+    assert hush("compare", "out", "compared") == plain(found.to_dict())
+
+
 def a_table(hush: Callable[..., Any]) -> None:
     printed = hush("table", "out", "age", "sex", "--alpha", "0.2")
     assert printed == plain(ht.Release.load("out").released_table("age", "sex", alpha=0.2).to_dict())
@@ -200,6 +207,7 @@ WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
     a_table: {"table"},
     a_quantile: {"quantile"},
     a_combination: {"combine"},
+    a_comparison: {"compare"},
     a_microdata: {"microdata"},
     a_report: {"report"},
     a_check: {"check"},

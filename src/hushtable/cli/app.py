@@ -31,6 +31,7 @@ COMMANDS = (
     "table",
     "quantile",
     "combine",
+    "compare",
     "microdata",
     "report",
     "check",

@@ -1,0 +1,149 @@
+"""Is the change real?  Two releases side by side: difference, interval and significance of every cell.
+
+The noises of two releases are independent, so the variances of their unbiased estimates add up; releases that share
+answers (one reuses the other's, or both reuse the same) are refused, because theirs are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from hushtable.errors import WorkloadError
+from hushtable.notebook import MOST_ROWS, html_card
+from hushtable.planning import normal_spread
+
+if TYPE_CHECKING:
+    from hushtable.release.release import Release
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """The tables of two releases, ``this`` and ``last``; intervals are at ``1 - alpha``."""
+
+    this: Release
+    last: Release
+    alpha: float = 0.05
+
+    @property
+    def marginals(self) -> tuple[tuple[str, ...], ...]:
+        """Tables of ``this`` that ``last`` tells too, both measured in full."""
+        return tuple(names for names in self.this.marginals if self._comparable(names))
+
+    def table(self, *attributes: str) -> pl.DataFrame:
+        """One table: this, last, difference, std, lower, upper, p_value, significant, significant_among_all.
+
+        ``significant`` is about each cell alone, ``significant_among_all`` about all cells of the table together
+        (Bonferroni).
+        """
+        self._require_same(attributes)
+        new, old = (release.table(*attributes) for release in (self.this, self.last))
+        if new["unbiased"].null_count() or old["unbiased"].null_count():
+            raise WorkloadError(
+                "compare.not-measured",
+                f"The table {' x '.join(attributes) or 'of the total'} was not measured in full in both releases.",
+                "Compare tables whose `measured` is fully.",
+            )
+        difference = (new["unbiased"] - old["unbiased"]).to_numpy()
+        std = np.hypot(new["std"].to_numpy(), old["std"].to_numpy())
+        reach = normal_spread(self.alpha) * std
+        p_value = _two_sided(difference, std)
+        numbers = {
+            "this": new["unbiased"].to_numpy(),
+            "last": old["unbiased"].to_numpy(),
+            "difference": difference,
+            "std": std,
+            "lower": difference - reach,
+            "upper": difference + reach,
+            "p_value": p_value,
+            "significant": p_value < self.alpha,
+            "significant_among_all": p_value * len(p_value) < self.alpha,
+        }
+        labels = [new[self.this.schema.names[axis]] for axis in self.this.schema.axes(attributes)]
+        return pl.DataFrame([*labels, *(pl.Series(name, values) for name, values in numbers.items())])
+
+    def tables(self) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
+        """Every table that can be compared."""
+        for names in self.marginals:
+            yield names, self.table(*names)
+
+    def summary(self) -> pl.DataFrame:
+        """One row per table: cells, how many changed beyond noise, and how many would by chance alone."""
+        rows = [
+            (
+                " x ".join(names) or "the total",
+                frame.height,
+                int(frame["significant"].sum()),
+                int(frame["significant_among_all"].sum()),
+                self.alpha * frame.height,
+            )
+            for names, frame in self.tables()
+        ]
+        columns = ["marginal", "cells", "significant", "significant_among_all", "by_chance"]
+        return pl.DataFrame(rows, columns, orient="row")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary, and every table with its cells."""
+        told = [{"attributes": list(names), "rows": frame.to_dicts()} for names, frame in self.tables()]
+        return {"alpha": self.alpha, "summary": self.summary().to_dicts(), "tables": told}
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.marginals):,} tables>"
+
+    def _repr_html_(self) -> str:
+        shown = self.summary()
+        return html_card(
+            repr(self).strip("<>"), {}, shown.columns, shown.rows()[:MOST_ROWS], shown.height - MOST_ROWS
+        )
+
+    def _comparable(self, names: tuple[str, ...]) -> bool:
+        try:
+            self.table(*names)
+        except WorkloadError as error:
+            if error.code in ("compare.not-measured", "table.not-released"):
+                return False
+            raise
+        return True
+
+    def _require_same(self, attributes: tuple[str, ...]) -> None:
+        """Refuse a table whose categories are not the same in both releases."""
+        for name in attributes:
+            new = self.this.schema.of_axis(self.this.schema.axis(name))
+            known = name in self.last.schema.names or name in self.last.schema.aliases
+            if not known or new.labels != self.last.schema.of_axis(self.last.schema.axis(name)).labels:
+                raise WorkloadError(
+                    "compare.different",
+                    f"The two releases do not have the same categories of {name!r}.",
+                    "Compare tables of other attributes, or on a level that both have.",
+                )
+
+
+def compare(this: Release, last: Release, *, alpha: float = 0.05) -> Comparison:
+    """Two releases side by side, cell by cell; refuses releases whose noise is not independent."""
+    one, other = this.card.ledger, last.card.ledger
+    same_ledger = one.name == other.name
+    if same_ledger and (one.request, one.head) == (other.request, other.head):
+        raise _shared("It is one release twice.")
+    if same_ledger and (this.card.reuse is not None or last.card.reuse is not None):
+        raise _shared(
+            "The two releases may share answers, because one was made with --reuse from the same ledger."
+        )
+    return Comparison(this, last, alpha)
+
+
+def _two_sided(difference: np.ndarray, std: np.ndarray) -> np.ndarray:
+    """Chance of a difference as large or larger by noise alone, normal law."""
+    from scipy.special import ndtr  # takes longer to load than to compare
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(
+            std > 0.0, 2.0 * ndtr(-np.abs(difference) / std), np.where(difference == 0.0, 1.0, 0.0)
+        )
+
+
+def _shared(what: str) -> WorkloadError:
+    return WorkloadError("compare.shared", what, "Compare two releases that were measured separately.")
