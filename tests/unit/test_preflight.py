@@ -317,3 +317,22 @@ def test_an_unreadable_file_gets_a_remedy(desk: Path) -> None:
     with pytest.raises(HushtableError) as caught:
         ht.preflight("d.csv", schema="s.yaml")
     assert caught.value.code == "source.unknown-column" and "delimiter: ;" in caught.value.fix
+
+
+@pytest.mark.long
+def test_the_confidential_report_shows_the_same_numbers(desk: Path) -> None:
+    assert run([*RELEASE, "--budget", "rho=0.01", "--out", "a"]) == 0
+    assert run(["report", "a", "--against", "d.csv", "--confidential"]) == 0
+    page, found = (
+        Path("a-confidential.html").read_text(encoding="utf-8"),
+        ht.preflight("d.csv", schema="s.yaml"),
+    )
+    assert "What became of the rows" in page and CONFIDENTIAL in page
+    columns = pl.read_csv("a-confidential-data/rows-by-attribute.csv")
+    for row, column in zip(columns.to_dicts(), found.columns, strict=True):
+        assert {name: getattr(column, name) for name in row} == row
+    offenders = pl.read_csv("a-confidential-data/offenders.csv")
+    assert offenders["rows"].sum() == sum(o.rows for column in found.columns for o in column.offenders)
+    assert run(["report", "a"]) == 0
+    public = Path("a/report.html").read_text(encoding="utf-8")
+    assert "What became of the rows" not in public and "preflight" not in public
