@@ -89,9 +89,10 @@ def an_init(hush: Callable[..., Any]) -> None:
 
 
 def a_review(hush: Callable[..., Any]) -> None:
-    items = ht.schema.review_items(ht.Schema.load("people.yaml"))
-    printed = hush("review", "people.yaml")
-    assert printed == {"schema": "people.yaml", "unreviewed": [item.to_dict() for item in items]}
+    Path("draft.yaml").write_text(ht.session.draft("people.csv"))
+    printed = hush("review", "draft.yaml", "--accept", "@names", "--drop", "age")
+    assert printed == plain(ht.schema.review_file("draft.yaml").to_dict())
+    assert [item["name"] for item in printed["unreviewed"]] == ["sex"]
 
 
 def a_preflight(hush: Callable[..., Any]) -> None:
@@ -243,6 +244,8 @@ def test_every_result_has_a_short_text_and_a_look_in_notebooks(desk: Path) -> No
         ht.report.write_report("out", out="again.html"),
         session.remaining,
         session.evaluate(release, confidential=True),
+        ht.schema.review_file("people.yaml"),
+        ht.preflight("people.csv", schema="people.yaml"),
         session.ledger,
         session.ledger.reservations()[0],
         session.ledger.history()[0],

@@ -100,3 +100,21 @@ def test_an_attribute_on_one_line_with_others_is_not_cut_out() -> None:
         ht.schema.reviewed_text(text, [], ["a"])
     assert caught.value.code == "schema.not-a-draft"
     assert ht.Schema.loads(ht.schema.reviewed_text(text, ["a"])).unreviewed == ()
+
+
+def test_an_attribute_with_levels_is_one_item_and_its_tree_lies_beside_the_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "places.csv").write_text("region,district\nNorth,Alder\nNorth,Birch\nSouth,Elm\n")
+    file = tmp_path / "levels.yaml"
+    file.write_text(
+        "attributes:\n  place:\n    type: categorical\n    tree: places.csv\n  sex:\n    type: boolean\n"
+        "learnt_from_data:\n  unreviewed: [attributes.place.tree, attributes.sex.type]\n"
+    )
+    assert run(["review", str(file), "--json"]) == 0
+    items = json.loads(capsys.readouterr().out)["unreviewed"]
+    assert [item["name"] for item in items] == ["place", "sex"] and "Alder" in str(items[0]["public"])
+    assert [item.name for item in ht.schema.review_file(file, accept=["place"], drop=["sex"]).left] == []
+    assert "    tree: places.csv\n" in file.read_text() and list(ht.Schema.load(file).attributes) == ["place"]
+    named = f"{file.read_text().partition('learnt_from_data')[0]}learnt_from_data: {{reviewed: [place]}}\n"
+    assert ht.Schema.loads(named, tmp_path).is_reviewed("attributes.place.values")

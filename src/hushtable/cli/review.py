@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -12,9 +12,11 @@ import hushtable as ht
 from hushtable.cli import flags
 from hushtable.cli.output import emit, say
 from hushtable.cli.parameters import Argument, Option
-from hushtable.errors import SchemaError, UsageError
-from hushtable.outputs import whole_file
+from hushtable.errors import SchemaError
 from hushtable.texts import counted
+
+if TYPE_CHECKING:
+    from hushtable.schema import Review
 
 EXAMPLE = "Example: hush review people.yaml"
 
@@ -31,24 +33,22 @@ def review(
 
     With --accept and --drop it asks nothing.  Without a terminal it lists what is left to review.
     """
-    text = ht.schema.read_text(schema)
-    if accept or drop:
-        text = ht.schema.reviewed_text(text, accept or (), drop or ())
-        _write(schema, text)
-    elif sys.stdin.isatty() and not json:
-        text = _walk(schema, text)
-    left = ht.schema.review_items(ht.Schema.loads(text))
+    if sys.stdin.isatty() and not (accept or drop or json):
+        found = _walk(schema)
+    else:
+        found = ht.schema.review_file(schema, accept=accept or (), drop=drop or ())
     if json:
-        emit({"schema": str(schema), "unreviewed": [item.to_dict() for item in left]})
-    elif left:
+        emit(found.to_dict())
+    elif left := found.left:
         say(f"{counted(len(left), 'item')} left to review:", *(f"  {item.name}" for item in left))
     else:
         say(f"Nothing is left to review in {schema}.")
 
 
-def _walk(schema: Path, text: str) -> str:
+def _walk(schema: Path) -> Review:
     """Ask for each item in turn; every answer is written at once."""
-    items = ht.schema.review_items(ht.Schema.loads(text))
+    found = ht.schema.review_file(schema)
+    items = found.left
     for number, item in enumerate(items, 1):
         say(
             "",
@@ -65,20 +65,8 @@ def _walk(schema: Path, text: str) -> str:
         if answer == "n":
             continue
         try:
-            text = ht.schema.reviewed_text(
-                text, [item.name] if answer == "y" else [], [item.name] if answer == "d" else []
-            )
-            _write(schema, text)
+            accept, drop = ([item.name], []) if answer == "y" else ([], [item.name])
+            found = ht.schema.review_file(schema, accept=accept, drop=drop)
         except SchemaError as error:
             say(f"{error.message} {error.fix}")
-    return text
-
-
-def _write(schema: Path, text: str) -> None:
-    try:
-        with whole_file(schema) as file:
-            file.write(text.encode())
-    except OSError:
-        raise UsageError(
-            "review.not-written", f"{schema} cannot be written.", "Check its permissions."
-        ) from None
+    return found

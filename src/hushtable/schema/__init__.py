@@ -4,6 +4,7 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.schema import bins, document
     from hushtable.schema.about import About
     from hushtable.schema.attribute import (
         FALSE_TEXTS,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from hushtable.schema.day_formats import steps_of
     from hushtable.schema.dialect import ENCODINGS, Dialect
     from hushtable.schema.document import MAX_STORED_BYTES
-    from hushtable.schema.document import read as read_text
     from hushtable.schema.findings import (
         ColumnFindings,
         FileLook,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         Preflight,
     )
     from hushtable.schema.levels import Levels
-    from hushtable.schema.review import ReviewItem, review_items, reviewed_text
+    from hushtable.schema.review import Review, ReviewItem, review_file, review_items, reviewed_text
     from hushtable.schema.schema import Impossible, Learnt, Schema, SchemaLike
     from hushtable.schema.write import inline
 else:

@@ -9,11 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from hushtable.errors import SchemaError
+from hushtable.errors import SchemaError, UsageError
+from hushtable.notebook import html_card
+from hushtable.outputs import whole_file
+from hushtable.schema import document
 from hushtable.schema.schema import Schema
 from hushtable.schema.write import inline
+from hushtable.texts import counted
 
 FILE, NAMES = "@file", "@names"
 """What a review calls the marks of the dialect, and of the names of columns."""
@@ -33,15 +38,49 @@ class ReviewItem:
         return {"name": self.name, "marks": list(self.marks), "public": list(self.public)}
 
 
+@dataclass(frozen=True, repr=False)
+class Review:
+    """What nobody has reviewed yet in a file with a schema."""
+
+    file: str
+    left: tuple[ReviewItem, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"schema": self.file, "unreviewed": [item.to_dict() for item in self.left]}
+
+    def __repr__(self) -> str:
+        return f"<Review of {self.file}: {counted(len(self.left), 'item')} left>"
+
+    def _repr_html_(self) -> str:
+        rows = [(item.name, "; ".join(item.public)) for item in self.left]
+        return html_card(f"Review of {self.file}", {"left": len(rows)}, ("item", "becomes public"), rows)
+
+
+def review_file(file: str | Path, *, accept: Collection[str] = (), drop: Collection[str] = ()) -> Review:
+    """Say that some items of a drafted file were reviewed, leave out some attributes, and see what is left."""
+    text, folder = document.read(file), Path(file).parent
+    if accept or drop:
+        text = reviewed_text(text, accept, drop, folder)
+        try:
+            with whole_file(Path(file)) as out:
+                out.write(text.encode())
+        except OSError:
+            raise UsageError(
+                "review.not-written", f"{file} cannot be written.", "Check its permissions."
+            ) from None
+    return Review(str(file), tuple(review_items(Schema.loads(text, folder))))
+
+
 def review_items(schema: Schema) -> list[ReviewItem]:
     """What nobody has reviewed yet, in the order of the attributes."""
     left = list(schema.unreviewed)
     items = [
         *_item(FILE, [mark for mark in left if mark.startswith("csv.")], _lines(schema.csv.to_dict())),
-        *_item(NAMES, [mark for mark in left if mark == "attributes"], (", ".join(schema.names),)),
+        *_item(NAMES, [mark for mark in left if mark == "attributes"], (", ".join(schema.attributes),)),
     ]
     fields = schema.to_dict()["attributes"]
-    for name in schema.names:
+    for name in schema.attributes:
         marks = [mark for mark in left if _belongs(mark, name, schema)]
         shown = (*_lines(fields[name]), f"categories: {', '.join(schema.attributes[name].labels[:60])}")
         items += _item(name, marks, shown)
@@ -59,13 +98,15 @@ def _lines(fields: dict[str, Any]) -> tuple[str, ...]:
 
 def _belongs(mark: str, name: str, schema: Schema) -> bool:
     """Whether a mark is of this attribute; of two names that fit, the longer one has it."""
-    fits = [other for other in schema.names if mark.startswith(f"attributes.{other}.")]
+    fits = [other for other in schema.attributes if mark.startswith(f"attributes.{other}.")]
     return bool(fits) and max(fits, key=len) == name
 
 
-def reviewed_text(text: str, accepted: Collection[str], dropped: Collection[str] = ()) -> str:
-    """The text of a schema with some items accepted and some attributes left out."""
-    schema = Schema.loads(text)
+def reviewed_text(
+    text: str, accepted: Collection[str], dropped: Collection[str] = (), folder: str | Path = ""
+) -> str:
+    """The text of a schema with some items accepted and some attributes left out; it names files in ``folder``."""
+    schema = Schema.loads(text, folder)
     items = {item.name: item for item in review_items(schema)}
     unknown = [name for name in (*accepted, *dropped) if name not in items]
     if unknown:
@@ -74,21 +115,28 @@ def reviewed_text(text: str, accepted: Collection[str], dropped: Collection[str]
             "schema.nothing-to-review", f"{unknown[0]!r} has no mark to review.", f"To review: {known}."
         )
     for name in dropped:
-        text = _without(text, name)
+        text = _without(text, name, folder)
     for name in accepted:
         text = _marked(text, {FILE: r"csv", NAMES: r"attributes"}.get(name, f"  {re.escape(inline(name))}"))
     gone = {mark for name in dropped for mark in items[name].marks}
     done = {mark for name in accepted for mark in items[name].marks}
     left = [mark for mark in schema.unreviewed if mark not in done | gone]
     earlier = [mark.path for mark in schema.learnt if mark.reviewed]
-    return _with_marks(text, left, [*earlier, *(mark for mark in schema.unreviewed if mark in done)])
+    made = _with_marks(text, left, [*earlier, *(mark for mark in schema.unreviewed if mark in done)])
+    if Schema.loads(made, folder).canonical != Schema.loads(text, folder).canonical:
+        raise SchemaError(
+            "schema.not-a-draft",
+            "The marks of the schema cannot be told apart from the rest.",
+            "Move them by hand from `unreviewed` to `reviewed`.",
+        )
+    return made
 
 
-def _without(text: str, name: str) -> str:
+def _without(text: str, name: str, folder: str | Path) -> str:
     """The text without the lines of an attribute, if each has its own, as a draft has."""
     key = re.escape(inline(name))
     shorter = re.sub(rf"(?m)^  {key}:[^\n]*\n(?:(?:    [^\n]*)?\n)*", "", text, count=1)
-    if shorter == text or name in Schema.loads(shorter).names:
+    if shorter == text or name in Schema.loads(shorter, folder).attributes:
         raise SchemaError(
             "schema.not-a-draft",
             f"The lines of {name!r} cannot be told apart from the others.",
@@ -116,12 +164,4 @@ def _with_marks(text: str, left: list[str], reviewed: list[str]) -> str:
         f"  reviewed: {'' if reviewed else '[]'}".rstrip(),
         *(f"    - {inline(mark)}" for mark in reviewed),
     ]
-    made = kept + "\n".join(lines) + "\n"
-    expected = Schema.loads(text)
-    if Schema.loads(made).canonical != expected.canonical:
-        raise SchemaError(
-            "schema.not-a-draft",
-            "The marks of the schema cannot be told apart from the rest.",
-            "Move them by hand from `unreviewed` to `reviewed`.",
-        )
-    return made
+    return kept + "\n".join(lines) + "\n"

@@ -97,13 +97,12 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Reads a YAML or JSON file."""
-        text = document.read(path)
-        return _from_document(replace(document.parse(text), folder=Path(path).parent))
+        return cls.loads(document.read(path), Path(path).parent)
 
     @classmethod
-    def loads(cls, text: str) -> Schema:
-        """Reads YAML or JSON text."""
-        return _from_document(replace(document.parse(text), folder=Path()))
+    def loads(cls, text: str, folder: str | Path = "") -> Schema:
+        """Reads YAML or JSON text; files that it names are looked for in ``folder``."""
+        return _from_document(replace(document.parse(text), folder=Path(folder)))
 
     @classmethod
     def loads_stored(cls, data: bytes) -> Schema:
@@ -248,7 +247,7 @@ class Schema:
     def is_reviewed(self, path: str) -> bool:
         """Whether somebody said that a field may be public, by itself or with all that was learnt of its attribute."""
         marks = {mark.path for mark in self.learnt if mark.reviewed}
-        whole = (_whole(name) for name in self.names if path.startswith(f"{_whole(name)}."))
+        whole = (_whole(name) for name in self.attributes if path.startswith(f"{_whole(name)}."))
         return path in marks or any(
             name in marks and path.removeprefix(f"{name}.") in build.EVERY_FIELD for name in whole
         )
@@ -280,7 +279,7 @@ class Schema:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} ({size})" for name, size in zip(self.names[:8], self.sizes, strict=False))
         more = f" and {len(self.names) - 8} more" if len(self.names) > 8 else ""
-        return f"<Schema of {len(self.names)} attributes: {shown}{more}>"
+        return f"<Schema of {len(self.attributes)} attributes: {shown}{more}>"
 
     def _repr_html_(self) -> str:
         person = "the curator's claim" if self.person is None else f"column {self.person}"
@@ -289,7 +288,7 @@ class Schema:
             "cells": f"{self.domain_cells:,}",
         }
         rows = [(name, a.kind, a.size, ", ".join(a.labels[:4])) for name, a in self.levels.items()]
-        title = f"Schema of {len(self.names)} attributes"
+        title = f"Schema of {len(self.attributes)} attributes"
         return html_card(title, facts, ("attribute", "type", "categories", "such as"), rows)
 
     def __eq__(self, other: object) -> bool:
