@@ -10,6 +10,7 @@ import sys
 import threading
 from collections import UserDict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -62,7 +63,10 @@ def load_plugins() -> None:
 def _is_named() -> bool:
     """Whether an installed package may name a plugin: a few milliseconds, where reading all of them takes 50."""
     for place in sys.path:
-        for file in Path(place).glob("*.dist-info/entry_points.txt"):
-            if GROUP in file.read_text(encoding="utf-8", errors="replace"):
-                return True
+        for file in Path(place).glob(
+            "*-info/entry_points.txt"
+        ):  # .dist-info, and .egg-info of older installers
+            with suppress(OSError):  # what cannot be read names nothing, for the standard library too
+                if GROUP in file.read_text(encoding="utf-8", errors="replace"):
+                    return True
     return False

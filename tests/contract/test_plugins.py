@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import hushtable as ht
+from hushtable import plugins
 
 PLUGIN = """
 from fractions import Fraction
@@ -113,3 +114,16 @@ def test_a_plugin_that_cannot_be_loaded_is_named_and_only_where_it_is_needed(des
     )
     assert hush(desk, "--version").returncode == 0
     assert hush(desk, "table", "nowhere", "--alpha", "2").returncode == 2
+
+
+@pytest.mark.parametrize("kind", ["dist-info", "egg-info"])
+def test_a_plugin_is_found_as_any_installer_leaves_it(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert not plugins._is_named()
+    (tmp_path / "other.dist-info" / "entry_points.txt").mkdir(parents=True)  # cannot be read as a file
+    facts = tmp_path / f"hush_extras.{kind}"
+    facts.mkdir()
+    (facts / "entry_points.txt").write_text("[hushtable.plugins]\nextras = hush_extras\n")
+    assert plugins._is_named()

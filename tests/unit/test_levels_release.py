@@ -164,3 +164,9 @@ def test_a_report_shows_levels(session, tmp_path):
     ]
     assert run(["report", str(tmp_path / "out"), *shown]) == 0
     assert "state by sex" in (tmp_path / "r.html").read_text()
+
+
+def test_counts_of_all_attributes_are_refused_by_what_they_cannot_do(session):
+    with pytest.raises(ht.errors.WorkloadError) as caught:
+        session.plan_counts(budget=ht.ZCDP("0.1"))
+    assert caught.value.code == "release.no-levels"

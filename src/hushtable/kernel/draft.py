@@ -20,14 +20,13 @@ from hushtable.errors import HushtableError, SourceError
 from hushtable.kernel.hints import refused
 from hushtable.kernel.identifying import FREQUENT, why_left_out
 from hushtable.kernel.sources import look_at
-from hushtable.kernel.sources.guesses import SURE_NULLS
+from hushtable.kernel.sources.guesses import MOSTLY, SURE_NULLS
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.profile import Profile, Writing, day
 from hushtable.schema import RESERVED, Dialect, inline
 
 MOST_CATEGORIES = 100  # texts with more different values are left out, as identifiers or free text
 FEW_NUMBERS = 20  # whole numbers with so few different values are taken for categories
-MOSTLY = 0.95  # share of fields that must be readable as a number or date
 BINS = 25  # of whole numbers, at most: their width is the next of 1, 2, 5, 10, ...
 """Rules of thumb, not measured: they move only what a draft proposes, every line of which is marked for review."""
 _LARGEST = 10**17

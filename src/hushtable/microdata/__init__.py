@@ -4,6 +4,8 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.microdata import seeded
+    from hushtable.microdata.answer_groups import Measurement as Measurement
     from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
     from hushtable.microdata.fitting import Fit as Fit
     from hushtable.microdata.fitting import fit as fit
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from hushtable.microdata.honesty import Explanation as Explanation
     from hushtable.microdata.honesty import TableGap as TableGap
     from hushtable.microdata.likelihood import likeliest
-    from hushtable.microdata.measurement import Measurement as Measurement
     from hushtable.microdata.noise import Noise as Noise
     from hushtable.microdata.point_sum import counts_to_buy as counts_to_buy
     from hushtable.microdata.rounding import Rounded as Rounded

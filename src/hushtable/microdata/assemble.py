@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.microdata.measurement import Measurement
+from hushtable.microdata.answer_groups import Measurement
 from hushtable.microdata.program import Labels, Program, cell_labels, stack_labels, with_matrix
 
 

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet
+from hushtable.microdata.answer_groups import Measurement, check_measurements, check_priorities
 from hushtable.microdata.assemble import Builder, query_values
 from hushtable.microdata.least_squares import ordinary
 from hushtable.microdata.max_fit import max_fit
-from hushtable.microdata.measurement import Measurement, check_measurements, check_priorities
 from hushtable.microdata.program import require_affordable, solve
 from hushtable.microdata.reweight import Reweighted, reweight
 from hushtable.microdata.sequential import sequential

@@ -13,8 +13,8 @@ import numpy as np
 
 from hushtable.arrays import Floats
 from hushtable.marginals import centre, closure
+from hushtable.microdata.answer_groups import Measurement
 from hushtable.microdata.max_fit import query_matrix
-from hushtable.microdata.measurement import Measurement
 
 
 def ordinary(measurements: Sequence[Measurement], shape: tuple[int, ...]) -> Floats:

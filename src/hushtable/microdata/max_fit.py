@@ -17,8 +17,8 @@ from scipy.optimize import linprog
 
 from hushtable.arrays import Floats
 from hushtable.errors import RefusedError, WorkloadError
+from hushtable.microdata.answer_groups import Measurement
 from hushtable.microdata.assemble import Builder
-from hushtable.microdata.measurement import Measurement
 from hushtable.microdata.program import cell_labels, solve, stack_labels, too_much_work
 
 MOST_CELLS = 50_000

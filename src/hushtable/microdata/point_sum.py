@@ -23,7 +23,7 @@ def counts_workload(schema: Schema, attributes: Sequence[str] | None, accurate: 
 
     The weights make the noise of both equal: independent noise goes as the cells times the weight.
     """
-    names = schema.names if attributes is None else tuple(attributes)
+    names = tuple(schema.attributes) if attributes is None else tuple(attributes)
     if checked_accuracy(accurate) == "point":
         return Workload([names])
     cells = prod(schema.sizes[axis] for axis in schema.axes(names))

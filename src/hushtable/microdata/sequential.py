@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
+from hushtable.microdata.answer_groups import Measurement
 from hushtable.microdata.assemble import Builder, query_values
-from hushtable.microdata.measurement import Measurement
 from hushtable.microdata.noise import Noise
 from hushtable.microdata.program import solve
 

@@ -7,6 +7,7 @@ No files, no clock, no logging, no ordinary random numbers.
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.privacy import sampler_loops
     from hushtable.privacy.amounts import Number as Number
     from hushtable.privacy.amounts import exact_number
     from hushtable.privacy.amounts import positive as positive

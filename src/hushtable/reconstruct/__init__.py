@@ -5,6 +5,7 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.reconstruct.bounds import FULLY, Bounder, measured_flags, published_ends
+    from hushtable.reconstruct.cell_sums import combined, sum_table, sum_variances
     from hushtable.reconstruct.evaluation import Evaluation
     from hushtable.reconstruct.fits import (
         RECONSTRUCTIONS,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from hushtable.reconstruct.maxent import fit_maxent, start_tables
     from hushtable.reconstruct.mle import ResidualEstimates, from_answers, from_marginals, from_residuals
     from hushtable.reconstruct.nonneg import fit_nonneg
-    from hushtable.reconstruct.sums import combined, sum_table, sum_variances
     from hushtable.reconstruct.table_bounds import l1_bounds
     from hushtable.reconstruct.zeros import Zeros
 else:

@@ -20,13 +20,8 @@ from hushtable.marginals import AttributeSet, Layout, centre_all
 from hushtable.measurement import Residuals
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
+from hushtable.reconstruct.maxent_tables import NO_MASS, SWEEPS, SWEEPS_AFTER
 from hushtable.reconstruct.zeros import Zeros
-
-SWEEPS = 6
-SWEEPS_AFTER = 4
-"""Sweeps of proportional fitting before and after a move, as in ``maxent_tables``; more are slower."""
-_NOTHING = 1e-280
-"""A sum at or below this is no mass, as in ``maxent_tables``."""
 
 
 @dataclass
@@ -92,7 +87,7 @@ class LevelTables:
                 starts = self.axes.blocks[axis]
                 sums = np.add.reduceat(table, starts[:-1], axis=k)
                 target = face.reshape(sums.shape)
-                factor = np.divide(target, sums, out=np.zeros_like(sums), where=sums > _NOTHING)
+                factor = np.divide(target, sums, out=np.zeros_like(sums), where=sums > NO_MASS)
                 table *= np.repeat(factor, np.diff(starts), axis=k)
 
 

@@ -17,7 +17,7 @@ from hushtable.arrays import Codes
 from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, closure
-from hushtable.microdata import Targets, affordable
+from hushtable.microdata import Method, Targets, affordable
 from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
 from hushtable.release.tables import category_column
 from hushtable.schema import Schema
@@ -73,11 +73,11 @@ def level_columns(schema: Schema, codes: Codes, names: Sequence[str]) -> list[pl
     ]
 
 
-def require_default(schema: Schema, fit: str) -> None:
-    """Refuse fits of the whole table, which know no levels."""
-    if isinstance(schema.sizes, Axes) and fit != "reweighted":
+def require_generated(schema: Schema, way: Method) -> None:
+    """Refuse fits that are of the whole table or of nothing: they know no levels."""
+    if isinstance(schema.sizes, Axes) and not way.yields:
         raise WorkloadError(
             "microdata.no-levels",
-            f"The fit {fit} does not know attributes with levels.",
+            f"The fit {way.name} does not know attributes with levels.",
             "Leave --fit out: records are then generated from the released tables.",
         )
