@@ -85,6 +85,26 @@ def worker(folder: Path, words: list[str], point: str | None, number: int, ready
     main(words)
 
 
+def disguising_worker(folder: Path, words: list[str], point: str, ready: Any) -> None:
+    """Run a command whose interrupt becomes another error, as in a compiled library that is just being loaded."""
+
+    def disguise(reached: str) -> None:
+        if reached == point:
+            failpoints.arm(None)
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt as error:
+                raise SystemError("initialization failed") from error
+
+    with (folder / "printed").open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.chdir(folder)
+    failpoints.arm(disguise)
+    ready.send(True)
+    main(words)
+
+
 def stop(
     context: Any, folder: Path, words: list[str], point: str | None, number: int, after: float | None = None
 ) -> tuple[int, float]:
@@ -203,6 +223,17 @@ def test_commands_stopped_at_random_moments_are_completed_by_repeating_them(
     ends = random_stops(count, count, memory_path, context, monkeypatch.chdir)
     assert sum(ends.values()) == count
     print(dict(ends))
+
+
+def test_an_interrupt_that_a_library_makes_another_error_of_is_an_interrupt(
+    memory_path: Path, context: Any
+) -> None:
+    prepare(memory_path)
+    given = (memory_path, COMMANDS["release"].split(), "bundle.filled")
+    code, _ = run_until(context, disguising_worker, given, 0, None)
+    printed = (memory_path / "printed").read_text()
+    assert code == 130 and "hush: interrupted" in printed and "--resume out" in printed, printed
+    assert "internal" not in printed
 
 
 def test_an_interrupt_waits_until_what_was_charged_is_stored(tmp_path: Path) -> None:

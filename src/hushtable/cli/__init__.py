@@ -23,6 +23,8 @@ __all__ = ["main"]
 
 INTERRUPTED = 130
 FAREWELL = "hush: interrupted; what was charged stays in the ledger."
+interrupts: list[int] = []
+"""Each Ctrl-C that a command heard: a library that is just being loaded may make some other error of it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -35,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from hushtable.cli.app import run
 
         if heard:
-            signal(SIGINT, default_int_handler)
+            signal(SIGINT, _interrupt)
         code = run(sys.argv[1:] if arguments is None else list(arguments))
         if heard:
             signal(SIGINT, SIG_IGN)  # all is done and said: while Python ends, Ctrl-C has nothing to stop
@@ -43,6 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _leave()
     else:
         sys.exit(code)
+
+
+def _interrupt(number: int, _: object) -> None:
+    interrupts.append(number)
+    raise KeyboardInterrupt
 
 
 def _leave(*_: object) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 import hushtable as ht
-from hushtable.cli import FAREWELL, INTERRUPTED
+from hushtable.cli import FAREWELL, INTERRUPTED, interrupts
 from hushtable.cli.newcomer import welcome
 from hushtable.cli.output import keep_streams_open_to_all_text, note, say, show_error
 from hushtable.cli.parameters import Group, command
@@ -84,8 +84,7 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     keep_streams_open_to_all_text()
     try:
-        result = app(list(arguments), standalone_mode=False, prog_name="hush")
-        return result if isinstance(result, int) else 0
+        return _run(arguments)
     except HushtableError as error:
         show_error(error, as_json=as_json)
         return error.exit_code
@@ -109,6 +108,16 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         show_error(_unexpected(error), as_json=as_json)
         return RefusedError.exit_code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        result = app(list(arguments), standalone_mode=False, prog_name="hush")
+    except Exception as error:
+        if interrupts:
+            raise KeyboardInterrupt from error
+        raise
+    return result if isinstance(result, int) else 0
 
 
 def _usage(error: click.ClickException) -> UsageError:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 import hushtable as ht
+from hushtable.cli import interrupts
 from hushtable.cli.output import emit, note, say
 
 
@@ -52,7 +53,7 @@ def telling_how_to_go_on(out: Path | None) -> Generator[None]:
     """Where somebody stops a command that writes a folder, say how it goes on."""
     try:
         yield
-    except (KeyboardInterrupt, click.Abort):
-        if out is not None:
+    except BaseException as error:
+        if out is not None and (interrupts or isinstance(error, KeyboardInterrupt | click.Abort)):
             note(f"To go on, repeat the command as it was, or with --resume {out} instead of --out.")
         raise
