@@ -10,7 +10,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.errors import WorkloadError
+from hushtable.errors import QueryError, WorkloadError
 
 SCHEMA = """\
 attributes:
@@ -147,6 +147,36 @@ def test_levels_on_the_command_line(people, tmp_path, capsys, monkeypatch):
     assert [row["state"] for row in told["rows"]][:3] == ["N1", "N1", "N2"]
     assert run(["microdata", "out", "--levels", "region", "--out", "m.csv"]) == 0
     assert pl.read_csv("m.csv").columns == ["place", "age", "sex", "region"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "same"),
+    [
+        ("COUNT WHERE state = 'N1'", "COUNT WHERE place IN ('a', 'b')"),
+        (
+            "COUNT WHERE region <> 'South' AND sex = 'F'",
+            "COUNT WHERE place IN ('a', 'b', 'c', 'g') AND sex = 'F'",
+        ),
+        ("COUNT WHERE NOT region IN ('North', 'Isles')", "COUNT WHERE place IN ('d', 'e', 'f')"),
+        ("COUNT WHERE county = 'a'", "COUNT WHERE place = 'a'"),
+        ("COUNT WHERE decade = '10-19'", "COUNT WHERE age >= 10 AND age <= 19"),
+        ("COUNT WHERE year >= 5", "COUNT WHERE age >= 5"),
+        ("SUM(year)", "SUM(age)"),
+    ],
+)
+def test_a_question_may_name_levels(session, people, asked, same):
+    records, how = people.with_columns(pl.col("age").clip(0, 29)), {"tau": 5, "budget": ht.PureDP(1)}
+    one, other = (session.plan_check(query, records, **how) for query in (asked, same))
+    assert one.keys == other.keys
+
+
+@pytest.mark.parametrize(
+    "asked", ["COUNT WHERE state = 'nowhere'", "COUNT WHERE region > 'a'", "COUNT WHERE decade >= 10"]
+)
+def test_a_question_about_a_level_compares_with_its_categories(session, people, asked):
+    with pytest.raises(QueryError) as refused:
+        session.plan_check(asked, people, tau=5, budget=ht.PureDP(1))
+    assert refused.value.code == "query.level"
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from hushtable import deciders
 from hushtable.deciders.canonical import resolve
 from hushtable.deciders.columns import columns_of, find
 from hushtable.deciders.intervals import Number, check_tau
+from hushtable.deciders.level_names import on_attributes
 from hushtable.deciders.parser import parse
 from hushtable.deciders.queries import Query
 from hushtable.deciders.registry import check_name
@@ -53,7 +54,8 @@ def plan_check(
     check_tau(tau)
     check_name(decider)
     columns = columns_of(schema)
-    resolved = [resolve(parse(q) if isinstance(q, str) else q, columns) for q in queries]
+    asked = (parse(q) if isinstance(q, str) else q for q in queries)
+    resolved = [resolve(on_attributes(q, schema), columns) for q in asked]
     unique = {str(query): query for query in resolved}
     share, rows = deciders.Share.of(budget, len(unique)), schema.max_rows_per_person
     kind, pure = Currency(budget.kind) if currency is None else currency()

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hushtable.release.bundle_files import request_in
     from hushtable.release.card import Card, LedgerStamp
     from hushtable.release.choices import Choice, ChoiceView
-    from hushtable.release.comparison import Comparison, compare
+    from hushtable.release.comparison import ReleaseComparison, compare
     from hushtable.release.details import CheckDetail
     from hushtable.release.loading import Bundle
     from hushtable.release.measured import measure

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class ReleaseComparison:
     """The tables of two releases, ``this`` and ``last``; intervals are at ``1 - alpha``."""
 
     this: Release
@@ -122,7 +122,7 @@ class Comparison:
                 )
 
 
-def compare(this: Release, last: Release, *, alpha: float = 0.05) -> Comparison:
+def compare(this: Release, last: Release, *, alpha: float = 0.05) -> ReleaseComparison:
     """Two releases side by side, cell by cell; refuses releases whose noise is not independent."""
     one, other = this.card.ledger, last.card.ledger
     same_ledger = one.name == other.name
@@ -132,7 +132,7 @@ def compare(this: Release, last: Release, *, alpha: float = 0.05) -> Comparison:
         raise _shared(
             "The two releases may share answers, because one was made with --reuse from the same ledger."
         )
-    return Comparison(this, last, alpha)
+    return ReleaseComparison(this, last, alpha)
 
 
 def _two_sided(difference: np.ndarray, std: np.ndarray) -> np.ndarray:
