@@ -13,7 +13,7 @@ import pytest
 
 from decider_profiles import answer
 from hushtable.deciders import Column, columns_of, load_batch, parse, parse_batch, resolve
-from hushtable.deciders.queries import And, Comparison, In, IsNull, Like, Query
+from hushtable.deciders.queries import And, In, IsNull, Like, Query, Relation
 from hushtable.deciders.satisfiable import possible_truths
 from hushtable.errors import QueryError
 from hushtable.schema import Schema
@@ -45,7 +45,7 @@ def canonical(text: str) -> str:
 def test_the_short_form_and_sql_are_the_same_question() -> None:
     short = parse("COUNT WHERE age >= 30 AND sex = 'F'")
     assert short == parse("select count(*) from people where sex = 'F' and 30 <= age")
-    expected = And((Comparison("age", ">=", Fraction(30)), Comparison("sex", "=", "F")))
+    expected = And((Relation("age", ">=", Fraction(30)), Relation("sex", "=", "F")))
     assert short == Query("COUNT", None, expected)
 
 
@@ -63,13 +63,13 @@ def test_every_condition_is_read() -> None:
     )
     assert found.where == And(
         (
-            Comparison("a", ">=", Fraction(1)),
+            Relation("a", ">=", Fraction(1)),
             In("b", (Fraction(1), Fraction(-2)), negated=True),
             Like("c", "x%"),
             IsNull("d"),
-            Comparison("e", "<=", Fraction(5, 2)),
-            Comparison("e", ">=", Fraction(1)),
-            Comparison("f", "=", True),
+            Relation("e", "<=", Fraction(5, 2)),
+            Relation("e", ">=", Fraction(1)),
+            Relation("f", "=", True),
         )
     )
 
@@ -379,7 +379,7 @@ def truth(where: object, row: dict) -> bool:
         return False
     if isinstance(where, In):
         return (value in where.values) != where.negated
-    assert isinstance(where, Comparison)
+    assert isinstance(where, Relation)
     return {
         "=": value == where.value,
         "<>": value != where.value,

@@ -17,7 +17,6 @@ from hushtable.deciders.queries import (
     COMPARE,
     And,
     Atom,
-    Comparison,
     In,
     IsNull,
     Like,
@@ -25,6 +24,7 @@ from hushtable.deciders.queries import (
     Or,
     Predicate,
     Query,
+    Relation,
     Term,
     all_of,
     any_of,
@@ -85,20 +85,20 @@ def _atom(atom: Atom, column: Column) -> Predicate | None:
         values = sorted({_typed(value, column) for value in atom.values})
         if len(values) > 1:
             return replace(atom, values=tuple(values))
-        return _comparison(Comparison(atom.column, "<>" if atom.negated else "=", values[0]), column)
+        return _comparison(Relation(atom.column, "<>" if atom.negated else "=", values[0]), column)
     return _comparison(atom, column)
 
 
-def _comparison(atom: Comparison, column: Column) -> Predicate:
+def _comparison(atom: Relation, column: Column) -> Predicate:
     value = _typed(atom.value, column)
     if isinstance(value, bool):
         if atom.operator not in ("=", "<>"):
             raise _mistyped(column, atom.operator, "= or <>")
-        return Comparison(atom.column, "=", value == (atom.operator == "="))
+        return Relation(atom.column, "=", value == (atom.operator == "="))
     if isinstance(value, date):
-        return Comparison(atom.column, *_whole_days(atom.operator, value))
+        return Relation(atom.column, *_whole_days(atom.operator, value))
     if column.kind == "integer" and isinstance(value, Fraction):
-        return Comparison(atom.column, *_whole(atom.operator, value))
+        return Relation(atom.column, *_whole(atom.operator, value))
     return replace(atom, value=value)
 
 
@@ -133,10 +133,10 @@ def _typed(value: Term, column: Column) -> Term:
     return value
 
 
-def _members(atom: Comparison | In | Like, column: Column) -> Predicate:
+def _members(atom: Relation | In | Like, column: Column) -> Predicate:
     """Any atom on a categorical attribute as a set of declared values."""
     negated = (isinstance(atom, In | Like) and atom.negated) or (
-        isinstance(atom, Comparison) and atom.operator == "<>"
+        isinstance(atom, Relation) and atom.operator == "<>"
     )
     if isinstance(atom, Like):
         chosen = _like(atom.pattern, column)
@@ -152,7 +152,7 @@ def _members(atom: Comparison | In | Like, column: Column) -> Predicate:
     if not ordered:
         raise _never()
     if len(ordered) == 1:
-        return Comparison(atom.column, "<>" if negated else "=", ordered[0])
+        return Relation(atom.column, "<>" if negated else "=", ordered[0])
     return In(atom.column, ordered, negated)
 
 

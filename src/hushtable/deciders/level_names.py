@@ -15,12 +15,12 @@ from hushtable.deciders.columns import value_of
 from hushtable.deciders.queries import (
     And,
     Atom,
-    Comparison,
     In,
     IsNull,
     Or,
     Predicate,
     Query,
+    Relation,
     Term,
     all_of,
     any_of,
@@ -80,7 +80,7 @@ def _matched(atom: Atom, level: Attribute) -> set[int]:
     """Codes of the regular categories for which an atom holds; only equality and lists have a meaning here."""
     given: tuple[Term, ...] = ()
     negated = False
-    if isinstance(atom, Comparison) and atom.operator in ("=", "<>"):
+    if isinstance(atom, Relation) and atom.operator in ("=", "<>"):
         given, negated = (atom.value,), atom.operator == "<>"
     elif isinstance(atom, In):
         given, negated = atom.values, atom.negated
@@ -103,5 +103,5 @@ def _interval(attribute: str, level: Attribute, code: int) -> Predicate:
     low, high = level.values_of(code)
     ends = [Fraction(str(end)) if isinstance(end, int | float) else end for end in (low, high)]
     open_end = isinstance(level, Binned) and level.step == 0 and code < level.regular - 1
-    upper = Comparison(attribute, "<" if open_end else "<=", ends[1])
-    return all_of((Comparison(attribute, ">=", ends[0]), upper))
+    upper = Relation(attribute, "<" if open_end else "<=", ends[1])
+    return all_of((Relation(attribute, ">=", ends[0]), upper))

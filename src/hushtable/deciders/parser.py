@@ -18,7 +18,6 @@ from sqlglot.errors import SqlglotError
 
 from hushtable.deciders.queries import (
     MIRRORED,
-    Comparison,
     Function,
     In,
     IsNull,
@@ -26,6 +25,7 @@ from hushtable.deciders.queries import (
     Operator,
     Predicate,
     Query,
+    Relation,
     Term,
     all_of,
     any_of,
@@ -203,17 +203,17 @@ def _predicate(node: exp.Expr, tables: frozenset[str], depth: int) -> Predicate:
     if isinstance(node, exp.Is):
         return _nullness(node, tables)
     if isinstance(node, exp.Column):
-        return Comparison(_column(node, tables), "=", True)
+        return Relation(_column(node, tables), "=", True)
     raise _refused(node)
 
 
 def _comparison(node: exp.Expr, operator: Operator, tables: frozenset[str]) -> Predicate:
     left, right = node.this, node.args.get("expression")
     if isinstance(left, exp.Column):
-        return Comparison(_column(left, tables), operator, _value(right))
+        return Relation(_column(left, tables), operator, _value(right))
     if not isinstance(right, exp.Column):
         raise _refused(left)
-    return Comparison(_column(right, tables), MIRRORED[operator], _value(left))
+    return Relation(_column(right, tables), MIRRORED[operator], _value(left))
 
 
 def _between(node: exp.Between, tables: frozenset[str]) -> Predicate:
@@ -221,7 +221,7 @@ def _between(node: exp.Between, tables: frozenset[str]) -> Predicate:
         raise _unreadable("BETWEEN SYMMETRIC is not part of the language")
     column = _column(node.this, tables)
     low, high = _value(node.args.get("low")), _value(node.args.get("high"))
-    return all_of((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+    return all_of((Relation(column, ">=", low), Relation(column, "<=", high)))
 
 
 def _membership(node: exp.In, tables: frozenset[str]) -> Predicate:
@@ -230,7 +230,7 @@ def _membership(node: exp.In, tables: frozenset[str]) -> Predicate:
     if not values:
         raise _unreadable("IN needs a list of values")
     column = _column(node.this, tables)
-    return Comparison(column, "=", values[0]) if len(values) == 1 else In(column, values)
+    return Relation(column, "=", values[0]) if len(values) == 1 else In(column, values)
 
 
 def _likeness(node: exp.Like, tables: frozenset[str]) -> Predicate:

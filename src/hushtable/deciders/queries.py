@@ -33,7 +33,7 @@ MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", ">": "<", 
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Relation:
     """column operator value."""
 
     column: str
@@ -45,7 +45,7 @@ class Comparison:
 
     def negation(self) -> Predicate:
         """NOT of it."""
-        return Comparison(self.column, NEGATED[self.operator], self.value)
+        return Relation(self.column, NEGATED[self.operator], self.value)
 
 
 class _Negatable:
@@ -126,7 +126,7 @@ class Or:
         return all_of(tuple(part.negation() for part in self.parts))
 
 
-Atom = Comparison | In | Like | IsNull
+Atom = Relation | In | Like | IsNull
 Predicate = Atom | And | Or
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from hushtable.deciders.columns import Column, Columns
-from hushtable.deciders.queries import COMPARE, And, Atom, Comparison, In, IsNull, Or, Predicate, atoms
+from hushtable.deciders.queries import COMPARE, And, Atom, In, IsNull, Or, Predicate, Relation, atoms
 
 MAX_CASES = 1 << 20
 """Combinations that are tried, some 0.1 s; a clause with more is asked as it is."""
@@ -50,7 +50,7 @@ def _holds(atom: Atom, value: Any) -> bool:
         return False
     if isinstance(atom, In):
         return (value in atom.values) != atom.negated
-    if not isinstance(atom, Comparison):
+    if not isinstance(atom, Relation):
         return False
     if value is _OTHER:
         return atom.operator != "="
@@ -75,7 +75,7 @@ def _representatives(column: Column, where: Predicate) -> list[Any]:
 def _constants(name: str, where: Predicate) -> set[Any]:
     found: set[Any] = set()
     for atom in atoms(where):
-        if atom.column == name and isinstance(atom, Comparison):
+        if atom.column == name and isinstance(atom, Relation):
             found.add(atom.value)
         elif atom.column == name and isinstance(atom, In):
             found.update(atom.values)

@@ -16,7 +16,7 @@ import polars as pl
 
 from hushtable.arrays import Ints
 from hushtable.deciders.columns import Column, Columns, find
-from hushtable.deciders.queries import COMPARE, And, Atom, Comparison, In, IsNull, Or, Predicate, Query, Term
+from hushtable.deciders.queries import COMPARE, And, Atom, In, IsNull, Or, Predicate, Query, Relation, Term
 from hushtable.errors import QueryError
 from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, text_of
 
@@ -159,7 +159,7 @@ def _atom(atom: Atom, column: Column) -> pl.Expr:
     if isinstance(atom, In):
         found = source.is_in(_members(atom, column))
         return (~found if atom.negated else found).fill_null(False)
-    if isinstance(atom, Comparison):
+    if isinstance(atom, Relation):
         return COMPARE[atom.operator](source, pl.lit(_plain(atom.value, column))).fill_null(False)
     raise QueryError(
         "query.unresolved", "LIKE needs the declared values.", "Resolve the query with the schema first."
