@@ -48,7 +48,11 @@ class Counter(Protocol):
         ...
 
     def tabulate(self, layout: Layout) -> Ints:
-        """The marginals of the layout, flat, in its order."""
+        """The marginals of the layout, flat, in its order.
+
+        Where the schema has levels, each of them is an axis: ``layout.axes`` says which category of a coarser level
+        a finer one lies in.
+        """
         ...
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:

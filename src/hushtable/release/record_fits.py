@@ -290,10 +290,12 @@ def _generated(release: Release, rows: int | None, seed: object, progress: Progr
     targets = level_records.record_targets(release, count) if levels else _targets(release, count)
     records, sweeps = generate(targets, release.schema, count, seed=seed, progress=progress)
     order = max((len(s) for s in targets.layout.sets), default=0)
-    note = (
-        f"Generated from the released tables of up to {order} attributes, {sweeps} sweeps; a fit of the whole "
-        f"table of {release.schema.domain_cells:,} cells would take too long or round badly."
+    why = (
+        "attributes with levels are on their finest one."
+        if levels
+        else f"a fit of the whole table of {release.schema.domain_cells:,} cells would take too long or round badly."
     )
+    note = f"Generated from the released tables of up to {order} attributes, {sweeps} sweeps; {why}"
     return records, None, (note,)
 
 
