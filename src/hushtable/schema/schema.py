@@ -418,15 +418,15 @@ def _learnt(source: Document, value: Any, attributes: Iterable[str]) -> tuple[Le
                 raise fields.error(
                     "schema.wrong-type", state, "must list paths", "Write `- attributes.age.bounds`."
                 )
+            if path in marks:
+                raise fields.error(
+                    "schema.duplicate-value", state, f"has {path!r} twice", "Keep one of the two lines."
+                )
             if state == "reviewed" and path in attributes:
                 covered = [f"attributes.{path}.{field}" for field in build.EVERY_FIELD]
                 known = [mark for mark in covered if mark in marks and not marks[mark].reviewed]
                 marks |= {mark: Learnt(mark, True) for mark in known or [_whole(path)]}
                 continue
-            if path in marks:
-                raise fields.error(
-                    "schema.duplicate-value", state, f"has {path!r} twice", "Keep one of the two lines."
-                )
             marks[path] = Learnt(path, state == "reviewed")
     return tuple(sorted(marks.values(), key=lambda mark: mark.reviewed))
 

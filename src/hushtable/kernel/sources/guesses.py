@@ -109,7 +109,7 @@ def pattern_of(counts: Mapping[str, int]) -> str | None:
     """The way that most of these texts write days; None where they are ISO days, or no days."""
     words = [text for text in counts if not is_null_word(text)]
     total = sum(counts[text] for text in words)
-    if not total:
+    if not any(letter.isdigit() for word in words for letter in word):
         return None
     texts = _texts(words)
     if _readable(read_days(texts).states == VALUE, words, counts) >= MOSTLY * total:
@@ -127,6 +127,8 @@ def marks_of(counts: Mapping[str, int]) -> tuple[str, str] | None:
     """
     words = {text: rows for text, rows in counts.items() if not is_null_word(text)}
     total = sum(words.values())
+    if not total or all(_fits(text, ".", "") for text in words):
+        return None
     best: tuple[int, tuple[str, str]] | None = None
     for decimal in ".,":
         for thousands in ("", ".", ",", "'", " ", "\u00a0", "\u202f", "’"):

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arrays import Words
 from hushtable.kernel.sources import parse, typed
 from hushtable.kernel.sources.arrow import pa, pc
 from hushtable.kernel.sources.guesses import (
@@ -27,7 +26,6 @@ from hushtable.kernel.sources.guesses import (
     words_of,
 )
 from hushtable.kernel.sources.parse import VALUE
-from hushtable.kernel.sources.people import hash_fields
 from hushtable.kernel.sources.text import (
     Texts,
     Values,
@@ -43,6 +41,9 @@ from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS
 MOST_VALUES = 1000
 """Different values of a column that a look counts: ten times what a draft takes for categories.  It bounds the memory
 of a look; with less, a column of many rare values is given up sooner."""
+GUESSED = 500
+"""Different texts that a guess of how a column is written looks at: with more it takes seconds, with fewer a mark that
+is rare among numbers is missed."""
 NUMERIC = 0.5
 """Share of a column's texts that must be numbers or days for loose words such as "unknown" to be taken for nulls."""
 
@@ -76,7 +77,8 @@ class Writing:
 
     @classmethod
     def of(cls, counts: Counter[str]) -> Writing:
-        """A guess from different texts and how often each occurs."""
+        """A guess from different texts and how often each occurs; of many, the most frequent."""
+        counts = Counter(dict(counts.most_common(GUESSED)))
         pattern, marks = pattern_of(counts), marks_of(counts)
         plain = sum(rows for text, rows in counts.items() if _is_number(text))
         numeric = pattern is not None or marks is not None or plain > NUMERIC * sum(counts.values())
@@ -101,7 +103,8 @@ class Profile:
     reals: ReadableAs = field(default_factory=ReadableAs)
     days: ReadableAs = field(default_factory=ReadableAs)
     writing: Writing | None = None
-    _seen: list[Words] = field(default_factory=list[Words])
+    repeated: bool = False
+    """Whether some block has a value twice."""
 
     def add(self, column: Any) -> None:
         """Takes in a block of a column that is text, or of a type that can be shown as text."""
@@ -127,10 +130,8 @@ class Profile:
         self._count(texts, filled)
 
     def _count(self, texts: Texts, filled: NDArray[np.bool_]) -> None:
-        hashes = np.empty((len(texts), 2), np.uint64)
-        hash_fields(texts.data, texts.starts, texts.ends, np.zeros(2, np.uint64), hashes)
-        self._seen = [np.unique(np.concatenate([*self._seen, hashes[filled, 0]]))]
         known = self._counted(texts, filled)
+        self.repeated = self.repeated or len(known) < int(np.count_nonzero(filled))
         self.padded = self.padded or any(_is_padded(text) for text in known)
         if self.counts is not None:
             self.counts.update(known)
@@ -150,13 +151,14 @@ class Profile:
 
     @property
     def different(self) -> int:
-        """How many different values were seen."""
-        return sum(map(len, self._seen))
+        """How many different values were seen, of those that are counted; one more for all beyond."""
+        return MOST_VALUES + 1 if self.counts is None else len(self.counts)
 
     @property
     def all_different(self) -> bool:
         """Whether no value was seen twice, as in an identifier; only said of columns with many values."""
-        return self.different == self.filled > 50
+        found = not self.repeated if self.counts is None else len(self.counts) == self.filled
+        return found and self.filled > 50
 
     @property
     def words(self) -> tuple[str, str] | None:
