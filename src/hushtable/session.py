@@ -11,7 +11,7 @@ Nothing else calls the kernel, but for the self-test.  Whatever it returns was c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -38,6 +38,7 @@ class Session:
 
     def __init__(self, data: Any, schema: Schema, spender: str | None, account: tuple[Any, ...]) -> None:
         self._data, self._account = data, account
+        self._table = cache(lambda: kernel.open_counter(data, schema))
         self.schema, self.spender = schema, spender
 
     @classmethod
@@ -67,12 +68,12 @@ class Session:
 
     @cached_property
     def _counter(self) -> kernel.Counter:
-        return kernel.open_counter(self._data, self.schema)
+        return self._table().keyed(self.ledger.id)
 
     @cached_property
     def ledger(self) -> Ledger:
         """The account that every release is charged to."""
-        _ = self._counter  # first, so that data that do not fit the schema leave no entry
+        self._table()  # first, so that data that do not fit the schema leave no entry
         place, budget, head = self._account
         accounts.PreflightNotes(place).require_reviewed(self._data, self.schema)
         return accounts.Ledger.at(place, self.schema, budget, self.spender, head)

@@ -117,6 +117,10 @@ class ClusterCounter:
         found = zip(*(counter.tally(questions) for counter in self._counters), strict=True)
         return [Tally(sum(t.counts for t in same), sum(t.sums for t in same)) for same in found]
 
+    def keyed(self, ledger: str) -> Counter:
+        self._counters = [counter.keyed(ledger) for counter in self._counters]
+        return self
+
     def staged(self) -> Counter:
         return self
 

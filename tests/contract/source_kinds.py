@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushtable.schema import Schema
+from rows_kept import rank, smallest
 
 FIELDS = {
     "sex": {"type": "categorical", "values": ["F", "M", "X"], "null": "category", "outside": "other"},
@@ -40,6 +41,19 @@ ROWS = [
     ((None, "x", "X", 7, 30, -0.5, False, date(1995, 6, 1)), (2, 1, 6, 0, 0, 5)),
     (("p4", "x", "X", 7, 30, 1e300, False, date(1995, 6, 1)), (2, 1, 6, 9, 0, 5)),
 ]
+
+
+def kept(rows, limit=None, ledger=""):
+    """Rows that no attribute drops, and of each person those that count."""
+    found = [(raw, code) for raw, code in rows if code is not None]
+    if limit is None:
+        return found
+    ranked = (
+        (raw[0], rank(raw[0].encode(), SCHEMA, code, raw[2:], ledger), (raw, code))
+        for raw, code in found
+        if raw[0] is not None
+    )
+    return smallest(ranked, limit)
 
 
 def arrow_table(rows):

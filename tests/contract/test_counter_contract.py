@@ -5,7 +5,6 @@ Expected integers are counted one by one from rows and codes that were worked ou
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 from foreign_counters import Cluster, as_sqlite, known_openers
-from source_kinds import COLUMNS, FIELDS, KINDS, ROWS, SCHEMA, arrow_table
+from source_kinds import COLUMNS, FIELDS, KINDS, ROWS, SCHEMA, arrow_table, kept
 
 import hushtable as ht
 from hushtable.deciders import Question, plan_check
@@ -49,19 +48,6 @@ def capped(limit: int) -> Schema:
     return Schema.from_dict({"attributes": FIELDS, "person": "person", "max_rows_per_person": limit})
 
 
-def kept(rows: Rows, limit: int | None = None) -> Rows:
-    """Rows that no attribute drops, and of each person the first that count."""
-    seen: Counter[str] = Counter()
-    found = []
-    for raw, code in rows:
-        if code is None or (limit is not None and raw[0] is None):
-            continue
-        seen[raw[0]] += 1
-        if limit is None or seen[raw[0]] <= limit:
-            found.append((raw, code))
-    return found
-
-
 def counted(rows: Rows) -> np.ndarray:
     """All tables of the layout, one row after another."""
     flat = np.zeros(LAYOUT.cells, np.int64)
@@ -86,11 +72,12 @@ def test_tables_are_counted_one_by_one_in_every_pass_and_when_staged(make: Calla
 def test_at_most_k_rows_of_a_person_count_in_tables_and_tallies(
     make: Callable[[Rows], Any], limit: int
 ) -> None:
-    counter = open_counter(make(ROWS), capped(limit))
-    expected = kept(ROWS, limit)
-    np.testing.assert_array_equal(counter.tabulate(LAYOUT), counted(expected))
-    (rows,) = counter.tally(asked("COUNT"))
-    assert rows.rows == len(expected)
+    for ledger in ("", "another"):
+        counter = open_counter(make(ROWS), capped(limit)).keyed(ledger)
+        expected = kept(ROWS, limit, ledger)
+        np.testing.assert_array_equal(counter.tabulate(LAYOUT), counted(expected))
+        (rows,) = counter.tally(asked("COUNT"))
+        assert rows.rows == len(expected)
 
 
 def asked(*texts: str) -> list[Question]:

@@ -5,8 +5,8 @@ stream of them, a cluster counts where the rows are.  What a counter must keep, 
 
 * all calls of one counter see the same rows: one snapshot, or a refusal where they changed in between
   (``source.changed``).  A frame is its caller's, who leaves it alone;
-* a row counts as the schema says: dropped or encoded by its own values alone, at most k rows of a person, chosen by
-  that person's rows alone;
+* a row counts as the schema says: dropped or encoded by its own values alone, at most k rows of a person, chosen as
+  ``sources.keeping`` does from that person's rows alone, in whatever order they come;
 * a refusal depends on ``probe`` alone, and no message holds a value;
 * memory is bounded by what is asked for, not by the number of rows (with a person column, by the number of persons);
 * integers are exact, and no noise is added here.
@@ -57,6 +57,10 @@ class Counter(Protocol):
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:
         """Of each question the whole numbers that its decider is a function of, in one pass over the rows."""
+        ...
+
+    def keyed(self, ledger: str) -> Counter:
+        """The same data; of people with too many rows, those count that the ledger of this id has count."""
         ...
 
     def staged(self) -> Counter:

@@ -102,6 +102,7 @@ def run(job: Job, account: Account, stored: Stored | None, progress: Progress) -
     request = replay.run(stored)
     credit = _Credit(account, job.purse, replay)
     if request is not None and credit.can_pay(request):
+        account.require_same_rows()
         try:
             progress("counting", 0, 1000)
             handle = job.open_handle()

@@ -13,10 +13,14 @@ import signal
 import threading
 import uuid
 from collections.abc import Generator
+from typing import Any
 
 from hushtable.errors import LedgerError
 from hushtable.ledger import Charge, Holding, Ledger, Reservation, Spend, Stored, Turn
 from hushtable.privacy import Cost
+
+_ROWS_KEPT = {"rows_kept": "by hash"}
+"""What an entry says of the rule by which k rows of a person count, where a column tells people apart."""
 
 
 class Account:
@@ -48,7 +52,17 @@ class Account:
         if self._reservation is None:
             self.ledger.require_room(spend.cost, spend.spender)
             return None
-        return self.ledger.find(self.request, kind=spend.kind, detail=spend.detail.to_dict())
+        return self.ledger.find(self.request, kind=spend.kind, detail=self._detail(spend))
+
+    def require_same_rows(self) -> None:
+        """Refuse to go on with a request that was begun while other rows of a person counted."""
+        if self._reservation is not None and not self._keeps(self._reservation):
+            raise LedgerError(
+                "ledger.other-rows",
+                "This unfinished request was begun by a version that counted other rows of people who have many.",
+                "End it with `hush ledger end L REQUEST`, or `hush choose abandon` if it is a choice, and read what "
+                "was stored; or go on with the version that began it.",
+            )
 
     def pay(self, cost: Cost) -> None:
         """Spend a part of what is set aside, for ever; the first charge sets it aside."""
@@ -92,9 +106,22 @@ class Account:
             kind=spend.kind,
             request=self.request,
             spender=spend.spender,
-            detail=spend.detail.to_dict(),
+            detail=self._detail(spend),
         )
         return self._reservation
+
+    def _detail(self, spend: Spend) -> dict[str, Any]:
+        """What the entry says of the spend; one that is known keeps to the rule that it was begun under."""
+        kept = self._kept if self._reservation is None or self._keeps(self._reservation) else {}
+        return spend.detail.to_dict() | kept
+
+    def _keeps(self, begun: Reservation) -> bool:
+        return all(begun.detail.get(name) == rule for name, rule in self._kept.items())
+
+    @property
+    def _kept(self) -> dict[str, str]:
+        unit = self.ledger.unit
+        return {} if unit is None or unit.person is None else _ROWS_KEPT
 
 
 @contextlib.contextmanager

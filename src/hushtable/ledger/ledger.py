@@ -161,6 +161,12 @@ class Ledger:
             return "" if book.create is None else book.create.name
 
     @property
+    def id(self) -> str:
+        """What tells the ledger apart from all others; drawn when it was created."""
+        with self._reading() as book:
+            return "" if book.create is None else book.create.ledger
+
+    @property
     def budget(self) -> Budget:
         """The dataset's budget, as last raised."""
         with self._reading() as book:

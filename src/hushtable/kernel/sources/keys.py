@@ -30,7 +30,16 @@ from hushtable.kernel.sources import text
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.objects import CodedObjects, Objects
 from hushtable.kernel.sources.text import Texts
-from hushtable.kernel.sources.typed import UNTYPED, day_numbers, family, filled, places, type_name, value_type
+from hushtable.kernel.sources.typed import (
+    UNTYPED,
+    as_texts,
+    day_numbers,
+    family,
+    filled,
+    places,
+    type_name,
+    value_type,
+)
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _WIDE = 32
@@ -82,6 +91,22 @@ def as_keys(column: Any) -> Texts:
     if found == "null":
         return Texts(np.zeros(1, np.uint8), *np.zeros((2, len(column)), np.int64))
     return _fixed(_rows(column, found or ""), _missing(column))
+
+
+def as_names(column: Any, rows: NDArray[np.int64], encoding: str) -> Texts:
+    """The people of some rows by the text that a file would hold, alike in every kind of source.
+
+    Keys that are moments or bytes, for which files have no one text, stay as they are.
+    """
+    if isinstance(column, Texts):
+        return Texts(column.data, column.starts[rows], column.ends[rows]).in_utf8(encoding)
+    if isinstance(column, Objects | CodedObjects):
+        return column.take(rows).names
+    found = key_kind(column.type) or ""
+    named = as_keys if found in ("bytes", "null") or found.startswith("timestamp") else as_texts
+    if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+        return named(column).take(rows)  # Arrow cannot choose among them
+    return named(column.take(rows))
 
 
 def _rows(array: Any, found: str) -> NDArray[np.uint8]:

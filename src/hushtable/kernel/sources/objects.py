@@ -68,6 +68,15 @@ class Objects:
         """Which of the objects are texts, that somebody wrote in a way of their own."""
         return np.fromiter((issubclass(type(value), str) for value in self._values), np.bool_, len(self))
 
+    @property
+    def names(self) -> Texts:
+        """What a text file would hold of a key; the key where it would hold nothing that tells it from others."""
+        return text.from_arrow(_binary([_name(key) for key in _each(_KEYS, self._values, b"")]))
+
+    def take(self, rows: NDArray[np.int64]) -> Objects:
+        """The objects of these rows."""
+        return Objects([self._values[row] for row in rows.tolist()])
+
     def _plain(self) -> Any:
         """The texts of a column of nothing but texts and what is missing, made at once; None for any other."""
         try:
@@ -102,6 +111,15 @@ class CodedObjects:
         """As of ``Objects``; what is missing was not written."""
         known = np.append(self._known.written, False)
         return known[self._codes]
+
+    @property
+    def names(self) -> Texts:
+        """As of ``Objects``."""
+        return self._known.names.take(self._codes)
+
+    def take(self, rows: NDArray[np.int64]) -> CodedObjects:
+        """As of ``Objects``."""
+        return CodedObjects(self._known, self._codes[rows])
 
 
 def _around(texts: Any) -> tuple[Any, ...]:
@@ -217,6 +235,17 @@ def _decimal_key(value: Decimal) -> bytes:
     if power >= 0:
         return _number_key(Decimal.__int__(value)) if kept + power <= _LONGEST_DECIMAL else b""
     return f"d{sign}{power}.".encode() + bytes(digits[:kept])
+
+
+def _name(key: bytes) -> bytes:
+    kind, rest = key[:1], key[1:]
+    if kind in (_TEXT_TAG, b"b"):
+        return rest
+    if kind == b"n" and len(rest) < _LONGEST:
+        return b"%d" % int.from_bytes(rest, "big", signed=True)
+    if kind == b"y":
+        return (_ZERO + timedelta(days=int(_name(rest)))).date().isoformat().encode()
+    return key
 
 
 def _uuid_key(value: UUID) -> bytes:

@@ -1,13 +1,14 @@
-"""Keeps at most k rows of each person.
+"""Who has more rows than count: a table of the rows of each person.
 
-A person is known by a 128-bit keyed hash (SipHash-2-4) of the text or number in the person column, under a key drawn
-for each pass, so nobody can prepare collisions and the table means nothing afterwards.  A person's rows are kept or
-left out by that person's earlier rows alone.  The table lives in memory only: 20 bytes per slot, at most 4/5 full.
+A person is known by a 128-bit keyed hash (SipHash-2-4) of the value in the person column, under a key that is drawn for
+each table and never stored, so nobody can prepare collisions and the hashes mean nothing afterwards.  Counting needs 20
+bytes per slot, at most 4/5 full; what is kept of it are the people with too many rows.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Words
 from hushtable.compiled import njit
 from hushtable.kernel.sources.rows import Octets, Positions
+from hushtable.kernel.sources.text import Texts
 
 Word = Any  # np.uint64, whose arithmetic wraps around
 _FULLEST = 0.8
@@ -46,6 +48,15 @@ def _round(a: Word, b: Word, c: Word, d: Word) -> tuple[Word, Word, Word, Word]:
 
 
 @njit(cache=True, nogil=True)
+def _word(data: Octets, first: Word, size: int) -> Word:
+    """Up to eight bytes as a little-endian word; an unsigned place needs no look at its sign."""
+    word = np.uint64(0)
+    for k in range(size):
+        word |= np.uint64(data[first + np.uint64(k)]) << np.uint64(8 * k)
+    return word
+
+
+@njit(cache=True, nogil=True)
 def siphash128(data: Octets, start: int, end: int, key0: Word, key1: Word) -> tuple[Word, Word]:
     """SipHash-2-4 with 128 bits of output, as its two little-endian words."""
     a = key0 ^ np.uint64(0x736F6D6570736575)
@@ -53,16 +64,17 @@ def siphash128(data: Octets, start: int, end: int, key0: Word, key1: Word) -> tu
     c = key0 ^ np.uint64(0x6C7967656E657261)
     d = key1 ^ np.uint64(0x7465646279746573)
     length = end - start
-    for i in range(0, length // 8 * 8 + 8, 8):
-        word = np.uint64(0)
-        for k in range(min(8, length - i)):
-            word |= np.uint64(data[start + i + k]) << np.uint64(8 * k)
-        if length - i < 8:
+    first = np.uint64(start)
+    for i in range(length // 8 + 1):
+        whole = i < length // 8
+        word = _word(data, first, 8) if whole else _word(data, first, length % 8)
+        if not whole:
             word |= np.uint64(length & 0xFF) << np.uint64(56)
         d ^= word
         a, b, c, d = _round(a, b, c, d)
         a, b, c, d = _round(a, b, c, d)
         a ^= word
+        first += np.uint64(8)
     c ^= np.uint64(0xEE)
     for _ in range(4):
         a, b, c, d = _round(a, b, c, d)
@@ -83,19 +95,17 @@ def hash_fields(data: Octets, starts: Positions, ends: Positions, key: Words, ha
 
 
 @njit(cache=True, nogil=True)
-def _slot_of(table: Words, counts: NDArray[np.uint32], low: Word, high: Word) -> Word:
-    slots = np.uint64(table.shape[0])
-    slot = low % slots
-    while counts[slot] > 0 and (table[slot, 0] != low or table[slot, 1] != high):
-        slot = (slot + np.uint64(1)) % slots
+def _slot_of(table: Words, used: NDArray[Any], low: Word, high: Word) -> Word:
+    slots = np.uint64(table.shape[0])  # below 2^32, so that a product takes the place of a division
+    slot = ((low >> np.uint64(32)) * slots) >> np.uint64(32)
+    while used[slot] > 0 and (table[slot, 0] != low or table[slot, 1] != high):
+        slot = slot + np.uint64(1) if slot + np.uint64(1) < slots else np.uint64(0)
     return slot
 
 
 @njit(cache=True, nogil=True)
-def _insert(
-    hashes: Words, keep: NDArray[np.bool_], limit: int, table: Words, counts: NDArray[np.uint32]
-) -> int:
-    """Marks the rows to keep; gives the number of people seen for the first time."""
+def _count(hashes: Words, most: int, table: Words, counts: NDArray[np.uint32]) -> int:
+    """Adds one to each row's person, up to ``most``; gives the number of people seen for the first time."""
     fresh = 0
     for row in range(hashes.shape[0]):
         slot = _slot_of(table, counts, hashes[row, 0], hashes[row, 1])
@@ -103,49 +113,84 @@ def _insert(
             table[slot, 0] = hashes[row, 0]
             table[slot, 1] = hashes[row, 1]
             fresh += 1
-        keep[row] = counts[slot] < limit
-        if keep[row]:
+        if counts[slot] < most:
             counts[slot] += 1
     return fresh
 
 
 @njit(cache=True, nogil=True)
-def _move(old: Words, old_counts: NDArray[np.uint32], table: Words, counts: NDArray[np.uint32]) -> None:
-    for i in range(old_counts.size):
-        if old_counts[i] > 0:
-            slot = _slot_of(table, counts, old[i, 0], old[i, 1])
+def _move(old: Words, old_values: NDArray[np.uint32], table: Words, values: NDArray[np.uint32]) -> None:
+    for i in range(old_values.size):
+        if old_values[i] > 0:
+            slot = _slot_of(table, values, old[i, 0], old[i, 1])
             table[slot, 0] = old[i, 0]
             table[slot, 1] = old[i, 1]
-            counts[slot] = old_counts[i]
+            values[slot] = old_values[i]
+
+
+@njit(cache=True, nogil=True)
+def _find(hashes: Words, table: Words, numbers: NDArray[np.uint32], found: NDArray[np.int64]) -> None:
+    for row in range(hashes.shape[0]):
+        slot = _slot_of(table, numbers, hashes[row, 0], hashes[row, 1])
+        found[row] = np.int64(numbers[slot]) - 1
+
+
+@dataclass(frozen=True)
+class Crowded:
+    """The people of one table who have more rows than count, numbered from 0."""
+
+    key: Words
+    table: Words
+    numbers: NDArray[np.uint32]
+    """One more than the number of the person in each slot, 0 for a free one."""
+    size: int
+
+    def find(self, keys: Texts) -> NDArray[np.int64]:
+        """The number of each row's person, -1 for one with no more rows than count; safe in several threads."""
+        found = np.full(len(keys), -1, np.int64)
+        if self.size:
+            _find(hashes_of(keys, self.key), self.table, self.numbers, found)
+        return found
 
 
 class People:
-    """The rows seen so far of each person, during one pass over the data."""
+    """Counts the rows of each person, to find those with more than ``limit``."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self._most = limit + 1
         self._key = np.frombuffer(os.urandom(16), np.uint64).copy()
         self._table = np.zeros((1024, 2), np.uint64)
         self._counts = np.zeros(1024, np.uint32)
         self._people = 0
 
-    def hashes(self, data: Octets, starts: Positions, ends: Positions) -> Words:
+    def hashes(self, keys: Texts) -> Words:
         """Who each row belongs to; safe to call from several threads."""
-        hashes = np.empty((starts.size, 2), np.uint64)
-        hash_fields(data, starts, ends, self._key, hashes)
-        return hashes
+        return hashes_of(keys, self._key)
 
-    def keep(self, hashes: Words) -> NDArray[np.bool_]:
-        """Which of these rows, in this order, are among the first k of their person."""
+    def add(self, hashes: Words) -> None:
+        """Count these rows."""
         self._reserve(self._people + len(hashes))
-        keep = np.empty(len(hashes), np.bool_)
-        self._people += _insert(hashes, keep, self._limit, self._table, self._counts)
-        return keep
+        self._people += _count(hashes, self._most, self._table, self._counts)
+
+    def crowded(self) -> Crowded:
+        """Those with too many rows."""
+        many = np.flatnonzero(self._counts == self._most)
+        slots = 2 * len(many) + 1
+        table, numbers = np.zeros((slots, 2), np.uint64), np.zeros(slots, np.uint32)
+        _move(self._table[many], np.arange(1, len(many) + 1, dtype=np.uint32), table, numbers)
+        return Crowded(self._key, table, numbers, len(many))
 
     def _reserve(self, people: int) -> None:
         if people <= _FULLEST * len(self._counts):
             return
-        slots = max(int(_GROWTH * len(self._counts)), int(people / _FULLEST) + 1) | 1
+        slots = max(int(_GROWTH * len(self._counts)), int(people / _FULLEST) + 1)
         table, counts = np.zeros((slots, 2), np.uint64), np.zeros(slots, np.uint32)
         _move(self._table, self._counts, table, counts)
         self._table, self._counts = table, counts
+
+
+def hashes_of(keys: Texts, key: Words) -> Words:
+    """The hash of each field as two words."""
+    hashes = np.empty((len(keys), 2), np.uint64)
+    hash_fields(keys.data, keys.starts, keys.ends, key, hashes)
+    return hashes

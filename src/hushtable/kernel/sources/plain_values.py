@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Words
 from hushtable.kernel.sources.assign import Codes
 from hushtable.kernel.sources.text import Values
 from hushtable.schema import Attribute, Binned, Real
@@ -49,10 +50,34 @@ class PlainReader:
         if not self._binned:
             plain = codes if self._attribute.kind != "boolean" else np.minimum(codes, 2)
             return plain.astype(self.dtype)
-        numbers = values.numbers.astype(np.float64 if self.dtype.kind == "f" else np.int64, copy=False)
-        found = np.clip(numbers, self.low, self.high).astype(self.dtype)
+        found = self._clipped(values).astype(self.dtype)
         found[codes >= self._attribute.regular] = self.missing
         return found
+
+    @property
+    def words_below(self) -> int:
+        """Above every word of ``words``."""
+        if isinstance(self._attribute, Real):
+            return 1 << 64
+        return int(self.high) - int(self.low) + 3 if self._binned else self._attribute.size
+
+    def words(self, values: Values, codes: Codes) -> Words:
+        """Code and plain value of each row as one word: two rows have the same exactly when both are equal."""
+        if not self._binned:
+            return codes.astype(np.uint64)
+        real = isinstance(self._attribute, Real)
+        found = self._clipped(values) - (0 if real else self.low)
+        strange = codes >= self._attribute.regular
+        words = (found + 0.0 if real else found).view(np.uint64)  # + 0.0 makes -0.0 the 0 that it equals
+        missing = (
+            np.array([np.nan]).view(np.uint64)[0] if real else np.uint64(int(self.missing) - int(self.low))
+        )
+        words[strange] = missing + (codes[strange] - self._attribute.regular).astype(np.uint64)
+        return words
+
+    def _clipped(self, values: Values) -> NDArray[Any]:
+        numbers = values.numbers.astype(np.float64 if self.dtype.kind == "f" else np.int64, copy=False)
+        return np.clip(numbers, self.low, self.high)
 
 
 def _signed(low: int, high: int) -> np.dtype[Any]:

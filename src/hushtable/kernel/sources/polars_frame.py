@@ -8,11 +8,12 @@ from typing import Any
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
+from hushtable.kernel.sources.staging import StagedTable
 from hushtable.schema import Schema
 
 
 class PolarsFrame:
-    """A polars DataFrame or LazyFrame; a lazy one runs again for every pass."""
+    """A polars DataFrame or LazyFrame; a lazy one runs again, and may give other rows, whenever it is read."""
 
     shown = "the data"
     block = TYPED_ROWS
@@ -50,8 +51,10 @@ class PolarsOpener(TableOpener):
         kind = type(data)
         return kind.__module__.partition(".")[0] == "polars" and kind.__name__ in ("DataFrame", "LazyFrame")
 
-    def table(self, data: Any, schema: Schema | None) -> PolarsFrame:
-        return PolarsFrame(data, lazy=type(data).__name__ == "LazyFrame")
+    def table(self, data: Any, schema: Schema | None) -> PolarsFrame | StagedTable:
+        lazy = type(data).__name__ == "LazyFrame"
+        frame = PolarsFrame(data, lazy=lazy)
+        return StagedTable(frame, schema.columns) if lazy and schema is not None else frame
 
 
 def _arrow_type(empty: Any) -> Any:

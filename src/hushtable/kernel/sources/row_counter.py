@@ -54,6 +54,10 @@ class RowCounter:
             sums = [_added(*pair) for pair in zip(sums, found, strict=True)] if sums else found
         return sums
 
+    def keyed(self, ledger: str) -> RowCounter:
+        """Reads the same table."""
+        return RowCounter(self._source.keyed(ledger))
+
     def staged(self) -> RowCounter:
         """A counter that reads its codes once, if they are few."""
         return RowCounter(self._source, keeps_codes=True)

@@ -1,8 +1,8 @@
 """A confidential table as a stream of integer codes.
 
-A pass gives batches of codes: rows that the schema drops are left out, and at most k rows of each person are kept
-(the first k that are not dropped, in reading order).  A pass over plain values gives the same rows before bins.  What a
-batch contains never leaves the kernel.
+A pass gives batches of codes: rows that the schema drops are left out, and of each person those k rows count that
+``keeping`` chooses, whatever the order.  A first pass over the person column finds out who has more.  A pass over plain
+values gives the same rows before bins.  What a batch contains never leaves the kernel.
 """
 
 from __future__ import annotations
@@ -12,21 +12,25 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arrays import Ints, Words
 from hushtable.kernel.sources.assign import Codes
 from hushtable.kernel.sources.encode import CodeArray, Encoder
 from hushtable.kernel.sources.files import Guard
-from hushtable.kernel.sources.keys import as_keys
-from hushtable.kernel.sources.people import People, Words
+from hushtable.kernel.sources.keeping import Held, Ranking
+from hushtable.kernel.sources.keys import as_keys, as_names
+from hushtable.kernel.sources.people import Crowded, People
 from hushtable.kernel.sources.plain_values import PlainArray, PlainReader
 from hushtable.kernel.sources.row_tables import Block, Table
-from hushtable.kernel.sources.text import Texts
+from hushtable.kernel.sources.text import Values
 from hushtable.schema import Schema
 
 BATCH = 1 << 18
@@ -39,18 +43,22 @@ measured."""
 
 @dataclass(frozen=True)
 class _Encoded:
+    """Rows that count, one array per column; and rows of people who have too many, whose hashes decide."""
+
     arrays: list[NDArray[Any]]
-    people: Words | None
+    crowded: tuple[Ints, Words, list[NDArray[Any]]] | None = None
 
 
-_Encode = Callable[[Sequence[Any]], tuple[list[NDArray[Any]], NDArray[np.bool_]]]
-"""From the columns of a block to one array per attribute, and which rows the schema keeps."""
+_Columns = Sequence[Any]
+_Shape = Callable[[Encoder, PlainReader, Values, Codes], NDArray[Any]]
+"""What a pass gives of an attribute: from its values and codes to an array."""
+T = TypeVar("T")
 
 
 class Source:
     """Rows of a table as codes; can be read any number of times."""
 
-    def __init__(self, table: Table, schema: Schema, *, threads: int | None = None) -> None:
+    def __init__(self, table: Table, schema: Schema, *, threads: int | None = None, ledger: str = "") -> None:
         self.schema = schema
         self.headers = table.headers
         self._table = table
@@ -61,44 +69,64 @@ class Source:
         self._readers = [PlainReader(attribute) for attribute in attributes]
         self._columns = list(schema.columns)
         self._places = [self._columns.index(a.column) for a in attributes]
+        self._ranking = Ranking(ledger)
+        self._crowded: Crowded | None = None
+
+    def keyed(self, ledger: str) -> Source:
+        """The same rows, of which those are kept that this ledger keeps."""
+        found = copy(self)
+        found._ranking = Ranking(ledger)
+        return found
 
     def batches(self, rows: int = BATCH) -> Iterator[list[CodeArray]]:
         """Batches of at most ``rows`` rows: one contiguous array of codes per attribute.
 
         The type of an array is the smallest unsigned one for the attribute's size.
         """
-        yield from self._batches(self._codes, rows)
+        yield from self._batches(lambda encoder, _reader, _values, codes: codes.astype(encoder.dtype), rows)
 
     def plain_batches(self, rows: int = BATCH) -> Iterator[list[PlainArray]]:
         """The same rows as plain values of every attribute, see ``PlainReader``."""
-        yield from self._batches(self._plain, rows)
+        yield from self._batches(lambda _encoder, reader, values, codes: reader.read(values, codes), rows)
 
-    def _batches(self, encode: _Encode, rows: int) -> Iterator[list[NDArray[Any]]]:
-        person = self.schema.person
-        people = None if person is None else People(self.schema.max_rows_per_person)
+    def _batches(self, shape: _Shape, rows: int) -> Iterator[list[NDArray[Any]]]:
         guard = Guard(self._table.shown)
-        with guard, closing(self._encoded(encode, people)) as stream:
-            for encoded in stream:
-                arrays = encoded.arrays
-                if people is not None and encoded.people is not None:
-                    keep = people.keep(encoded.people)
-                    arrays = arrays if keep.all() else [column[keep] for column in arrays]
-                for start in range(0, len(arrays[0]), rows):
-                    yield (
-                        arrays
-                        if len(arrays[0]) <= rows
-                        else [column[start : start + rows] for column in arrays]
-                    )
+        with guard:
+            crowded = self._crowd()
+            with closing(self._each(self._columns, partial(self._encode, shape, crowded))) as stream:
+                for arrays in _counting(stream, crowded, self.schema.max_rows_per_person):
+                    for start in range(0, len(arrays[0]), rows):
+                        yield (
+                            arrays
+                            if len(arrays[0]) <= rows
+                            else [column[start : start + rows] for column in arrays]
+                        )
         guard.raise_failure()
 
-    def _encoded(self, encode: _Encode, people: People | None) -> Generator[_Encoded]:
-        """Blocks in order, encoded by a few threads ahead of the caller."""
-        with closing(self._blocks()) as blocks, ThreadPoolExecutor(self._threads) as pool:
+    def _crowd(self) -> Crowded | None:
+        """Who has more rows than count, dropped ones included: known after one pass over the person column."""
+        if self.schema.person is not None and self._crowded is None:
+            people = People(self.schema.max_rows_per_person)
 
-            def begin(block: Block) -> Future[_Encoded]:
-                return pool.submit(self._encode, block, encode, people)
+            def hashed(columns: _Columns) -> Words:
+                keys = as_keys(columns[0])
+                return people.hashes(keys.take(np.flatnonzero(keys.starts != keys.ends)))
 
-            ahead: deque[Future[_Encoded]] = deque(map(begin, islice(blocks, self._threads + 1)))
+            with closing(self._each([self.schema.person], hashed)) as stream:
+                for hashes in stream:
+                    people.add(hashes)
+            self._crowded = people.crowded()
+        return self._crowded
+
+    def _each(self, columns: Sequence[str], use: Callable[[_Columns], T]) -> Generator[T]:
+        """What is made of each block, in order, by a few threads ahead of the caller."""
+        blocks = iter(self._table.blocks(columns, self._size))
+        with ThreadPoolExecutor(self._threads) as pool:
+
+            def begin(block: Block) -> Future[T]:
+                return pool.submit(lambda: use(block.columns()))
+
+            ahead: deque[Future[T]] = deque(map(begin, islice(blocks, self._threads + 1)))
             try:
                 while ahead:
                     done = ahead.popleft().result()
@@ -106,36 +134,58 @@ class Source:
                     yield done
             finally:
                 pool.shutdown(cancel_futures=True)
+                close = getattr(blocks, "close", None)
+                if close is not None:
+                    close()
 
-    def _blocks(self) -> Generator[Block]:
-        yield from self._table.blocks(self._columns, self._size)
+    def _encode(self, shape: _Shape, crowded: Crowded | None, columns: _Columns) -> _Encoded:
+        attributes = list(zip(self._encoders, self._readers, self._places, strict=True))
+        values = [encoder.values(columns[k]) for encoder, _, k in attributes]
+        codes = [encoder.assign(found) for (encoder, _, _), found in zip(attributes, values, strict=True)]
+        keep = _kept(codes)
+        arrays = [
+            shape(encoder, reader, found, code)
+            for (encoder, reader, _), found, code in zip(attributes, values, codes, strict=True)
+        ]
+        if crowded is None or self.schema.person is None:
+            return _Encoded(_chosen(arrays, keep))
+        column = columns[self._columns.index(self.schema.person)]
+        keys = as_keys(column)
+        keep &= keys.starts != keys.ends
+        if not crowded.size:
+            return _Encoded(_chosen(arrays, keep))
+        people = crowded.find(keys)
+        rows = np.flatnonzero(keep & (people >= 0))
+        if not len(rows):
+            return _Encoded(_chosen(arrays, keep))
+        words = [
+            reader.words(Values(found.numbers[rows], found.states[rows]), code[rows])
+            for reader, found, code in zip(self._readers, values, codes, strict=True)
+        ]
+        names = as_names(column, rows, self.schema.csv.encoding)
+        ranks = self._ranking.ranks(names, words, [reader.words_below for reader in self._readers])
+        return _Encoded(
+            _chosen(arrays, keep & (people < 0)), (people[rows], ranks, [array[rows] for array in arrays])
+        )
 
-    def _encode(self, block: Block, encode: _Encode, people: People | None) -> _Encoded:
-        columns = block.columns()
-        arrays, keep = encode(columns)
-        keys: Texts | None = None
-        if people is not None and self.schema.person is not None:
-            column = columns[self._columns.index(self.schema.person)]
-            keys = as_keys(column)
-            keep &= keys.starts != keys.ends
-        given = arrays if keep.all() else [array[keep] for array in arrays]
-        if people is None or keys is None:
-            return _Encoded(given, None)
-        return _Encoded(given, people.hashes(keys.data, keys.starts[keep], keys.ends[keep]))
 
-    def _codes(self, columns: Sequence[Any]) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:
-        codes = [encoder.codes(columns[k]) for encoder, k in zip(self._encoders, self._places, strict=True)]
-        given = [found.astype(encoder.dtype) for found, encoder in zip(codes, self._encoders, strict=True)]
-        return given, _kept(codes)
+def _counting(
+    stream: Iterator[_Encoded], crowded: Crowded | None, limit: int
+) -> Iterator[list[NDArray[Any]]]:
+    """The rows that count: those of everybody who has few as they come, those of the others at the end."""
+    held: Held | None = None
+    for encoded in stream:
+        if encoded.crowded is not None and crowded is not None:
+            people, ranks, arrays = encoded.crowded
+            held = held or Held(crowded.size, limit, [array.dtype for array in arrays])
+            held.add(people, ranks, arrays)
+        yield encoded.arrays
+    if held is not None:
+        yield held.arrays()
 
-    def _plain(self, columns: Sequence[Any]) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:
-        plain: list[NDArray[Any]] = []
-        codes: list[Codes] = []
-        for encoder, reader, k in zip(self._encoders, self._readers, self._places, strict=True):
-            values = encoder.values(columns[k])
-            codes.append(encoder.assign(values))
-            plain.append(reader.read(values, codes[-1]))
-        return plain, _kept(codes)
+
+def _chosen(arrays: list[NDArray[Any]], keep: NDArray[np.bool_]) -> list[NDArray[Any]]:
+    return arrays if keep.all() else [array[keep] for array in arrays]
 
 
 def _kept(codes: Sequence[Codes]) -> NDArray[np.bool_]:

@@ -34,6 +34,16 @@ class Texts:
         starts = self.starts[places]
         return Texts(self.data, starts, np.where(places < 0, starts, self.ends[places]))
 
+    def in_utf8(self, encoding: str) -> Texts:
+        """The same texts in UTF-8."""
+        if encoding == "utf-8":
+            return self
+        data, offsets = parse.gather(self.data, self.starts, self.ends, np.arange(len(self)))
+        longer = np.concatenate([np.zeros(1, np.int64), np.cumsum(data >= 0x80)])  # two bytes each
+        found = np.frombuffer(data.tobytes().decode(encoding).encode() or b"\0", np.uint8)
+        ends = offsets + longer[offsets]
+        return Texts(found, ends[:-1], ends[1:])
+
 
 @dataclass(frozen=True)
 class Values:
