@@ -133,7 +133,7 @@ def test_what_a_kind_cannot_do_is_refused_and_refusals_list_the_kinds(
     small_schema.save(tmp_path / "s.yaml")
     known = f"--schema {tmp_path}/s.yaml --ledger {tmp_path}/l --order 1 --budget rho=1 --out {tmp_path}/out"
     assert run(["ledger", "create", f"{tmp_path}/l", "--budget", "rho=1"]) == 0
-    assert run(["release", "postgresql://me:word@host/db?table=t", *known.split()]) in (1, 2)
+    assert run(["release", "oracle://me:word@host/db?table=t", *known.split()]) in (1, 2)
     said = capsys.readouterr().err
-    assert "postgresql" in said and "sqlite:///FILE?table=NAME" in said and "a path" in said
+    assert "oracle" in said and "sqlite:///FILE?table=NAME" in said and "a path" in said
     assert "word" not in said and not list(tmp_path.glob("out*"))

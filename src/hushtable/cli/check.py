@@ -42,12 +42,14 @@ def check(
     spender: flags.Spender = None,
     head: flags.Head = None,
     wait: flags.Wait = False,
+    table: flags.Table = None,
     json: flags.Json = False,
 ) -> None:
     """Say whether answers of a synthetic file are within tau of the truth, how sure that is, and what it costs.
 
     Several questions share the budget equally and are charged once.  A question that was asked before costs nothing.
     """
+    data = flags.at_table(data, table)
     if not query and queries is None:
         raise UsageError(
             "usage.query", "--query or --queries is missing.", 'Type --query "COUNT WHERE age >= 30".'

@@ -84,6 +84,7 @@ def start(
     wait: flags.Wait = False,
     stored: flags.StoredFlag = False,
     again: flags.PayAgain = False,
+    table: flags.Table = None,
     json: flags.Json = False,
 ) -> None:
     """Release what the options have in common and hold the price of the dearest.
@@ -97,6 +98,7 @@ def start(
             "--out is for the option that a rule takes, and no rule is given.",
             "Add --snr 0.5:5, or leave --out out and give it to `hush choose finish`.",
         )
+    data = flags.at_table(data, table)
     earlier = repeated(stored=stored, again=again, quiet=json)
     wanted, judged = None if snr is None else _rule(snr), ht.linear.checked_rule(rule)
     price = ht.privacy.Budget.parse(budget)

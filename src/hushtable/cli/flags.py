@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import hushtable as ht
 from hushtable.cli.parameters import Argument, Option
 from hushtable.errors import UsageError
 
-Data = Annotated[str, Argument("CSV, CSV.GZ, TSV or Parquet file, or a quoted glob of them.", "DATA")]
+Data = Annotated[
+    str,
+    Argument(
+        "CSV, TSV or Parquet file, a quoted glob of them, or the URL of a PostgreSQL or DuckDB table.", "DATA"
+    ),
+]
+Table = Annotated[str | None, Option("Table or view of the database that DATA is the URL of.", "NAME")]
 SchemaFile = Annotated[Path, Option("Schema in YAML; `hush init DATA` drafts one.", "FILE", short="-s")]
 LedgerFile = Annotated[
     str, Option("Ledger of this dataset; `hush ledger create` makes one.", "FILE", short="-l")
@@ -44,3 +51,8 @@ def workload_from(schema: ht.Schema, order: int | None, file: Path | None) -> ht
             "Type --order 2 for all pairs of attributes.",
         )
     return ht.Workload.load(file) if file else ht.Workload.all_marginals(schema, order=order or 0)
+
+
+def at_table(data: str, table: str | None) -> str:
+    """The URL of a table in a database, from that of the database."""
+    return data if table is None else f"{data}{'&' if '?' in data else '?'}table={quote(table)}"

@@ -29,6 +29,7 @@ def init(
     codebook: Annotated[
         Path | None, Option("Make the schema of this codebook (.csv, .xml, .json) instead of data.", "FILE")
     ] = None,
+    table: flags.Table = None,
     json: flags.Json = False,
 ) -> None:
     """Draft a schema.  What it learnt from the data is marked; a release refuses it until you have reviewed it.
@@ -39,6 +40,7 @@ def init(
         raise UsageError(
             "usage.init", "Give either DATA or --codebook.", "Type `hush init people.csv --out people.yaml`."
         )
+    data = None if data is None else flags.at_table(data, table)
     if out is not None and is_taken(out):
         raise UsageError(
             "init.exists", f"{out} exists already.", "Give --out another name, or remove the file."

@@ -53,6 +53,7 @@ def release(
     stored: flags.StoredFlag = False,
     again: flags.PayAgain = False,
     no_report: Annotated[bool, Option("Do not write report.html beside the tables.")] = False,
+    table: flags.Table = None,
     json: flags.Json = False,
 ) -> None:
     """Publish noisy tables with an error bar on every number, and a report that shows them.
@@ -60,6 +61,7 @@ def release(
     If the command is interrupted, repeat it as it was, or with --resume instead of --out: what was paid for is not
     paid for again.  Where the same was released before, --stored writes that and --again pays for a new one.
     """
+    data = flags.at_table(data, table)
     folder = _folder(out, resume)
     choice = repeated(stored=stored, again=again, quiet=json)
     spent = ht.privacy.Budget.parse(budget)

@@ -14,11 +14,13 @@ from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.sources import files
 from hushtable.kernel.sources.arrow_table import ArrowOpener
+from hushtable.kernel.sources.duckdb_file import DuckOpener
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.opener import Opener, TableOpener
 from hushtable.kernel.sources.pandas_frame import PandasOpener
 from hushtable.kernel.sources.parquet import ParquetOpener
 from hushtable.kernel.sources.polars_frame import PolarsOpener
+from hushtable.kernel.sources.postgres import PostgresOpener
 from hushtable.kernel.sources.row_tables import Table, require_fit
 from hushtable.kernel.sources.source import Source
 from hushtable.kernel.sources.text_opener import TextOpener
@@ -33,7 +35,15 @@ def register(opener: Opener) -> None:
     OPENERS[opener.name] = opener
 
 
-for _opener in (TextOpener(), ParquetOpener(), ArrowOpener(), PolarsOpener(), PandasOpener()):
+for _opener in (
+    TextOpener(),
+    ParquetOpener(),
+    ArrowOpener(),
+    PolarsOpener(),
+    PandasOpener(),
+    PostgresOpener(),
+    DuckOpener(),
+):
     register(_opener)
 
 

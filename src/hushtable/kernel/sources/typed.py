@@ -88,6 +88,8 @@ def type_name(arrow_type: Any) -> str:
     """A type as a message may show it: without names that a file gave to parts of it."""
     if arrow_type is UNTYPED or arrow_type is None:
         return "object"
+    if isinstance(arrow_type, pa.OpaqueType):
+        return arrow_type.type_name
     inner = storage(arrow_type)
     if pa.types.is_dictionary(inner):
         return f"dictionary of {type_name(inner.value_type)}"
@@ -221,7 +223,7 @@ def as_texts(array: Any) -> Texts:
     if pa.types.is_dictionary(array.type):
         return as_texts(array.dictionary).take(places(array))
     if family(array.type) != "text" or pa.types.is_decimal(array.type):
-        array = array.cast(pa.string())
+        array = array.cast(pa.large_string())
     return text.from_arrow(array)
 
 
