@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -50,10 +50,18 @@ class MemoryStore(stores.LedgerStore):
     def exists(self) -> bool:
         return self.place in LEDGERS
 
-    def create(self, entries: Sequence[Entry]) -> None:
-        kept = LEDGERS.setdefault(self.place, Kept([(e.number, e.text, e.hash) for e in entries]))
-        if kept.rows[0][2] != entries[0].hash:
-            raise LedgerError("ledger.exists", f"{self.place} exists already.", "Choose another name.")
+    def create(
+        self,
+        entries: Sequence[Entry],
+        payloads: stores.Contents = stores.NO_CONTENTS,
+        before: Callable[[], None] = stores.nothing,
+    ) -> None:
+        if self.exists():
+            raise stores.exists_already(self.place)
+        rows = [(e.number, e.text, e.hash) for e in entries]
+        kept = Kept(rows, {charge: content() for charge, content in payloads.items()})
+        before()
+        LEDGERS[self.place] = kept
 
     def check(self) -> None:
         _ = self._kept

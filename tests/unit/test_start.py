@@ -44,7 +44,7 @@ PACKAGES = sorted(
 )
 LAZY = [name for name in ["hushtable", *PACKAGES] if hasattr(importlib.import_module(name), "__getattr__")]
 VERBS = [
-    *(["ledger", verb] for verb in ("create", "show", "grant", "raise", "end", "verify", "export")),
+    *(["ledger", verb] for verb in ("create", "show", "grant", "raise", "end", "verify", "export", "copy")),
     *(["choose", verb] for verb in ("start", "finish", "abandon", "show")),
 ]
 HELPS = [*([command, "--help"] for command in COMMANDS), *([*verb, "--help"] for verb in VERBS)]

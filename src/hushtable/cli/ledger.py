@@ -16,12 +16,12 @@ from hushtable.errors import LedgerError
 
 app = Group(no_args_is_help=True, help="The account of privacy of one dataset.")
 
-File = Annotated[str, Argument("The ledger's file.", "LEDGER")]
+Place = Annotated[str, Argument("A path, or the URL of a store.", "LEDGER")]
 
 
 @app.verb(epilog='Example: hush ledger create people.ledger --budget "rho=0.5"')
 def create(
-    ledger: File,
+    ledger: Place,
     budget: flags.BudgetText,
     name: Annotated[str | None, Option("Label of the dataset.", "TEXT")] = None,
     json: flags.Json = False,
@@ -33,7 +33,7 @@ def create(
 
 
 @app.verb(epilog="Example: hush ledger show people.ledger")
-def show(ledger: File, json: flags.Json = False) -> None:
+def show(ledger: Place, json: flags.Json = False) -> None:
     """What was spent, by whom and on what, and what is left."""
     account = ht.Ledger.open(ledger)
     if json:
@@ -44,7 +44,7 @@ def show(ledger: File, json: flags.Json = False) -> None:
 
 @app.verb(epilog='Example: hush ledger grant people.ledger maria --budget "rho=0.05"')
 def grant(
-    ledger: File,
+    ledger: Place,
     spender: Annotated[str, Argument("Who may spend.", "NAME")],
     budget: flags.BudgetText,
     json: flags.Json = False,
@@ -58,7 +58,7 @@ def grant(
 
 
 @app.verb("raise", epilog='Example: hush ledger raise people.ledger --budget "rho=1"')
-def raise_budget(ledger: File, budget: flags.BudgetText, json: flags.Json = False) -> None:
+def raise_budget(ledger: Place, budget: flags.BudgetText, json: flags.Json = False) -> None:
     """Raise the dataset's budget to a new total; the raise is an entry that everybody can see."""
     total = ht.privacy.Budget.parse(budget)  # before a ledger is loaded
     account = ht.Ledger.open(ledger)
@@ -68,7 +68,7 @@ def raise_budget(ledger: File, budget: flags.BudgetText, json: flags.Json = Fals
 
 @app.verb(epilog="Example: hush ledger end people.ledger 5d1c...")
 def end(
-    ledger: File,
+    ledger: Place,
     request: Annotated[str, Argument("Id of the request, as `show` lists it.", "REQUEST")],
     wait: flags.Wait = False,
     json: flags.Json = False,
@@ -79,7 +79,7 @@ def end(
 
 
 @app.verb(epilog="Example: hush ledger verify people.ledger --head 3f0c...")
-def verify(ledger: File, head: flags.Head = None, json: flags.Json = False) -> None:
+def verify(ledger: Place, head: flags.Head = None, json: flags.Json = False) -> None:
     """Recompute the chain, the balances and the payloads' hashes; with --head, also find older copies."""
     report = ht.ledger.verify_ledger(ledger, head=head)
     if json:
@@ -93,10 +93,21 @@ def verify(ledger: File, head: flags.Head = None, json: flags.Json = False) -> N
 
 
 @app.verb(epilog="Example: hush ledger export people.ledger > people-ledger.json")
-def export(ledger: File, json: flags.Json = True) -> None:
+def export(ledger: Place, json: flags.Json = True) -> None:
     """Every entry as JSON; all of it is covered by the chain."""
     account = ht.Ledger.open(ledger)
     emit({"ledger": account.name, "head": account.head, "entries": account.export()})
+
+
+@app.verb(epilog="Example: hush ledger copy people.ledger archive/people.ledger")
+def copy(
+    ledger: Place,
+    to: Annotated[str, Argument("Where it goes on.", "TO")],
+    json: flags.Json = False,
+) -> None:
+    """Move a ledger to another place; the old one can be read, and spends nothing any more.  Repeat it if it failed."""
+    account = ht.Ledger.copy(ledger, to)
+    _tell(account, f"The ledger of {account.name!r} goes on at {account.path}.", as_json=json)
 
 
 def _tell(account: ht.Ledger, done: str, *, as_json: bool) -> None:
@@ -117,6 +128,8 @@ def _print_summary(account: ht.Ledger) -> None:
         f"  held       {account.held()}",
         f"  remaining  {account.remaining()}  {_bar(share)}",
     )
+    if account.moved_to is not None:
+        say(f"  MOVED to {account.moved_to}: nothing can be spent here")
     if account.grants:
         say("")
         rows = [

@@ -72,6 +72,7 @@ class Book:
     requests: dict[str, int] = field(default_factory=dict[str, int])
     draws: dict[int, entries.Draw] = field(default_factory=dict[int, entries.Draw])
     payloads: dict[int, str] = field(default_factory=dict[int, str])
+    moves: dict[int, str] = field(default_factory=dict[int, str])
 
     @property
     def count(self) -> int:
@@ -125,6 +126,8 @@ class Book:
                 self.payloads[body.charge] = body.sha256
             case entries.Settle() as body:
                 self._settle(body)
+            case entries.Move() as body:
+                self.moves[entry.number] = body.to
             case _:
                 assert_never(entry.body)
         self.hashes.append(entry.hash)

@@ -154,7 +154,14 @@ class Settle(EntryPart):
     reservation: Natural
 
 
-Body = Create | Bind | Grant | Raise | SchemaVersion | Reserve | Draw | Store | Settle
+class Move(EntryPart):
+    """The last entry of an old place, and the first that only the new one goes on from."""
+
+    type: Literal["moved"] = "moved"
+    to: Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+Body = Create | Bind | Grant | Raise | SchemaVersion | Reserve | Draw | Store | Settle | Move
 
 
 class ChainLine(EntryPart):

@@ -16,8 +16,9 @@ LEDGER = (
     "store.renamed",
     *(f"{step}.{moment}" for step in STEPS for moment in ("locked", "inserted", "committed")),
 )
+COPY = ("copy.written", "copy.closed", "copy.done")
 OUTPUTS = ("note.written", "bundle.filled", "bundle.moved")
-NAMES = (*LEDGER, *OUTPUTS)
+NAMES = (*LEDGER, *COPY, *OUTPUTS)
 
 _hook: Callable[[str], None] | None = None
 

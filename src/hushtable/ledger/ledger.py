@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import LedgerError
-from hushtable.ledger import audit, entries, names, rules
+from hushtable.ledger import audit, entries, moving, names, rules
 from hushtable.ledger.book import Book, Folder
 from hushtable.ledger.entries import Amount, Body, Entry
 from hushtable.ledger.failpoints import reach
@@ -75,6 +75,19 @@ class Ledger:
             book.record(chain[-1])
         store.create(chain)
         return cls.open(path, wait=wait)
+
+    @classmethod
+    def copy(cls, source: Address, target: Address) -> Ledger:
+        """Move a ledger to a new place, which is returned; the old one can be read and spends nothing any more.
+
+        A copy that was interrupted is ended by repeating it.
+        """
+        with contextlib.ExitStack() as requests:
+            for open_now in cls.open(source).open_reservations():
+                if open_now.reservation.request is not None:
+                    requests.enter_context(store_at(source).turn(open_now.reservation.request, wait=False))
+            head = moving.move(store_at(source), store_at(target))
+        return cls.open(target, head=head)
 
     @classmethod
     def of(cls, ledger: Address | Ledger) -> Ledger:
@@ -136,6 +149,7 @@ class Ledger:
             "remaining": self.remaining().to_dict(),
             "spenders": spenders,
             "spends": [holding.to_dict() for holding in self.reservations()],
+            "moved_to": self.moved_to,
             "head": self.head,
         }
 
@@ -190,6 +204,12 @@ class Ledger:
             return book.head
 
     @property
+    def moved_to(self) -> str | None:
+        """Where the ledger goes on, if that is elsewhere: then nothing can be spent here."""
+        with self._reading() as book:
+            return moving.moved_to(book, self._store)
+
+    @property
     def grants(self) -> dict[str, Budget]:
         """What each named spender may spend in total."""
         with self._reading() as book:
@@ -228,6 +248,7 @@ class Ledger:
     def require_room(self, cost: Cost, spender: str | None = None) -> None:
         """Refuse a cost that ``reserve`` would refuse now for want of budget; writes nothing."""
         with self._reading() as book:
+            moving.require_here(book, self._store)
             rules.check_room(book, spender, cost)
 
     def bind_unit(self, unit: Unit) -> None:
@@ -435,6 +456,7 @@ class Ledger:
                 body = decide(self._book)
                 if body is None:
                     return None
+                moving.require_here(self._book, self._store)
                 entry = rules.sealed(self._book, body)
                 transaction.append(entry)
                 reach(f"{step}.inserted")

@@ -44,6 +44,9 @@ def check(book: Book, body: Body) -> None:
         case entries.Settle():
             if find_folder(book, body.reservation).settled:
                 raise settled(body.reservation)
+        case entries.Move():
+            if not body.to.isprintable():
+                raise entries.spoilt("The place that a ledger moved to is no plain text.")
         case _:
             assert_never(body)
 
@@ -78,7 +81,7 @@ def dataset(book: Book) -> Balance:
 def check_charged(book: Book, present: Iterable[int]) -> None:
     """Refuse payloads whose charge the ledger does not have: they were paid for in a later state of it."""
     for charge in present:
-        if charge not in book.draws:
+        if charge not in book.draws and charge not in book.moves:
             raise older_than_payloads(charge)
 
 

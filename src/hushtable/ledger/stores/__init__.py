@@ -9,27 +9,35 @@ from hushtable.addresses import scheme_of
 from hushtable.errors import LedgerError
 from hushtable.ledger.stores.sqlite_file import SQLiteStore
 from hushtable.ledger.stores.store import (
+    NO_CONTENTS,
     Address,
+    Contents,
     LedgerStore,
     Payload,
     Transaction,
     Turn,
+    exists_already,
     in_progress,
     missing,
+    nothing,
     older_than_payloads,
 )
 from hushtable.plugins import Registry
 
 __all__ = [
+    "NO_CONTENTS",
     "STORES",
     "WAIT",
     "Address",
+    "Contents",
     "LedgerStore",
     "Payload",
     "Transaction",
     "Turn",
+    "exists_already",
     "in_progress",
     "missing",
+    "nothing",
     "older_than_payloads",
     "place_of",
     "register",

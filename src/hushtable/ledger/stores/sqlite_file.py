@@ -31,12 +31,15 @@ from hushtable.ledger.stores.places import (
 )
 from hushtable.ledger.stores.request_locks import turn_of
 from hushtable.ledger.stores.store import (
+    NO_CONTENTS,
     Address,
+    Contents,
     LedgerStore,
     Payload,
     Transaction,
     Turn,
     exists_already,
+    nothing,
     older_than_payloads,
 )
 
@@ -66,12 +69,17 @@ class SQLiteStore(LedgerStore):
     def exists(self) -> bool:
         return lstat(self._path) is not None
 
-    def create(self, entries: Sequence[Entry]) -> None:
+    def create(
+        self, entries: Sequence[Entry], payloads: Contents = NO_CONTENTS, before: Callable[[], None] = nothing
+    ) -> None:
         """Written under a temporary name, then linked to its own."""
         if self.exists():
             raise exists_already(self.place)
-        for charge in self._payloads.present():
+        for charge in set(self._payloads.present()) - set(payloads):
             raise older_than_payloads(charge)
+        for charge, content in payloads.items():
+            with self._payloads.written(Payload(charge, content())) as keep:
+                keep()
         temporary = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}.tmp")
         try:
             os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -81,6 +89,7 @@ class SQLiteStore(LedgerStore):
                 for entry in entries:
                     FileTransaction(connection, None).append(entry)
             reach("create.written")
+            before()
             os.link(temporary, self._path)
             reach("create.linked")
             sync_folder(self._path.parent)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
@@ -20,6 +20,15 @@ from hushtable.ledger.entries import Entry, Row
 
 Address = str | os.PathLike[str]
 """A path, or the URL of a registered scheme."""
+
+
+Contents = Mapping[int, Callable[[], bytes]]
+"""By the number of a charge, what reads its payload."""
+NO_CONTENTS: Contents = {}
+
+
+def nothing() -> None:
+    """What is done where nothing is to be done."""
 
 
 class Payload(NamedTuple):
@@ -85,8 +94,13 @@ class LedgerStore(ABC):
         """Whether something is there, a ledger or not."""
 
     @abstractmethod
-    def create(self, entries: Sequence[Entry]) -> None:
-        """Make a new ledger of these entries: complete or not at all, in place of nothing."""
+    def create(
+        self, entries: Sequence[Entry], payloads: Contents = NO_CONTENTS, before: Callable[[], None] = nothing
+    ) -> None:
+        """Make a new ledger of these entries and payloads: complete or not at all, in place of nothing.
+
+        Calls ``before`` when all is written, and nothing but the end is left.
+        """
 
     @abstractmethod
     def check(self) -> None:
