@@ -194,6 +194,8 @@ def ledgers(hush: Callable[..., Any]) -> None:
     account.reserve(cost=ht.ZCDP("0.001").limit, kind="release", request="open", detail={"n": 1})
     ended = hush("ledger", "end", "people.ledger", "open")
     assert ended == plain(account.holding("open").to_dict()) and ended["state"] == "settled"
+    moved = hush("ledger", "copy", "other.ledger", "moved.ledger")
+    assert moved == plain(ht.Ledger.open("moved.ledger").to_dict())
     exported = hush("ledger", "export", "people.ledger")
     assert exported["entries"] == plain([entry.to_dict() for entry in account.history()])
     assert (exported["ledger"], exported["head"]) == (account.name, account.head)
@@ -213,7 +215,9 @@ WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
     a_report: {"report"},
     a_check: {"check"},
     a_choice: {"choose start", "choose show", "choose finish", "choose abandon"},
-    ledgers: {f"ledger {verb}" for verb in ("create", "show", "grant", "raise", "end", "verify", "export")},
+    ledgers: {
+        f"ledger {verb}" for verb in ("create", "show", "grant", "raise", "end", "verify", "export", "copy")
+    },
 }
 ELSEWHERE = {"demo", "bench", "selftest"}
 """The story of the demonstration, other programs, and a self-test that takes a minute: shown by their own tests."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,6 +85,18 @@ def test_a_url_is_not_a_path_and_the_refusal_says_what_is_known(
     assert "word" not in capsys.readouterr().err and not list(tmp_path.iterdir())
     ht.Ledger.create("odd:name.ledger", ht.ZCDP(1))
     assert (tmp_path / "odd:name.ledger").is_file()
+
+
+def test_a_store_whose_driver_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for action in (
+        ht.Ledger.open,
+        ht.ledger.verify_ledger,
+        lambda place: ht.Ledger.create(place, ht.ZCDP(1)),
+    ):
+        with pytest.raises(LedgerError, match="psycopg") as caught:
+            action("postgresql://host/db?ledger=people")
+        assert caught.value.code == "ledger.no-driver" and "hushtable[postgres]" in caught.value.fix
 
 
 def test_damage_in_it_is_found_like_any_other(small_schema: ht.Schema, small_frame: pl.DataFrame) -> None:

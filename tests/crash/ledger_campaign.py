@@ -1,7 +1,7 @@
 """Processes that spend from a ledger and may be killed at any moment, and the check of what they left behind.
 
-A worker keeps two logs of its own beside the ledger: what it drew, before storing it, and what it showed, after
-storing it.  The logs are written with one unbuffered append each, so a killed process leaves whole lines.
+A worker keeps two logs of its own, beside the ledger or in a folder: what it drew, before storing it, and what it
+showed, after storing it.  They are written with one unbuffered append each, so a killed process leaves whole lines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def budget_of(n: int) -> ZCDP:
     return ZCDP(Fraction(n * GRAIN, UNIT))
 
 
-def new_ledger(path: Path, n: int) -> Ledger:
+def new_ledger(path: str | Path, n: int) -> Ledger:
     return Ledger.create(path, budget_of(n), Unit(1))
 
 
@@ -49,7 +49,7 @@ def quick_folder() -> Iterator[Path]:
 # Many spenders
 
 
-def spend_many(path: Path, attempts: int, spender: str | None, gate: Any, answers: Any) -> None:
+def spend_many(path: str | Path, attempts: int, spender: str | None, gate: Any, answers: Any) -> None:
     """Try to spend one grain ``attempts`` times; report how often it was allowed."""
     accounts.spend_many(path, attempts, gate, answers, spender)
 
@@ -80,9 +80,9 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def serve(ledger: Ledger, request: str) -> None:
+def serve(ledger: Ledger, request: str, logs: Path | None = None) -> None:
     """Answer a request of several groups, adaptively: resume after the last stored one, never redraw."""
-    folder = Path(ledger.path).parent
+    folder = logs or Path(ledger.path).parent
     detail: dict[str, Any] = {"groups": GROUPS}
     reservation = ledger.reserve(
         cost=grains(RESERVED), kind="release", request=request, spender=None, detail=detail
@@ -135,7 +135,7 @@ def whole_life(path: Path) -> None:
     serve(ledger, "r")
 
 
-def serve_until_killed(path: Path, stream: str, ready: Any) -> None:
+def serve_until_killed(path: str | Path, stream: str, ready: Any, logs: Path | None = None) -> None:
     """Answer one request after the other; each is tried again until it is settled."""
     ledger = Ledger.open(path)
     ready.send(True)
@@ -143,15 +143,16 @@ def serve_until_killed(path: Path, stream: str, ready: Any) -> None:
     while True:
         found = ledger.find(f"{stream}{number}")
         if found is None or found.state == "open":
-            serve(ledger, f"{stream}{number}")
+            serve(ledger, f"{stream}{number}", logs)
         number += 1
 
 
 # What must hold afterwards
 
 
-def check(path: Path) -> dict[str, int]:
+def check(path: str | Path, logs: Path | None = None) -> dict[str, int]:
     """Whatever happened: nothing shown that was not charged, one payload per charge, the same bytes every time."""
+    folder = logs or Path(path).parent
     ledger = Ledger.open(path)
     report = ledger.verify(ledger.head)
     assert report.ok, report.findings
@@ -165,13 +166,13 @@ def check(path: Path) -> dict[str, int]:
             assert body["charge"] in charged and body["charge"] not in stored
             stored[body["charge"]] = body["sha256"]
     drawn: dict[int, set[str]] = defaultdict(set)
-    for line in lines(path.parent / "drawn.log"):
+    for line in lines(folder / "drawn.log"):
         assert line["charge"] in charged, "drawn before the charge was durable"
         assert line["charge"] not in drawn, "drawn twice for one charge"
         drawn[line["charge"]].add(line["payload"])
     released = Cost.ZERO
     shown: dict[int, str] = {}
-    for line in lines(path.parent / "shown.log"):
+    for line in lines(folder / "shown.log"):
         number, payload = line["charge"], line["payload"]
         assert payload in drawn[number]
         assert hashlib.sha256(bytes.fromhex(payload)).hexdigest() == stored[number]

@@ -65,7 +65,7 @@ def test_a_request_killed_at_every_store_runs_out_of_its_reservation_and_not_of_
         assert Ledger.open(path).spent() == grains(5)
 
 
-def kill_at_random(path: Path, kills: int, seed: int) -> dict[str, int]:
+def kill_at_random(path: str | Path, kills: int, seed: int, logs: Path | None = None) -> dict[str, int]:
     """Two processes work on one ledger; one of them is killed after a random time and started again."""
     chance = random.Random(seed)
     context = forkserver()
@@ -74,7 +74,7 @@ def kill_at_random(path: Path, kills: int, seed: int) -> dict[str, int]:
 
     def start(stream: str) -> tuple[object, object]:
         here, there = context.Pipe()
-        process = context.Process(target=serve_until_killed, args=(path, stream, there))
+        process = context.Process(target=serve_until_killed, args=(path, stream, there, logs))
         process.start()
         return process, here
 
@@ -95,7 +95,7 @@ def kill_at_random(path: Path, kills: int, seed: int) -> dict[str, int]:
         for process, _ in workers:
             process.kill()
             process.join()
-    return check(path)
+    return check(path, logs)
 
 
 def test_random_kills_keep_every_promise() -> None:

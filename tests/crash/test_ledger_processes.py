@@ -38,7 +38,7 @@ def run(target: Any, arguments: list[tuple[Any, ...]], *, wait: float) -> list[A
             process.kill()
 
 
-def meet_exactly(path: Path, *, attempts: int, room: int, spender: str | None = None) -> None:
+def meet_exactly(path: str | Path, *, attempts: int, room: int, spender: str | None = None) -> None:
     ledger = new_ledger(path, room if spender is None else 10 * room)
     if spender is not None:
         ledger.grant(spender, budget_of(room))

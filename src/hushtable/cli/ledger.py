@@ -16,7 +16,7 @@ from hushtable.errors import LedgerError
 
 app = Group(no_args_is_help=True, help="The account of privacy of one dataset.")
 
-Place = Annotated[str, Argument("A path, or the URL of a store.", "LEDGER")]
+Place = Annotated[str, Argument("A path, or postgresql://HOST/DATABASE?ledger=NAME.", "LEDGER")]
 
 
 @app.verb(epilog='Example: hush ledger create people.ledger --budget "rho=0.5"')
@@ -99,10 +99,12 @@ def export(ledger: Place, json: flags.Json = True) -> None:
     emit({"ledger": account.name, "head": account.head, "entries": account.export()})
 
 
-@app.verb(epilog="Example: hush ledger copy people.ledger archive/people.ledger")
+@app.verb(epilog="Example: hush ledger copy people.ledger 'postgresql://host/office?ledger=people'")
 def copy(
     ledger: Place,
-    to: Annotated[str, Argument("Where it goes on.", "TO")],
+    to: Annotated[
+        str, Argument("Where it goes on: a path, or postgresql://HOST/DATABASE?ledger=NAME.", "TO")
+    ],
     json: flags.Json = False,
 ) -> None:
     """Move a ledger to another place; the old one can be read, and spends nothing any more.  Repeat it if it failed."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from hushtable.addresses import scheme_of
 from hushtable.errors import LedgerError
+from hushtable.ledger.stores.postgres_tables import PostgresStore
 from hushtable.ledger.stores.sqlite_file import SQLiteStore
 from hushtable.ledger.stores.store import (
     NO_CONTENTS,
@@ -56,6 +57,7 @@ def register(store: type[LedgerStore]) -> None:
 
 
 register(SQLiteStore)
+register(PostgresStore)
 
 
 def store_at(address: Address, *, wait: float = WAIT) -> LedgerStore:

@@ -39,6 +39,7 @@ from hushtable.ledger.stores.store import (
     Transaction,
     Turn,
     exists_already,
+    locked,
     nothing,
     older_than_payloads,
 )
@@ -187,11 +188,7 @@ def _opened(path: Path, options: str, wait: float) -> Generator[sqlite3.Connecti
 def _refusal(path: Path, code: int | None, wait: float) -> LedgerError:
     primary = None if code is None else code & 0xFF
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LedgerError(
-            "ledger.locked",
-            f"{path} has been in use by another process for {wait:g} seconds; nothing was written.",
-            "Wait for the other process to finish, or end it, and try again with the same request id.",
-        )
+        return locked(str(path), wait)
     if primary == sqlite3.SQLITE_NOTADB:
         return foreign(path)
     if primary == sqlite3.SQLITE_READONLY:

@@ -160,6 +160,15 @@ def missing(place: str) -> LedgerError:
     )
 
 
+def locked(place: str, wait: float) -> LedgerError:
+    """The refusal to wait any longer for another writer."""
+    return LedgerError(
+        "ledger.locked",
+        f"{place} has been in use by another process for {wait:g} seconds; nothing was written.",
+        "Wait for the other process to finish, or end it, and try again with the same request id.",
+    )
+
+
 def older_than_payloads(charge: int) -> LedgerError:
     """The error for a payload that a later state of the ledger paid for."""
     return LedgerError(

@@ -1,0 +1,26 @@
+from typing import Any
+
+from psycopg import conninfo as conninfo
+
+class Error(Exception):
+    sqlstate: str | None
+
+class InterfaceError(Error): ...
+class OperationalError(Error): ...
+
+class ConnectionInfo:
+    backend_pid: int
+    transaction_status: Any
+
+class Cursor:
+    description: Any
+    statusmessage: str | None
+    def fetchall(self) -> list[Any]: ...
+
+class Connection:
+    info: ConnectionInfo
+    def execute(self, query: str, params: Any = ...) -> Cursor: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+
+def connect(**settings: Any) -> Connection: ...

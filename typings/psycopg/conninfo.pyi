@@ -1,0 +1,3 @@
+from typing import Any
+
+def conninfo_to_dict(conninfo: str) -> dict[str, Any]: ...
