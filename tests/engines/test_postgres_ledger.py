@@ -203,6 +203,8 @@ def test_one_sentence_for_each_server_that_cannot_be_used(
     assert refused(nobody) == ("ledger.unreachable",) * 2
     assert refused(home.address.replace("/postgres?", "/nosuch?")) == ("ledger.unreachable",) * 2
     assert refused("postgresql://host/db?nosuch=1") == ("ledger.bad-address",) * 2
+    assert refused("postgresql://[host/db") == ("ledger.bad-address",) * 2
+    assert refused("postgresql://me:a#b@host/db") == ("ledger.password-in-url",) * 2
     assert refused("postgresql://host/db?ledger=") == ("ledger.bad-name",) * 2
     careless = start_server(next(name for name, place in VERSIONS.items() if place == durable.programs))
     assert refused(careless.url(ledger="x")) == ("ledger.no-fsync",) * 2

@@ -309,6 +309,12 @@ BAD = {
     "two names": ("{base}/{database}?table=a&table=b", "source.no-table-named"),
     "a password": ("postgresql://u:{secret}@127.0.0.1/x?table=t", "source.password-in-url"),
     "a password below": ("postgresql://127.0.0.1/x?password={secret}&table=t", "source.password-in-url"),
+    "a password with a mark": ("postgresql://u:{secret}#x@127.0.0.1/x?table=t", "source.password-in-url"),
+    "a password that asks": (
+        "postgresql://u:{secret}?x@127.0.0.1/x?sslmode=prefer&table=t",
+        "source.password-in-url",
+    ),
+    "half an address": ("postgresql://[{secret}/x?table=t", "source.bad-url"),
     "an unknown option": ("{base}/{database}?table=numbers&{secret}=1", "source.bad-url"),
     "an unknown service": ("postgresql://?service={secret}&table=t", "source.no-server"),
 }
@@ -512,6 +518,25 @@ def test_values_never_reach_the_servers_log_or_our_words(
     for value in (SECRET, SECRET.encode().decode("latin-1"), PASSWORD, PASSWORD.replace(" ", "%20")):
         assert value not in text
     assert "COPY" in text
+
+
+def test_a_view_that_fails_on_a_value_is_refused_without_it(
+    server: Server, database: str, tmp_path: Path, capsys: Any
+) -> None:
+    with server.connect(database) as link:
+        link.execute("CREATE TABLE words (word text)")
+        link.execute("INSERT INTO words SELECT i::text FROM generate_series(0, 9) i")
+        link.execute("INSERT INTO words VALUES (%s)", (SECRET,))
+        link.execute("CREATE VIEW numbers AS SELECT word::int AS n FROM words")
+    PLAIN.save(tmp_path / "s.yaml")
+    ledger = str(tmp_path / "l")
+    assert run(["ledger", "create", ledger, "--budget", "rho=1"]) == 0
+    asked = f"--schema {tmp_path}/s.yaml --ledger {ledger} --order 1 --budget rho=1 --out {tmp_path}/out"
+    before = ht.Ledger.open(ledger).spent()
+    assert run(["release", server.url(database, table="numbers"), *asked.split()]) == 1
+    said = "".join(capsys.readouterr())
+    assert "source.interrupted" in said and SECRET not in said
+    assert ht.Ledger.open(ledger).spent() == before and not list(tmp_path.glob("out*"))
 
 
 def test_the_command_line_takes_a_table_by_flag_or_url(

@@ -22,7 +22,7 @@ import numpy as np
 from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.arrow import pa, pc
-from hushtable.kernel.sources.database import package, quoted, split_url
+from hushtable.kernel.sources.database import package, password_in_url, quoted, split_url
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, Table
 from hushtable.kernel.sources.staging import StagedTable
@@ -247,6 +247,8 @@ def _connected(url: str) -> Any:
         raise UsageError(
             "source.bad-url", "The URL of the database cannot be read.", f"Write {PostgresOpener.what}."
         )
+    if found.get("password") or found.get("sslpassword"):
+        raise password_in_url()
     try:
         link = psycopg.connect(url)
     except psycopg.Error as error:

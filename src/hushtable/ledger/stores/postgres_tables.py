@@ -436,11 +436,10 @@ def _key(*words: str) -> int:
 
 def _parts(address: str) -> tuple[dict[str, Any], str, str]:
     """What the driver is given, the ledger's name, and the address without user and password."""
-    url = urlsplit(address)
-    words = parse_qsl(url.query, keep_blank_values=True)
-    rest = urlencode([(key, value) for key, value in words if key != "ledger"], quote_via=quote)
-    name = names.check_dataset(dict(words).get("ledger", DEFAULT))
     try:
+        url = urlsplit(address)
+        words = parse_qsl(url.query, keep_blank_values=True)
+        rest = urlencode([(key, value) for key, value in words if key != "ledger"], quote_via=quote)
         settings = _psycopg().conninfo.conninfo_to_dict(urlunsplit(url._replace(query=rest)))
     except (_psycopg().Error, ValueError):
         raise LedgerError(
@@ -448,6 +447,7 @@ def _parts(address: str) -> tuple[dict[str, Any], str, str]:
             "The address of the ledger is not one that PostgreSQL understands.",
             f"Give it as {PostgresStore.what}.",
         ) from None
+    name = names.check_dataset(dict(words).get("ledger", DEFAULT))
     if settings.get("password") or settings.get("sslpassword"):
         raise UsageError(
             "ledger.password-in-url",
