@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import pytest
 from servers import Server, installed
 
-MISSING = [name for name in ("psycopg", "adbc_driver_postgresql", "duckdb") if find_spec(name) is None]
+MISSING = [name for name in ("psycopg", "duckdb") if find_spec(name) is None]
 collect_ignore_glob = ["test_postgres_*.py"] if MISSING else []
 VERSIONS = installed()
 _numbers = itertools.count()

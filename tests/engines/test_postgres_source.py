@@ -24,7 +24,8 @@ import hushtable as ht
 from bit_sources import SeededBits
 from hushtable.cli.app import run
 from hushtable.errors import HushtableError
-from hushtable.kernel.sources import open_counter, open_source
+from hushtable.kernel.sources import libpq, open_counter, open_source
+from hushtable.kernel.sources.postgres import PostgresTable
 from hushtable.marginals import Layout
 from hushtable.privacy import bits, sampler
 
@@ -558,4 +559,99 @@ def test_the_command_line_takes_a_table_by_flag_or_url(
         assert total == [1000, 10][k]
     assert (
         b"127.0.0.1" not in (tmp_path / "l").read_bytes() and b"duckdb" not in (tmp_path / "l").read_bytes()
+    )
+
+
+# -- what is copied, and how ---------------------------------------------------------------------------------------
+
+
+def test_tables_of_every_kind_give_all_rows(server: Server, database: str) -> None:
+    """Parts, heirs, columns that are computed, and results that were kept: some cannot be copied without a query."""
+    columns = "n int, doubled int GENERATED ALWAYS AS (n * 2) STORED"
+    with server.connect(database) as link:
+        link.execute(
+            f"CREATE TABLE plain ({columns}); INSERT INTO plain SELECT i % 5 FROM generate_series(1, 100) i"
+        )
+        link.execute("CREATE TABLE parent (n int); CREATE TABLE heir (more text) INHERITS (parent)")
+        link.execute(
+            "INSERT INTO parent SELECT 1 FROM generate_series(1, 10); INSERT INTO heir SELECT 2, 'x'"
+        )
+        link.execute("CREATE TABLE parts (n int) PARTITION BY RANGE (n)")
+        link.execute("CREATE TABLE low PARTITION OF parts FOR VALUES FROM (0) TO (5)")
+        link.execute("CREATE TABLE high PARTITION OF parts FOR VALUES FROM (5) TO (10)")
+        link.execute("INSERT INTO parts SELECT i % 10 FROM generate_series(1, 70) i")
+        link.execute("CREATE MATERIALIZED VIEW kept AS SELECT n FROM parts WHERE n > 2")
+        link.execute("CREATE TEMP TABLE not_seen (n int); CREATE TABLE empty (n int)")
+    expected = {"plain": 100, "parent": 11, "heir": 1, "parts": 70, "high": 35, "kept": 49, "empty": 0}
+    for name, rows in expected.items():
+        assert open_counter(server.url(database, table=name), PLAIN).tabulate(LAYOUT)[0] == rows, name
+    computed = ht.Schema.from_dict(
+        {
+            "attributes": {
+                "n": {"type": "integer", "bounds": [0, 9]},
+                "doubled": {"type": "integer", "bounds": [0, 9]},
+            }
+        }
+    )
+    layout = Layout(computed.sizes, ((0, 1),))
+    found = open_counter(server.url(database, table="plain"), computed).tabulate(layout).reshape(10, 10)
+    assert [found[n, 2 * n] for n in range(5)] == [20] * 5 and found.sum() == 100
+
+
+def test_numbers_are_read_as_the_server_writes_them(server: Server, database: str) -> None:
+    """Decimals of all sizes, whose bytes are put together here, against the server's own text."""
+    with server.connect(database) as link:
+        link.execute("CREATE TABLE amounts (amount numeric, written text)")
+        link.execute(
+            "INSERT INTO amounts SELECT a, a::text FROM (SELECT (random() - 0.5)::numeric * 10::numeric ^ "
+            "(i % 60 - 30) AS a FROM generate_series(1, 3000) i) s"
+        )
+        values = "0 0.00 -0.0001 10000 100000000 9999.9999 1e-200 123456789012345678901234567890 1e130 NaN"
+        values += " Infinity -Infinity" if int(link.info.server_version) >= 140000 else ""
+        for value in values.split():
+            link.execute(f"INSERT INTO amounts SELECT a, a::text FROM (SELECT '{value}'::numeric AS a) s")
+    table = PostgresTable(server.url(database, table="amounts"))
+    rows = 0
+    for block in table.blocks(["amount", "written"], 1000):
+        amounts, written = block.columns()
+        assert amounts.to_pylist() == written.to_pylist()
+        rows += len(amounts)
+    assert rows > 3005
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_rows_come_alike_from_the_library_and_from_the_driver(
+    server: Server, database: str, wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server.connect(database) as link:
+        text = "repeat(md5(i::text), i * 50000)" if wide else "CASE WHEN i % 3 > 0 THEN i::text END"
+        rows = 8 if wide else 20_000  # the widest has 13 MB
+        link.execute(f"CREATE TABLE t AS SELECT i, {text} AS x FROM generate_series(1, {rows}) i")
+    table = PostgresTable(server.url(database, table="t"))
+
+    def found() -> Any:
+        columns = zip(*(block.columns() for block in table.blocks(["i", "x"], 4096)), strict=True)
+        return [pa.chunked_array(list(column)) for column in columns]
+
+    assert libpq._calls(type(table._links[0].pgconn)) is not None, "the compiled loop is not in use"
+    fast = found()
+    monkeypatch.setattr(libpq, "_calls", lambda kind: None)
+    slow = found()
+    assert sorted(fast[0].to_pylist()) == list(range(1, rows + 1))
+    assert all(a.combine_chunks().equals(b.combine_chunks()) for a, b in zip(fast, slow, strict=True))
+
+
+def test_a_database_in_another_encoding_is_read_as_text(server: Server, database: str) -> None:
+    with server.connect() as link:
+        link.execute(
+            f"CREATE DATABASE latin{database} ENCODING LATIN1 TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+        )
+    with server.connect(f"latin{database}") as link:
+        link.execute("CREATE TABLE t AS SELECT 'é'::text AS x FROM generate_series(1, 5)")
+    declared = ht.Schema.from_dict({"attributes": {"x": {"type": "categorical", "values": ["é", "e"]}}})
+    url = server.url(f"latin{database}", table="t")
+    assert open_counter(url, declared).tabulate(Layout(declared.sizes, ((0,),))).tolist() == [5, 0]
+    assert (
+        open_counter(url + "&client_encoding=latin1", declared).tabulate(Layout(declared.sizes, ((0,),)))[0]
+        == 5
     )

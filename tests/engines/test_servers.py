@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 from servers import installed
 
-DRIVERS = ("psycopg", "adbc_driver_postgresql", "duckdb")
+DRIVERS = ("psycopg", "duckdb")
 
 
 def test_there_are_drivers_and_a_server() -> None:

@@ -135,12 +135,12 @@ class PostgresStore(LedgerStore):
     @contextlib.contextmanager
     def reading(self) -> Generator[Transaction]:
         with self._alone, self._translated():
-            yield Rows(self._ask, self.label)
+            yield EntryRows(self._ask, self.label)
 
     @contextlib.contextmanager
-    def writing(self, payload: Payload | None = None) -> Generator[Rows]:
+    def writing(self, payload: Payload | None = None) -> Generator[EntryRows]:
         with self._alone, self._translated():
-            rows = Rows(self._ask, self.label, payload)
+            rows = EntryRows(self._ask, self.label, payload)
             with self._begun("writer", self.label):
                 yield rows
             try:
@@ -150,7 +150,7 @@ class PostgresStore(LedgerStore):
                     raise
                 self._make_sure(rows)
 
-    def _make_sure(self, rows: Rows) -> None:
+    def _make_sure(self, rows: EntryRows) -> None:
         """After a commit whose answer was lost: look whether it is there, and write it again if it is not.
 
         The lock waits for the server to have ended the first attempt, so what is not there then never will be.
@@ -165,7 +165,7 @@ class PostgresStore(LedgerStore):
                 )
             time.sleep(PAUSE)
 
-    def _is_sure(self, rows: Rows) -> bool:
+    def _is_sure(self, rows: EntryRows) -> bool:
         """Whether the server could be asked, and has now written the rows."""
         first, last = rows.written[0], rows.written[-1]
         try:
@@ -344,7 +344,7 @@ class PostgresStore(LedgerStore):
         )
 
 
-class Rows(Transaction):
+class EntryRows(Transaction):
     """On the rows of one ledger; remembers what it wrote, in case the answer to its commit is lost."""
 
     def __init__(self, ask: Callable[..., list[Any]], ledger: str, payload: Payload | None = None) -> None:
