@@ -33,8 +33,8 @@ SCHEMA = Schema.from_dict(
 class ByNumber:
     """Keeps the row with the smallest number in place of the smallest hash."""
 
-    def ranks(self, names: object, words: Any, below: object) -> Any:
-        return np.stack([words[0], np.zeros_like(words[0])], axis=1)
+    def ranks(self, names: object, words: Any) -> Any:
+        return np.stack([words[:, 0], np.zeros_like(words[:, 0])], axis=1)
 
 
 def kept(data: Any) -> list[int]:

@@ -35,25 +35,22 @@ def _rank(people: Words, rows: Octets, width: int, ranks: Words) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _above(ranks: Words, a: int, b: int) -> bool:
-    return ranks[a, 0] > ranks[b, 0] or (ranks[a, 0] == ranks[b, 0] and ranks[a, 1] > ranks[b, 1])
+def _above(held: Words, a: int, b: int) -> bool:
+    return held[a, 0] > held[b, 0] or (held[a, 0] == held[b, 0] and held[a, 1] > held[b, 1])
 
 
 @njit(cache=True, nogil=True)
-def _hold(
-    people: Ints, ranks: Words, rows: Octets, limit: int, heaps: Ints, held: Words, kept: Octets
-) -> None:
-    """Takes in rows; ``heaps`` has for each person the places of what is held, the largest hash first."""
+def _hold(people: Ints, rows: Words, limit: int, heaps: Ints, held: Words) -> None:
+    """Takes in rows, which begin with their hash; ``heaps`` has for each person the places of what is held, the largest
+    hash first."""
     for row in range(people.size):
         first = people[row] * limit
         place = heaps[first] if limit > 1 else first
-        high, low = ranks[row, 0], ranks[row, 1]
+        high, low = rows[row, 0], rows[row, 1]
         if high > held[place, 0] or (high == held[place, 0] and low >= held[place, 1]):
             continue
-        held[place, 0] = high
-        held[place, 1] = low
         for k in range(rows.shape[1]):
-            kept[place, k] = rows[row, k]
+            held[place, k] = rows[row, k]
         parent = 0
         while 2 * parent + 1 < limit:
             child = 2 * parent + 1
@@ -74,16 +71,16 @@ class Ranking:
         secret = hashlib.blake2b(ledger.encode(), digest_size=16, person=b"hush rows kept")
         self._key = np.frombuffer(secret.digest(), np.uint64)
 
-    def ranks(self, names: Texts, words: Sequence[Words], below: Sequence[int]) -> Words:
-        """The hashes of rows from the names of their people and a word for each attribute, which is below a bound."""
+    def ranks(self, names: Texts, words: Words) -> Words:
+        """The hashes of rows from the names of their people and what can be seen of them, some words a row."""
         ranks = np.empty((len(names), 2), np.uint64)
-        rows = np.stack(_packed(words, below), axis=1)
-        _rank(hashes_of(names, self._key), rows.reshape(-1).view(np.uint8), 8 * rows.shape[1], ranks)
+        rows = np.ascontiguousarray(words).reshape(-1).view(np.uint8)
+        _rank(hashes_of(names, self._key), rows, 8 * words.shape[1], ranks)
         return ranks
 
 
-def _packed(words: Sequence[Words], below: Sequence[int]) -> list[Words]:
-    """The same in fewer words, which take less time to hash: as many to one as fit."""
+def packed(words: Sequence[Words], below: Sequence[int]) -> Words:
+    """Words, each below a bound, in fewer of them, which take less time to hash: as many to one as fit."""
     found: list[Words] = []
     room = 0
     for word, bound in zip(words, below, strict=True):
@@ -93,7 +90,7 @@ def _packed(words: Sequence[Words], below: Sequence[int]) -> list[Words]:
         else:
             found.append(word)
             room = (1 << 64) // bound
-    return found
+    return np.stack(found, axis=1)
 
 
 class Held:
@@ -101,22 +98,25 @@ class Held:
 
     def __init__(self, people: int, limit: int, kinds: Sequence[np.dtype[Any]]) -> None:
         self._limit = limit
-        self._row = np.dtype([(str(k), kind) for k, kind in enumerate(kinds)])
+        row = [("high", np.uint64), ("low", np.uint64), *((str(k), kind) for k, kind in enumerate(kinds))]
+        size = np.dtype(row).itemsize
+        self._row = np.dtype([*row, ("unused", np.uint8, -size % 8)])
         self._heaps = np.arange(people * limit if limit > 1 else 0)
-        self._ranks = np.full((people * limit, 2), _NOTHING)
-        self._rows = np.empty((people * limit, self._row.itemsize), np.uint8)
+        self._held = np.full((people * limit, self._row.itemsize // 8), _NOTHING)
 
     def add(self, people: Ints, ranks: Words, arrays: Sequence[NDArray[Any]]) -> None:
         """Take in rows of these people."""
         rows = np.empty(len(people), self._row)
-        for name, array in zip(rows.dtype.names or (), arrays, strict=True):
+        for name, array in zip(self._names, (ranks[:, 0], ranks[:, 1], *arrays), strict=True):
             rows[name] = array
-        flat = rows.view(np.uint8).reshape(len(people), -1)
-        _hold(people, ranks, flat, self._limit, self._heaps, self._ranks, self._rows)
+        _hold(people, rows.view(np.uint64).reshape(len(people), -1), self._limit, self._heaps, self._held)
 
     def arrays(self) -> list[NDArray[Any]]:
         """All rows that are held, one array per column."""
-        found = self._ranks[:, 0] != _NOTHING
-        rows = self._rows.view(self._row)[:, 0]
-        rows = rows if found.all() else rows[found]
-        return [np.ascontiguousarray(rows[name]) for name in rows.dtype.names or ()]
+        found = self._held[:, 0] != _NOTHING
+        rows = (self._held if found.all() else self._held[found]).view(self._row)[:, 0]
+        return [np.ascontiguousarray(rows[name]) for name in self._names[2:]]
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self._row.names or ())[:-1]

@@ -94,7 +94,7 @@ def as_keys(column: Any) -> Texts:
 
 
 def as_names(column: Any, rows: NDArray[np.int64], encoding: str) -> Texts:
-    """The people of some rows by the text that a file would hold, alike in every kind of source.
+    """The people of some rows, in order, by the text that a file would hold, alike in every kind of source.
 
     Keys that are moments or bytes, for which files have no one text, stay as they are.
     """
@@ -106,7 +106,7 @@ def as_names(column: Any, rows: NDArray[np.int64], encoding: str) -> Texts:
     named = as_keys if found in ("bytes", "null") or found.startswith("timestamp") else as_texts
     if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
         return named(column).take(rows)  # Arrow cannot choose among them
-    return named(column.take(rows))
+    return named(column if len(rows) == len(column) else column.take(rows))
 
 
 def _rows(array: Any, found: str) -> NDArray[np.uint8]:

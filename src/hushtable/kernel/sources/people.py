@@ -25,6 +25,8 @@ _GROWTH = 1.5
 """How full the table of people may be, and by how much it grows (chosen, not tuned).  Linear probing at 0.8 looks at 13
 slots for a new person and 3 for a known one (Knuth); fuller is slower, emptier takes more of 20 bytes a slot.  Slower
 growth copies the table more often; while it is copied old and new are both held."""
+_SPARSE = 1.5
+"""Slots of 24 bytes for each of those who have too many rows: two thirds full, two looks for one who is there."""
 
 
 @njit(cache=True, nogil=True)
@@ -129,10 +131,29 @@ def _move(old: Words, old_values: NDArray[np.uint32], table: Words, values: NDAr
 
 
 @njit(cache=True, nogil=True)
-def _find(hashes: Words, table: Words, numbers: NDArray[np.uint32], found: NDArray[np.int64]) -> None:
+def _slot_among(table: Words, low: Word, high: Word) -> Word:
+    """The same where the third word of a slot says whether it is free: one look into memory, not two."""
+    slots = np.uint64(table.shape[0])
+    slot = ((low >> np.uint64(32)) * slots) >> np.uint64(32)
+    while table[slot, 2] > 0 and (table[slot, 0] != low or table[slot, 1] != high):
+        slot = slot + np.uint64(1) if slot + np.uint64(1) < slots else np.uint64(0)
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def _number(hashes: Words, table: Words) -> None:
     for row in range(hashes.shape[0]):
-        slot = _slot_of(table, numbers, hashes[row, 0], hashes[row, 1])
-        found[row] = np.int64(numbers[slot]) - 1
+        slot = _slot_among(table, hashes[row, 0], hashes[row, 1])
+        table[slot, 0] = hashes[row, 0]
+        table[slot, 1] = hashes[row, 1]
+        table[slot, 2] = row + 1
+
+
+@njit(cache=True, nogil=True)
+def _find(hashes: Words, table: Words, found: NDArray[np.int64]) -> None:
+    for row in range(hashes.shape[0]):
+        slot = _slot_among(table, hashes[row, 0], hashes[row, 1])
+        found[row] = np.int64(table[slot, 2]) - 1
 
 
 @dataclass(frozen=True)
@@ -141,15 +162,14 @@ class Crowded:
 
     key: Words
     table: Words
-    numbers: NDArray[np.uint32]
-    """One more than the number of the person in each slot, 0 for a free one."""
+    """A hash in two words and one more than the person's number, 0 for a free slot."""
     size: int
 
     def find(self, keys: Texts) -> NDArray[np.int64]:
         """The number of each row's person, -1 for one with no more rows than count; safe in several threads."""
         found = np.full(len(keys), -1, np.int64)
         if self.size:
-            _find(hashes_of(keys, self.key), self.table, self.numbers, found)
+            _find(hashes_of(keys, self.key), self.table, found)
         return found
 
 
@@ -175,10 +195,9 @@ class People:
     def crowded(self) -> Crowded:
         """Those with too many rows."""
         many = np.flatnonzero(self._counts == self._most)
-        slots = 2 * len(many) + 1
-        table, numbers = np.zeros((slots, 2), np.uint64), np.zeros(slots, np.uint32)
-        _move(self._table[many], np.arange(1, len(many) + 1, dtype=np.uint32), table, numbers)
-        return Crowded(self._key, table, numbers, len(many))
+        table = np.zeros((int(_SPARSE * len(many)) + 1, 3), np.uint64)
+        _number(self._table[many], table)
+        return Crowded(self._key, table, len(many))
 
     def _reserve(self, people: int) -> None:
         if people <= _FULLEST * len(self._counts):

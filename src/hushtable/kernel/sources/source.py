@@ -25,7 +25,7 @@ from hushtable.arrays import Ints, Words
 from hushtable.kernel.sources.assign import Codes
 from hushtable.kernel.sources.encode import CodeArray, Encoder
 from hushtable.kernel.sources.files import Guard
-from hushtable.kernel.sources.keeping import Held, Ranking
+from hushtable.kernel.sources.keeping import Held, Ranking, packed
 from hushtable.kernel.sources.keys import as_keys, as_names
 from hushtable.kernel.sources.people import Crowded, People
 from hushtable.kernel.sources.plain_values import PlainArray, PlainReader
@@ -39,6 +39,8 @@ counts are the same.  Not tuned finely."""
 _THREADS = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2, 4)
 """Encoding threads; one thread reads for all of them.  That more than four would wait for it is assumed, not
 measured."""
+_FEW = 8
+"""Below one row in this many, picking rows from each attribute takes less time than computing words of all."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ class Source:
 
             def hashed(columns: _Columns) -> Words:
                 keys = as_keys(columns[0])
-                return people.hashes(keys.take(np.flatnonzero(keys.starts != keys.ends)))
+                somebody = keys.starts != keys.ends
+                return people.hashes(keys if somebody.all() else keys.take(np.flatnonzero(somebody)))
 
             with closing(self._each([self.schema.person], hashed)) as stream:
                 for hashes in stream:
@@ -158,15 +161,22 @@ class Source:
         rows = np.flatnonzero(keep & (people >= 0))
         if not len(rows):
             return _Encoded(_chosen(arrays, keep))
-        words = [
-            reader.words(Values(found.numbers[rows], found.states[rows]), code[rows])
-            for reader, found, code in zip(self._readers, values, codes, strict=True)
-        ]
         names = as_names(column, rows, self.schema.csv.encoding)
-        ranks = self._ranking.ranks(names, words, [reader.words_below for reader in self._readers])
+        ranks = self._ranking.ranks(names, self._words(values, codes, rows))
         return _Encoded(
-            _chosen(arrays, keep & (people < 0)), (people[rows], ranks, [array[rows] for array in arrays])
+            _chosen(arrays, keep & (people < 0)),
+            (_picked(people, rows), ranks, [_picked(array, rows) for array in arrays]),
         )
+
+    def _words(self, values: Sequence[Values], codes: Sequence[Codes], rows: Ints) -> Words:
+        """What can be seen of some rows, in few words each; where they are many, from all and then picked, once."""
+        many = len(rows) > len(codes[0]) // _FEW
+        if not many:
+            values = [Values(found.numbers[rows], found.states[rows]) for found in values]
+            codes = [found[rows] for found in codes]
+        words = [r.words(v, c) for r, v, c in zip(self._readers, values, codes, strict=True)]
+        found = packed(words, [reader.words_below for reader in self._readers])
+        return _picked(found, rows) if many else found
 
 
 def _counting(
@@ -185,7 +195,15 @@ def _counting(
 
 
 def _chosen(arrays: list[NDArray[Any]], keep: NDArray[np.bool_]) -> list[NDArray[Any]]:
-    return arrays if keep.all() else [array[keep] for array in arrays]
+    if keep.all():
+        return arrays
+    rows = np.flatnonzero(keep)
+    return [array[rows] for array in arrays]
+
+
+def _picked(array: NDArray[Any], rows: Ints) -> NDArray[Any]:
+    """Some rows, in order; all of them without a copy."""
+    return array if len(rows) == len(array) else array[rows]
 
 
 def _kept(codes: Sequence[Codes]) -> NDArray[np.bool_]:
