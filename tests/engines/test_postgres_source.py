@@ -562,6 +562,56 @@ def test_the_command_line_takes_a_table_by_flag_or_url(
     )
 
 
+def test_a_choice_that_is_finished_later_says_that_it_reads_anew(
+    numbers: tuple[Any, str], tmp_path: Path, capsys: Any
+) -> None:
+    link, url = numbers
+    PLAIN.save(tmp_path / "s.yaml")
+    known = ["--ledger", f"{tmp_path}/l"]
+    assert run(["ledger", "create", f"{tmp_path}/l", "--budget", "rho=9000"]) == 0
+    begun = [
+        "choose",
+        url,
+        "--schema",
+        f"{tmp_path}/s.yaml",
+        *known,
+        "--orders",
+        "0",
+        "1",
+        "--budget",
+        "rho=9000",
+    ]
+    assert run(begun) == 0
+    (choice,) = [h.reservation.request for h in ht.Ledger.open(f"{tmp_path}/l").reservations()]
+    link.execute("INSERT INTO numbers SELECT 3, i FROM generate_series(1, 500) i")
+    finish = [
+        "choose",
+        "finish",
+        *known,
+        "--choice",
+        str(choice),
+        "--option",
+        "1",
+        "--out",
+        f"{tmp_path}/out",
+    ]
+    capsys.readouterr()
+    assert run(finish) in (1, 2) and not (tmp_path / "out").exists()  # the ledger holds no address
+    assert run([*finish, "--data", url]) == 0
+    assert "anew" in capsys.readouterr().err
+
+
+def test_a_role_that_may_read_some_columns_reads_them(
+    numbers: tuple[Any, str], server: Server, database: str
+) -> None:
+    link, _ = numbers
+    link.execute(
+        f"CREATE ROLE some{database} LOGIN PASSWORD '{PASSWORD}'; GRANT SELECT (n) ON numbers TO some{database}"
+    )
+    url = server.url(database, user=f"some{database}", table="numbers")
+    assert open_counter(url, PLAIN).tabulate(LAYOUT)[0] == 1000
+
+
 # -- what is copied, and how ---------------------------------------------------------------------------------------
 
 

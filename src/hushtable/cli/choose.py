@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import hushtable as ht
 from hushtable.cli import flags
-from hushtable.cli.output import emit, grid, progress, say
+from hushtable.cli.output import emit, grid, note, progress, say
 from hushtable.cli.parameters import Group, Option
 from hushtable.cli.pending import note_stored, repeated, tell_ended, telling_how_to_go_on
 from hushtable.errors import UsageError
@@ -151,6 +151,8 @@ def finish(
     if ht.release.request_in(out) != choice:
         ht.release.check_free(out)
     opened = ht.session.open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
+    if opened.taken != option:
+        note("The data are read anew, as they are now: they may have changed since the choice was begun.")
     with progress(quiet=json) as steps:
         steps("measuring", 0, 2)
         made = opened.take(option)
