@@ -19,7 +19,7 @@ EXAMPLE = "Example: hush init people.csv --out people.yaml"
 
 def init(
     data: Annotated[
-        str | None, Argument("CSV, CSV.GZ, TSV or Parquet file, or a quoted glob of them.", "[DATA]")
+        str | None, Argument("A file, a quoted glob, or the URL of a PostgreSQL or DuckDB table.", "[DATA]")
     ] = None,
     out: Annotated[Path | None, Option("Write here, not to the terminal.", "FILE", short="-o")] = None,
     header: Annotated[

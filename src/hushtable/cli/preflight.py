@@ -24,6 +24,7 @@ def preflight(
         str | None,
         Option("Note beside this ledger, there or not, that it was done.", "FILE", short="-l"),
     ] = None,
+    table: flags.Table = None,
     json: flags.Json = False,
 ) -> None:
     """Count, before anything is spent, what a release would lose of the rows, and say what to try.
@@ -32,6 +33,7 @@ def preflight(
     (never what it found): `hush release` stops reminding, and what you then change in the schema's values and bounds
     needs a mark that you reviewed it.
     """
+    data = flags.at_table(data, table)
     declared = ht.Schema.load(schema)
     with progress(quiet=json) as steps:
         steps("reading", 0, 1)
