@@ -17,6 +17,7 @@ from hushtable.kernel.sources import open_source, people
 from hushtable.kernel.sources.keeping import Held
 from hushtable.kernel.sources.people import People, siphash128
 from hushtable.kernel.sources.text import Texts
+from hushtable.schema import ENCODINGS
 
 KEY = np.frombuffer(bytes(range(16)), np.uint64)
 
@@ -162,6 +163,19 @@ def test_every_source_and_order_keeps_the_same_rows_as_the_definition(tmp_path: 
         for k, data in enumerate(sources):
             assert rows_of(data, limit, ledger)[0] == expected, k
         assert len({frozenset(rows_of(data, limit, ledger)[1].items()) for data in sources}) == 1
+
+
+@pytest.mark.parametrize("encoding", [name for name in ENCODINGS if name != "utf-8"])
+def test_any_bytes_of_a_single_byte_encoding_become_utf_8(encoding: str) -> None:
+    """Field by field; a byte without a meaning there keeps its number, and refuses no row."""
+    rng = np.random.default_rng(3)
+    fields = [bytes([byte]) for byte in range(256)] + [rng.bytes(rng.integers(0, 9)) for _ in range(200)]
+    ends = np.cumsum([len(field) for field in fields])
+    texts = Texts(np.frombuffer(b"".join(fields), np.uint8), np.r_[0, ends[:-1]], ends)
+    found = texts.in_utf8(encoding)
+    for row, field in enumerate(fields):
+        letters = [bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in field]
+        assert found.data[found.starts[row] : found.ends[row]].tobytes() == "".join(letters).encode()
 
 
 def test_rows_of_a_text_in_another_encoding_are_the_same(tmp_path: Path):

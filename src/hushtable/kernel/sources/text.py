@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,22 @@ class Texts:
         return Texts(self.data, starts, np.where(places < 0, starts, self.ends[places]))
 
     def in_utf8(self, encoding: str) -> Texts:
-        """The same texts in UTF-8."""
+        """The same texts in UTF-8; a byte that a single-byte encoding does not define is the letter of its number."""
         if encoding == "utf-8":
             return self
         data, offsets = parse.gather(self.data, self.starts, self.ends, np.arange(len(self)))
-        longer = np.concatenate([np.zeros(1, np.int64), np.cumsum(data >= 0x80)])  # two bytes each
-        found = np.frombuffer(data.tobytes().decode(encoding).encode() or b"\0", np.uint8)
-        ends = offsets + longer[offsets]
-        return Texts(found, ends[:-1], ends[1:])
+        letters = _letters(encoding)
+        sizes = np.array([len(letter.encode()) for letter in letters])[data]
+        places = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])[offsets]
+        spelled = data.tobytes().decode("latin-1").translate(dict(enumerate(letters))).encode()
+        return Texts(np.frombuffer(spelled or b"\0", np.uint8), places[:-1], places[1:])
+
+
+@cache
+def _letters(encoding: str) -> list[str]:
+    """What each byte stands for in a single-byte encoding; whatever a field holds, no row is refused for it."""
+    known = [bytes([byte]).decode(encoding, "replace") for byte in range(256)]
+    return [chr(byte) if letter == "\ufffd" else letter for byte, letter in enumerate(known)]
 
 
 @dataclass(frozen=True)
