@@ -57,11 +57,22 @@ def test_a_session_reads_tables_by_it_and_a_bundle_keeps_them(files: Path) -> No
         files / "people.csv", schema=files / "people.yaml", ledger=files / "l", budget=ht.ZCDP(1)
     )
     workload = ht.Workload.all_marginals(session.schema, order=2)
-    release = session.release(
-        workload, budget=ht.ZCDP("0.01"), strategy="residual-planner", reconstruct=NAME, request="one"
-    )
-    table = release.table("age", "sex")
-    assert cut_by_hand(table) and table["unbiased"].min() < 0
+    for attempt in range(
+        60
+    ):  # noise of a hundred hides all counts: each time half of the cells, or so, are negative
+        release = session.release(
+            workload,
+            budget=ht.ZCDP("0.0001"),
+            strategy="residual-planner",
+            reconstruct=NAME,
+            request=f"release {attempt}",
+        )
+        table = release.table("age", "sex")
+        assert cut_by_hand(table)
+        if table["unbiased"].min() < 0:
+            break
+    else:
+        pytest.fail("sixty tables without a cell to cut")
     assert release.card.reconstruct == NAME
     release.save(files / "out")
     assert ht.Release.load(files / "out").table("age", "sex").equals(table)

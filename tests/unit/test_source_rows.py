@@ -157,5 +157,5 @@ def test_utf8_is_judged_as_python_judges_it(data):
 def test_header_names_may_be_hostile():
     line = np.frombuffer(b'a,"b ""q"" ; drop",,\xc3\xa9', np.uint8).copy()
     assert delimited._names(line, COMMA, "utf-8") == ["a", 'b "q" ; drop', "", "é"]
-    assert delimited._names(np.frombuffer(b'a,"b', np.uint8).copy(), COMMA) is None
-    assert delimited._names(np.frombuffer(b"a,\xff", np.uint8).copy(), COMMA) is None
+    assert delimited._names(np.frombuffer(b'a,"b', np.uint8).copy(), COMMA, "utf-8") is None
+    assert delimited._names(np.frombuffer(b"a,\xff", np.uint8).copy(), COMMA, "utf-8") is None
