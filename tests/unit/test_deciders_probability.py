@@ -20,10 +20,10 @@ from hushtable.deciders import (
     AGGREGATES,
     Facts,
     Interval,
-    check_tau,
     error_probability,
     probability_satisfied,
 )
+from hushtable.deciders.intervals import check_tau
 from hushtable.deciders.tallies import tally
 from hushtable.errors import QueryError
 
