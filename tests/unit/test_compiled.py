@@ -158,6 +158,7 @@ def compiled_functions() -> Iterator[tuple[Path, ast.FunctionDef]]:
                 yield path, node
 
 
+@pytest.mark.long
 def test_loops_take_bundles_and_not_more_than_eight_arguments() -> None:
     long = [
         f"{path.name}: {node.name}"

@@ -262,6 +262,7 @@ def test_a_damaged_cache_of_the_charts_is_made_again(tmp_path: Path, monkeypatch
     assert javascript.vega() == made == kept.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("library", ["altair", "jinja2", "vl_convert"])
 def test_without_the_extra_a_report_is_refused_with_what_to_install(library: str) -> None:
     code = (

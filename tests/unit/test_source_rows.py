@@ -97,6 +97,7 @@ def test_a_line_is_read_as_the_rules_say(text, width, marks):
     assert split(text + b"\n", width, marks) == slow_split(text, width, marks)
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(hostile, hostile, st.integers(1, 3))
 def test_no_line_changes_how_another_is_read(before, after, width):

@@ -249,6 +249,7 @@ def planning(folder: Path) -> list[str]:
     return ["plan", "--schema", str(schema), "--order", "2", "--budget", "rho=0.1"]
 
 
+@pytest.mark.long
 def test_plans_and_ledgers_load_what_they_use(tmp_path: Path) -> None:
     """The numbers of a plan need arrays; a ledger needs its database."""
     ledger = str(tmp_path / "a.ledger")

@@ -93,6 +93,7 @@ def test_every_way_to_print_shows_control_characters(text: str, capsys: pytest.C
     assert harmless(out) and harmless(err)
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(labels, labels), max_size=6), names)
 @settings(max_examples=300)
 def test_any_labels_are_read_back_from_csv_as_they_were(rows: list[tuple], header: list[str]) -> None:
