@@ -370,20 +370,16 @@ def _words(column: SeenColumn, misfits: Counter[str]) -> Hint | None:
     attribute = column.attribute
     if not isinstance(attribute, Boolean):
         return None
-    found = words_of(misfits)
-    if found is None and len(misfits) <= 2 and column.filled:
-        return Hint(
-            "words",
-            f"{attribute.name!r} has words for true and false that are not declared.",
-            f"Declare `true: [...]` and `false: [...]` in `attributes.{attribute.name}`.",
-        )
-    if found is None:
+    if (found := words_of(misfits)) is not None:
+        declared = "`true: [{}], false: [{}]`".format(*found)
+    elif len(misfits) <= 2 and column.filled:
+        declared = "`true: [...]` and `false: [...]`"
+    else:
         return None
-    true, false = found
     return Hint(
         "words",
         f"{attribute.name!r} has words for true and false that are not declared.",
-        f"Declare `true: [{true}], false: [{false}]` in `attributes.{attribute.name}`.",
+        f"Declare {declared} in `attributes.{attribute.name}`.",
     )
 
 
