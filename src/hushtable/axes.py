@@ -95,6 +95,12 @@ class Axes(tuple[int, ...]):
         return tuple(a for a in range(len(self)) if a not in self.parents)
 
     @cached_property
+    def owners(self) -> tuple[int, ...]:
+        """For each axis the number of its attribute, which is the place of its last level in ``finest``."""
+        found = {axis: k for k, leaf in enumerate(self.finest) for axis in self.chains[leaf]}
+        return tuple(found[axis] for axis in range(len(self)))
+
+    @cached_property
     def widest(self) -> tuple[int, ...]:
         """Categories of the largest block of each axis; 1 where no category has a neighbour."""
         return tuple(int(np.diff(b).max(initial=1)) for b in self.blocks)
@@ -121,6 +127,10 @@ class Axes(tuple[int, ...]):
         while axis != above and axis >= 0:
             codes, axis = self.parent_codes(axis)[codes], self.parents[axis]
         return codes
+
+    def level_in(self, attributes: AttributeSet, axis: int) -> int:
+        """The level that a set has of an axis's attribute, no finer than the axis; -1 where it lacks it."""
+        return next((a for a in self.chains[axis] if a in attributes), -1)
 
     def below(self, attributes: AttributeSet) -> tuple[AttributeSet, ...]:
         """All sets that a marginal tells: each attribute on its level, a coarser one, or not at all; small first."""

@@ -45,9 +45,7 @@ def on_attributes(query: Query, schema: Schema) -> Query:
 
 def _attribute(schema: Schema, level: str) -> str:
     """The attribute of a level."""
-    axes, axis = Axes.of(schema.sizes), schema.axis(level)
-    names = list(schema.attributes)
-    return next(n for n, leaf in zip(names, axes.finest, strict=True) if axis in axes.chains[leaf])
+    return list(schema.attributes)[Axes.of(schema.sizes).owners[schema.axis(level)]]
 
 
 def _replaced(predicate: Predicate, schema: Schema) -> Predicate:

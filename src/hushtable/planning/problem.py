@@ -106,7 +106,7 @@ class Problem:
                     continue
                 total = weight
                 for axis in gamma:
-                    level = next((a for a in axes.chains[axis] if a in tau), -1)
+                    level = axes.level_in(tau, axis)
                     ask = asked.get(axis)
                     total *= (
                         spreads.totals[spreads.number[axis, level]]

@@ -93,7 +93,7 @@ class Bounder:
             self._reach[shared] = self._estimates.model.half_widths(sets, alpha)
         reach = float(self._reach[shared][self._layout.index[attributes]])
         axes = self._layout.axes
-        held = [next((a for a in axes.chains[axis] if a in attributes), -1) for axis in above]
+        held = [axes.level_in(attributes, axis) for axis in above]
         shape = tuple(1 if a < 0 else axes[a] for a in held)
         centre = self._layout.view(self._flat, attributes).reshape(shape)
         for k, (axis, a) in enumerate(zip(above, held, strict=True)):

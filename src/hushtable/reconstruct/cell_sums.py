@@ -35,7 +35,7 @@ def sum_variances(
         if not axes.real(tau):
             continue
         norms = [
-            _norms(axes, axis, _level(axes, axis, tau), m)
+            _norms(axes, axis, axes.level_in(tau, axis), m)
             for axis, m in zip(attributes, matrices, strict=True)
         ]
         product = reduce(np.multiply.outer, norms, np.ones(()))
@@ -56,7 +56,7 @@ def combined(
             gathered = given
             for k, axis in reversed(list(enumerate(attributes))):
                 gathered = np.moveaxis(
-                    _gathered(axes, axis, _level(axes, axis, tau), np.moveaxis(gathered, k, -1)), -1, k
+                    _gathered(axes, axis, axes.level_in(tau, axis), np.moveaxis(gathered, k, -1)), -1, k
                 )
             shaped = gathered.reshape([axes[a] for a in tau])
             weights[tau] = weights[tau] + shaped if tau in weights else shaped
@@ -75,11 +75,6 @@ def combined(
         estimate += float((weight * estimates.value(tau)).sum())
         variance += square / (estimates.precision(tau) * _price(axes, tau))
     return estimate, variance
-
-
-def _level(axes: Axes, axis: int, tau: AttributeSet) -> int:
-    """The level of an axis's attribute that a residual has; -1 where it lacks it."""
-    return next((a for a in axes.chains[axis] if a in tau), -1)
 
 
 def _price(axes: Axes, tau: AttributeSet) -> float:

@@ -34,8 +34,7 @@ def record_targets(release: Release, count: int) -> Targets:
     """The tables that ``count`` records are drawn to, by attribute numbers."""
     schema, axes = release.schema, Axes.of(release.schema.sizes)
     inside = closure(release.workload, schema.sizes)
-    place = {a: k for k, leaf in enumerate(axes.finest) for a in axes.chains[leaf]}
-    found = dict.fromkeys(tuple(place[a] for a in s) for s in inside)
+    found = dict.fromkeys(tuple(axes.owners[a] for a in s) for s in inside)
     sizes = schema.record_sizes
     fine = [s for s in found if s and prod(sizes[k] for k in s) <= MOST_CELLS]
     sets = affordable(fine, sizes, count)
@@ -51,8 +50,7 @@ def on_axes(schema: Schema, codes: Codes) -> Codes:
     if not isinstance(schema.sizes, Axes):
         return codes
     axes = schema.sizes
-    place = {a: k for k, leaf in enumerate(axes.finest) for a in axes.chains[leaf]}
-    columns = [axes.codes_above(axes.finest[place[a]], a)[codes[:, place[a]]] for a in range(len(axes))]
+    columns = [axes.codes_above(axes.finest[k], a)[codes[:, k]] for a, k in enumerate(axes.owners)]
     return np.stack(columns, axis=1).astype(np.int32)
 
 

@@ -391,7 +391,7 @@ def _on_finest(axes: tuple[int, ...], axis: int, codes: set[int]) -> tuple[int, 
     """The finest level of an axis's attribute, and the categories there that lie inside some of the axis."""
     if not isinstance(axes, Axes):
         return axis, codes
-    leaf = next(a for a in axes.finest if axis in axes.chains[a])
+    leaf = axes.finest[axes.owners[axis]]
     above = axes.codes_above(leaf, axis).tolist()
     return leaf, {code for code, holds in enumerate(above) if holds in codes}
 

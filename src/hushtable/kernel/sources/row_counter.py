@@ -68,15 +68,14 @@ def on_axes(batches: Iterable[Sequence[NDArray[Any]]], layout: Layout) -> Iterab
     axes = layout.axes
     if not isinstance(layout.sizes, Axes):
         return batches
-    leaves = [
-        next(k for k, leaf in enumerate(axes.finest) if a in axes.chains[leaf]) for a in range(len(axes))
-    ]
     used = {a for s in layout.sets for a in s if a not in axes.finest}
     above = {
-        a: axes.codes_above(axes.finest[leaves[a]], a).astype(np.min_scalar_type(axes[a] - 1)) for a in used
+        a: axes.codes_above(axes.finest[axes.owners[a]], a).astype(np.min_scalar_type(axes[a] - 1))
+        for a in used
     }
     return (
-        [above[a][batch[k]] if a in above else batch[k] for a, k in enumerate(leaves)] for batch in batches
+        [above[a][batch[k]] if a in above else batch[k] for a, k in enumerate(axes.owners)]
+        for batch in batches
     )
 
 
