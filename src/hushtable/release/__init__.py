@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from hushtable.release.plan import Plan
     from hushtable.release.plan_maker import Way, plan_release
     from hushtable.release.promise import MODELLED, WHOLE_TABLE, approximate
+    from hushtable.release.quality import (
+        CAUTION_ABOVE,
+        QUALITY_FLAGS,
+        UNRELIABLE_ABOVE,
+        QualityFlag,
+        quality_codes,
+        quality_column,
+        relative_errors,
+    )
     from hushtable.release.query_release import QueryRelease
     from hushtable.release.record_fits import (
         MOST_WORK,

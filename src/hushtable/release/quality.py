@@ -1,0 +1,80 @@
+"""How good a published number is, in a word: from estimate and interval alone, so that the word costs nothing.
+
+The measure is the relative standard error (coefficient of variation), read from the interval: half its width, divided
+by the spread of a normal law at its level and by the estimate.  It exists for every cell, also where no variance is
+known.  Where an interval reaches zero, a relative error says nothing, and the word is that zero cannot be ruled out.
+This is the one home of thresholds and words; tables, exports and reports take them from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hushtable.arrays import Floats
+from hushtable.planning import normal_spread
+
+CAUTION_ABOVE = 0.166
+UNRELIABLE_ABOVE = 0.333
+"""Relative standard errors beyond which a number is to be used with caution, and not by itself.  The bounds that
+Statistics Canada prints beside survey estimates; readers of tables know them.  Smaller ones mark more cells."""
+
+
+@dataclass(frozen=True)
+class QualityFlag:
+    """A word about a number: its name in files, the mark beside the number, SDMX's OBS_STATUS, and what it means."""
+
+    name: str
+    mark: str
+    status: str
+    meaning: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+RELIABLE = QualityFlag(
+    "reliable", "", "A", f"relative standard error of {CAUTION_ABOVE:.1%} or less, or exact"
+)
+CAUTION = QualityFlag(
+    "caution", "c", "E", f"relative standard error above {CAUTION_ABOVE:.1%}: use with caution"
+)
+UNRELIABLE = QualityFlag(
+    "unreliable", "u", "U", f"relative standard error above {UNRELIABLE_ABOVE:.1%}: do not use by itself"
+)
+NEAR_ZERO = QualityFlag(
+    "near-zero", "n", "N", "the interval reaches zero: noise hides the number; rely on its upper end"
+)
+QUALITY_FLAGS = (RELIABLE, CAUTION, UNRELIABLE, NEAR_ZERO)
+"""By their numbers in what ``quality_codes`` gives, the best first."""
+
+
+def relative_errors(estimate: Floats, lower: Floats, upper: Floats, alpha: float) -> Floats:
+    """Relative standard error that an interval at ``1 - alpha`` implies; infinite where the estimate is not positive.
+
+    An interval without width is exact, and its error is 0 whatever the estimate is.
+    """
+    error = (upper - lower) / (2.0 * normal_spread(alpha))
+    with np.errstate(over="ignore"):  # of an estimate next to nothing: infinite too
+        relative = np.divide(error, estimate, out=np.full(estimate.shape, np.inf), where=estimate > 0)
+    return np.where(error > 0, relative, 0.0)
+
+
+def quality_codes(estimate: Floats, lower: Floats, upper: Floats, alpha: float) -> NDArray[np.int8]:
+    """Number of the flag in ``QUALITY_FLAGS`` for every cell."""
+    relative = relative_errors(estimate, lower, upper, alpha)
+    codes = np.searchsorted(np.array([CAUTION_ABOVE, UNRELIABLE_ABOVE]), relative, side="left")
+    hidden = (upper > lower) & ((lower <= 0) | (estimate <= 0))
+    return np.where(hidden, QUALITY_FLAGS.index(NEAR_ZERO), codes).astype(np.int8)
+
+
+def quality_column(table: pl.DataFrame, alpha: float) -> pl.Series:
+    """The names of the flags of a frame with ``estimate``, ``lower`` and ``upper``."""
+    numbers = [table[name].to_numpy() for name in ("estimate", "lower", "upper")]
+    codes = quality_codes(numbers[0], numbers[1], numbers[2], alpha)
+    return pl.Series("quality", [flag.name for flag in QUALITY_FLAGS]).gather(codes)
