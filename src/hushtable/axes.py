@@ -5,14 +5,14 @@ of the level above it, its block.  Categories of a block are neighbours, so a bl
 attribute without levels is a chain of one axis with one block.
 
 A tuple of plain lengths stands for axes that are all of this kind; ``Axes`` says more, and is still a tuple of lengths,
-though never equal to a plain one.
+though never equal to a plain one.  ``Axes.of`` takes either, and only this module asks which it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain, combinations, product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -41,19 +41,19 @@ class Axes(tuple[int, ...]):
     """Lengths of axes; ``parents[a]`` is the axis of the level above ``a`` (-1: none), ``blocks[a]`` its blocks.
 
     >>> axes = Axes((2, 3, 2), (-1, 0, -1), ([0, 2], [0, 2, 3], [0, 2]))
-    >>> axes.below((1, 2))
-    ((), (0,), (1,), (2,), (0, 2), (1, 2))
+    >>> list(axes.below((1, 2)))
+    [(), (0,), (1,), (2,), (0, 2), (1, 2)]
     """
 
     parents: tuple[int, ...]
-    blocks: tuple[Blocks, ...]
+    _given: Sequence[Sequence[int] | Blocks]
 
     def __new__(
         cls, sizes: Iterable[int], parents: Sequence[int], blocks: Sequence[Sequence[int] | Blocks]
     ) -> Axes:
         made = super().__new__(cls, (int(n) for n in sizes))
         made.parents = tuple(parents)
-        made.blocks = tuple(np.asarray(b, np.int64) for b in blocks)
+        made._given = blocks
         return made
 
     @classmethod
@@ -62,6 +62,21 @@ class Axes(tuple[int, ...]):
         if isinstance(sizes, Axes):
             return sizes
         return cls(sizes, (-1,) * len(sizes), [(0, int(n)) for n in sizes])
+
+    @staticmethod
+    def kept(sizes: Sequence[int]) -> tuple[int, ...]:
+        """Lengths as whole numbers; with levels the axes themselves."""
+        return sizes if isinstance(sizes, Axes) else tuple(int(n) for n in sizes)
+
+    @cached_property
+    def has_levels(self) -> bool:
+        """Whether some of these are levels of one attribute."""
+        return any(parent >= 0 for parent in self.parents)
+
+    @cached_property
+    def blocks(self) -> tuple[Blocks, ...]:
+        """The blocks of each axis."""
+        return tuple(np.asarray(b, np.int64) for b in self._given)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Axes) and tuple(self) == tuple(other) and self.key == other.key
@@ -128,18 +143,65 @@ class Axes(tuple[int, ...]):
             codes, axis = self.parent_codes(axis)[codes], self.parents[axis]
         return codes
 
+    def every(
+        self, codes: Sequence[NDArray[Any]], wanted: Collection[int] | None = None
+    ) -> list[NDArray[Any]]:
+        """Codes on every axis, from those of each attribute's finest level; axes not ``wanted`` may hold others."""
+        found: list[NDArray[Any]] = []
+        for axis, owner in enumerate(self.owners):
+            leaf = self.finest[owner]
+            above = axis != leaf and (wanted is None or axis in wanted)
+            found.append(self._small_codes_above(leaf, axis)[codes[owner]] if above else codes[owner])
+        return found
+
+    def _small_codes_above(self, leaf: int, axis: int) -> NDArray[Any]:
+        """``codes_above`` in as few bytes as hold them."""
+        if (leaf, axis) not in self._known_above:
+            width = np.min_scalar_type(max(self[axis] - 1, 0))
+            self._known_above[leaf, axis] = self.codes_above(leaf, axis).astype(width)
+        return self._known_above[leaf, axis]
+
+    @cached_property
+    def _known_above(self) -> dict[tuple[int, int], NDArray[Any]]:
+        return {}
+
+    def inside(self, axis: int, codes: Collection[int]) -> tuple[int, set[int]]:
+        """The finest level of an axis's attribute, and the categories there that lie inside some of the axis."""
+        leaf = self.finest[self.owners[axis]]
+        if leaf == axis:
+            return leaf, set(codes)
+        return leaf, {
+            code for code, above in enumerate(self.codes_above(leaf, axis).tolist()) if above in codes
+        }
+
+    def mean_share(self, axis: int, power: int) -> float:
+        """Mean of ``(1 - 1/n)^power`` over categories with neighbours, n those of their block, over ``1 - 1/n`` of the
+        widest."""
+        if self.parents[axis] < 0:
+            return (1.0 - 1.0 / self[axis]) ** (power - 1)
+        share = 1.0 - 1.0 / self.block_sizes(axis)
+        return float((share[share > 0.0] ** power).mean()) / (1.0 - 1.0 / self.widest[axis])
+
     def level_in(self, attributes: AttributeSet, axis: int) -> int:
         """The level that a set has of an axis's attribute, no finer than the axis; -1 where it lacks it."""
         return next((a for a in self.chains[axis] if a in attributes), -1)
 
-    def below(self, attributes: AttributeSet) -> tuple[AttributeSet, ...]:
+    def below(self, attributes: AttributeSet) -> Iterable[AttributeSet]:
         """All sets that a marginal tells: each attribute on its level, a coarser one, or not at all; small first."""
+        if not self.has_levels:
+            return chain.from_iterable(combinations(attributes, k) for k in range(len(attributes) + 1))
         options = [((), *((a,) for a in self.chains[axis])) for axis in attributes]
         found = (tuple(chain.from_iterable(parts)) for parts in product(*options))
         return tuple(sorted(found, key=lambda s: (len(s), s)))
 
+    def number_below(self, attributes: AttributeSet) -> int:
+        """How many these are."""
+        return prod(1 + len(self.chains[a]) for a in attributes) if self.has_levels else 1 << len(attributes)
+
     def tells(self, below: AttributeSet, above: AttributeSet) -> bool:
         """Whether ``below`` is one of those."""
+        if not self.has_levels:
+            return set(below) <= set(above)
         reached = {a for axis in above for a in self.chains[axis]}
         return reached.issuperset(below)
 
@@ -170,6 +232,8 @@ class Axes(tuple[int, ...]):
         Kinds that pay nowhere more than another one are left out.
         """
         wanted = frozenset(used)
+        if not self.has_levels:
+            return (frozenset(a for a in wanted if self[a] > 1),)
         per_chain: list[list[frozenset[int]]] = []
         for leaf in self.finest:
             levels = [a for a in self.chains[leaf] if a in wanted]

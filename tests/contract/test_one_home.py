@@ -77,6 +77,19 @@ def test_a_package_is_used_through_its_init() -> None:
     assert found == set(PAST)
 
 
+def test_only_axes_ask_whether_lengths_are_those_of_levels() -> None:
+    found = {
+        file.as_posix()
+        for file, tree in MODULES
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+        and "Axes" in {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
+    }
+    assert found == {"axes.py"}
+
+
 def test_the_rule_sees_what_it_is_for() -> None:
     def seen(text: str, file: str = "kernel/x.py") -> list[str]:
         return list(past(Path(file), ast.parse(text)))

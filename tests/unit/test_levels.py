@@ -57,6 +57,11 @@ def test_no_row_costs_more_than_the_charge_and_the_dearest_costs_it_exactly(case
     assert RHO * (1 - Fraction(1, 10**10)) < max(costs) <= RHO
 
 
+def places_of(part):
+    """The integers that have noise: all of them unless a level has categories without neighbours."""
+    return np.arange(part.layout.cells) if part.noise.places is None else part.noise.places
+
+
 @pytest.mark.parametrize("case", range(CASES))
 def test_estimates_and_variances_are_those_of_least_squares(case):
     axes, sets, _, plan = planned(case)
@@ -65,17 +70,18 @@ def test_estimates_and_variances_are_those_of_least_squares(case):
     counts, dense = chance.integers(0, 40, cells), Dense(axes)
     exact = np.concatenate([dense.residual(s) @ counts for s in part.sets])
     noise = part.noise
+    places = places_of(part)
     assert np.array_equal(part.exact(np.concatenate([dense.marginal(s) @ counts for s in part.sets])), exact)
     noisy = exact.copy()
     drawn = np.concatenate(
         [chance.normal(0, float(p) ** 0.5, n) for p, n in zip(noise.parameters, noise.lengths, strict=True)]
     )
-    noisy[noise.places] += np.rint(drawn).astype(np.int64)
-    assert not exact[np.setdiff1d(np.arange(len(exact)), noise.places)].any()
+    noisy[places] += np.rint(drawn).astype(np.int64)
+    assert not exact[np.setdiff1d(np.arange(len(exact)), places)].any()
     _, variances, _, solve = dense_estimator(axes, part, sets)
     kept = np.concatenate([np.array([u > 0 for u in dense.unit_noise(s)]) for s in part.sets])
     estimates, layout = from_answers(Answers(part, noisy)), Layout(axes, sets)
-    assert sorted(noise.places.tolist()) == np.flatnonzero(kept).tolist()
+    assert sorted(places.tolist()) == np.flatnonzero(kept).tolist()
     found, spread = estimates.estimate_all(layout), estimates.model.variances_of(layout)
     for s in sets:
         expected = solve[s] @ noisy[kept]
@@ -113,29 +119,31 @@ def test_children_add_up_to_their_parents():
     axes, chance = Axes((2, 5, 3), (-1, 0, -1), ([0, 2], [0, 1, 5], [0, 3])), np.random.default_rng(1)
     plan = plan_residuals(ResolvedWorkload(((1, 2),), (Fraction(1),), axes), rho=RHO)
     values = np.zeros(plan.part.layout.cells, np.int64)
-    values[plan.part.noise.places] = chance.integers(-100, 100, len(plan.part.noise.places))
+    places = places_of(plan.part)
+    values[places] = chance.integers(-100, 100, len(places))
     estimates = from_answers(Answers(plan.part, values))
     fine, coarse = estimates.marginal((1, 2)), estimates.marginal((0, 2))
     np.testing.assert_allclose(np.add.reduceat(fine, [0, 1], axis=0), coarse, atol=1e-9)
 
 
-def test_axes_of_one_level_are_the_plain_case():
+def test_axes_without_levels_are_the_plain_case_beside_axes_that_have_some():
     sizes, sets = (3, 4, 2), ((0, 1), (1, 2), (0, 2))
+    beside = Axes((*sizes, 2, 4), (-1, -1, -1, -1, 3), [(0, n) for n in (*sizes, 2)] + [(0, 2, 4)])
     weights = (Fraction(1), Fraction(2), Fraction(1, 3))
     plain = plan_residuals(ResolvedWorkload(sets, weights, sizes), rho=RHO).part
-    level = plan_residuals(ResolvedWorkload(sets, weights, Axes.of(sizes)), rho=RHO).part
+    level = plan_residuals(ResolvedWorkload(sets, weights, beside), rho=RHO).part
     assert plain.sets == level.sets
     np.testing.assert_allclose(
         [float(p) for p in plain.precisions], [float(p) for p in level.precisions], rtol=1e-11
     )
-    same = ResidualPart(Axes.of(sizes), plain.sets, plain.precisions)
+    same = ResidualPart(beside, plain.sets, plain.precisions)
     assert same.rho == plain.rho
     assert same.noise.parameters == plain.noise.parameters
     assert same.noise.lengths == plain.noise.lengths
     assert np.array_equal(same.noise.places, np.arange(same.layout.cells))
     counts = np.random.default_rng(2).integers(0, 90, plain.layout.cells)
     assert np.array_equal(same.exact(counts), plain.exact(counts))
-    layout = Layout(Axes.of(sizes), sets)
+    layout = Layout(beside, sets)
     one, other = from_answers(Answers(plain, counts)), from_answers(Answers(same, counts))
     np.testing.assert_allclose(other.estimate_all(layout), one.estimate_all(Layout(sizes, sets)), atol=1e-9)
     np.testing.assert_allclose(other.model.variances_of(layout), one.model.variances_of(Layout(sizes, sets)))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def on_attributes(query: Query, schema: Schema) -> Query:
     """The same question without names of levels."""
-    if not isinstance(schema.sizes, Axes):
+    if not schema.has_levels:
         return query
     column = query.column
     if column is not None and column not in schema.attributes and column in schema.names:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hushtable.marginals.sets import closure as closure
     from hushtable.marginals.sets import is_attribute_set as is_attribute_set
     from hushtable.marginals.sets import largest_sets as largest_sets
-    from hushtable.marginals.sets import number_below as number_below
     from hushtable.marginals.sets import sorted_sets as sorted_sets
     from hushtable.marginals.sets import subsets as subsets
     from hushtable.marginals.spreads import kinds_of as kinds_of

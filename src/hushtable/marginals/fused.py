@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.marginals.incidence import Incidence
 from hushtable.marginals.kernels import (
@@ -53,11 +52,11 @@ def centre_all(
 
 def centre_lifted(layout: Layout, lifted: NDArray[Any]) -> NDArray[np.float64]:
     """What ``lift_all`` made, noise and all, as centred residuals: each cell over those of its block."""
-    if not isinstance(layout.sizes, Axes):
+    if not layout.has_levels:
         return centre_all(layout, lifted, layout.lengths.astype(np.float64))
     cells = np.empty(layout.cells)
     for k, attributes in enumerate(layout.sets):
-        blocks = (layout.sizes.block_sizes(a).astype(np.float64) for a in attributes)
+        blocks = (layout.axes.block_sizes(a).astype(np.float64) for a in attributes)
         layout.at(cells, k)[:] = reduce(np.multiply.outer, blocks, np.ones(())).ravel()
     return centre_all(layout, lifted / cells)
 
@@ -70,13 +69,13 @@ def assemble(
     pairs = Incidence.between(target.sets, residuals) if incidence is None else incidence
     flat = np.empty(target.cells)
     work = target.lengths * np.diff(pairs.starts)
-    if isinstance(residuals.sizes, Axes):
-        ways = spreads_of(residuals.sizes)
+    source, made = residuals.tables(centred), target.tables(flat)
+    if residuals.has_levels:
+        ways = spreads_of(residuals.axes)
         spreads = ways.starts, ways.lengths, ways.codes, ways.weights
-        tables = residuals.tables(centred), pairs.way_links, spreads, target.tables(flat)
-        in_ranges(spread_sets, work, *tables)
-        return flat
-    in_ranges(assemble_sets, work, residuals.tables(centred), pairs.links, target.tables(flat))
+        in_ranges(spread_sets, work, source, pairs.way_links, spreads, made)
+    else:
+        in_ranges(assemble_sets, work, source, pairs.links, made)
     return flat
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.arrays import Floats
 from hushtable.axes import Axes
 from hushtable.marginals.layout import Layout
-from hushtable.marginals.sets import AttributeSet, number_below, subsets
+from hushtable.marginals.sets import AttributeSet
 from hushtable.marginals.spreads import spreads_of
 
 
@@ -104,19 +104,19 @@ def subset_masks(order: int, shift: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4)
 def _between(marginals: tuple[AttributeSet, ...], residuals: Layout) -> Incidence:
-    sizes, width = residuals.sizes, max(map(len, marginals), default=0)
-    counts = np.fromiter((number_below(s, sizes) for s in marginals), np.int64, len(marginals))
+    axes, width = residuals.axes, max(map(len, marginals), default=0)
+    counts = np.fromiter(map(axes.number_below, marginals), np.int64, len(marginals))
     starts = np.zeros(len(marginals) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     index = residuals.index
     members = np.fromiter(
-        (index.get(tau, -1) for gamma in marginals for tau in subsets(gamma, sizes)),
+        (index.get(tau, -1) for gamma in marginals for tau in axes.below(gamma)),
         np.int64,
         int(starts[-1]),
     )
     owners = np.repeat(np.arange(len(marginals)), counts)
-    if isinstance(sizes, Axes):
-        masks, ways = _level_pairs(marginals, sizes, width)
+    if axes.has_levels:
+        masks, ways = _level_pairs(marginals, axes, width)
         return Incidence(starts, members, owners, masks, ways)
     masks = np.fromiter(
         chain.from_iterable(subset_masks(len(s), width - len(s)) for s in marginals),

@@ -73,7 +73,7 @@ class Layout:
     @property
     def has_levels(self) -> bool:
         """Whether some axes are levels of one attribute."""
-        return isinstance(self.sizes, Axes)
+        return self.axes.has_levels
 
     @cached_property
     def axes(self) -> Axes:
@@ -84,6 +84,17 @@ class Layout:
     def rows(self) -> Ints:
         """One row per set: its axis numbers, aligned as in ``shapes``."""
         return _axis_rows(self.sets, self.shapes.shape[1])
+
+    @property
+    def uneven(self) -> NDArray[np.bool_]:
+        """Sets whose cells may differ in their errors, as ``Axes.uneven``."""
+        deep = np.array([parent >= 0 for parent in (*self.axes.parents, -1)])
+        return np.logical_or.reduce(deep[self.rows], axis=1)
+
+    @property
+    def widths(self) -> Ints:
+        """``shapes`` with the length of its widest block for each axis."""
+        return np.array((*self.axes.widest, 0), np.int64)[self.rows] if self.has_levels else self.shapes
 
     @property
     def cells(self) -> int:

@@ -6,8 +6,7 @@ Where an attribute has levels, each of them is an axis, and no set has two of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, combinations, pairwise
-from math import prod
+from itertools import pairwise
 from typing import Any
 
 from hushtable.axes import AttributeSet as AttributeSet
@@ -36,16 +35,13 @@ def sorted_sets(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
 
 def subsets(attributes: AttributeSet, sizes: Sequence[int] = ()) -> Iterable[AttributeSet]:
     """All sets that one tells, small before large; ``sizes`` say which axes are levels of one attribute, if any are."""
-    if isinstance(sizes, Axes):
-        return sizes.below(attributes)
-    return chain.from_iterable(combinations(attributes, k) for k in range(len(attributes) + 1))
+    return Axes.of(sizes).below(attributes)
 
 
 def largest_sets(sets: Sequence[AttributeSet], sizes: Sequence[int] = ()) -> tuple[AttributeSet, ...]:
     """The sets that no other one tells."""
-    if isinstance(sizes, Axes):
-        return tuple(s for s in sets if not any(s != other and sizes.tells(s, other) for other in sets))
-    return tuple(s for s in sets if not any(set(s) < set(other) for other in sets))
+    axes = Axes.of(sizes)
+    return tuple(s for s in sets if not any(s != other and axes.tells(s, other) for other in sets))
 
 
 def closure(sets: Iterable[AttributeSet], sizes: Sequence[int] = ()) -> tuple[AttributeSet, ...]:
@@ -54,8 +50,8 @@ def closure(sets: Iterable[AttributeSet], sizes: Sequence[int] = ()) -> tuple[At
     >>> closure([(0, 2), (1,)])
     ((), (0,), (1,), (2,), (0, 2))
     """
-    distinct = {tuple(sorted(s)) for s in sets}
-    if sum(number_below(s, sizes) for s in distinct) > 8 * MAX_SETS:
+    axes, distinct = Axes.of(sizes), {tuple(sorted(s)) for s in sets}
+    if sum(map(axes.number_below, distinct)) > 8 * MAX_SETS:
         raise WorkloadError(
             "workload.too-large",
             f"The marginals have more than {MAX_SETS:,} sub-marginals.",
@@ -63,12 +59,5 @@ def closure(sets: Iterable[AttributeSet], sizes: Sequence[int] = ()) -> tuple[At
         )
     found: set[AttributeSet] = set()
     for attributes in distinct:
-        found.update(subsets(attributes, sizes))
+        found.update(axes.below(attributes))
     return sorted_sets(tuple(found))
-
-
-def number_below(attributes: AttributeSet, sizes: Sequence[int] = ()) -> int:
-    """How many sets one tells."""
-    if isinstance(sizes, Axes):
-        return prod(1 + len(sizes.chains[a]) for a in attributes)
-    return 1 << len(attributes)

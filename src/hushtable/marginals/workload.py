@@ -65,7 +65,7 @@ class ResolvedWorkload:
     @property
     def has_levels(self) -> bool:
         """Whether some axes are levels of one attribute."""
-        return isinstance(self.sizes, Axes)
+        return Axes.of(self.sizes).has_levels
 
     @property
     def layout(self) -> Layout:
@@ -120,9 +120,7 @@ class Workload:
 
         Attributes with levels are on their finest one, which tells the coarser ones too.
         """
-        sizes, names = schema.sizes, tuple(schema.names)
-        if isinstance(sizes, Axes):
-            names = tuple(names[axis] for axis in sizes.finest)
+        names = tuple(schema.names[axis] for axis in Axes.of(schema.sizes).finest)
         given = cast("object", order)
         if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= len(names):
             raise WorkloadError(
@@ -150,8 +148,8 @@ class Workload:
 
     def resolve(self, schema: Domain) -> ResolvedWorkload:
         """The same marginals on the axes of ``schema``; unknown and repeated ones are refused."""
-        names, sizes = tuple(schema.names), schema.sizes
-        sizes = sizes if isinstance(sizes, Axes) else tuple(int(n) for n in sizes)
+        names, sizes = tuple(schema.names), Axes.kept(schema.sizes)
+        axes = Axes.of(sizes)
         axis_of = {**getattr(schema, "aliases", {}), **{name: k for k, name in enumerate(names)}}
         seen: dict[AttributeSet, int] = {}
         asks: list[tuple[Ask, ...]] = []
@@ -159,7 +157,7 @@ class Workload:
             plain, asked = _asked(k, marginal, axis_of, schema)
             asks.append(asked)
             attributes = _resolve(k, plain, axis_of, names)
-            if isinstance(sizes, Axes) and not sizes.is_set(attributes):
+            if not axes.is_set(attributes):
                 raise _two_levels(k)
             if attributes in seen:
                 raise WorkloadError(

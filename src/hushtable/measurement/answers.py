@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.arrays import Ints
-from hushtable.axes import Axes
 from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet, Layout, is_attribute_set, lift, subsets
 from hushtable.measurement.arithmetic import LARGEST
@@ -75,7 +74,7 @@ class Answers:
         """
         if isinstance(self.part, ResidualPart):
             return self
-        if self.part.law != "gaussian" or isinstance(self.part.sizes, Axes):
+        if self.part.law != "gaussian" or self.layout.has_levels:
             return None
         sizes = self.part.sizes
         sets: list[AttributeSet] = []

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from hushtable.arrays import Ints
-from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet, Layout, lift_all, sorted_sets
 from hushtable.measurement.arithmetic import check_arithmetic, check_cell_noise
 from hushtable.privacy import (
@@ -115,13 +114,13 @@ class ResidualPart(Part):
     def rho(self) -> Fraction:
         """Every record costs the same, but for levels: there one pays for the residuals whose blocks it shares with
         others, and the dearest is charged (proofs/levels.md)."""
-        if not isinstance(self.sizes, Axes):
-            return total_price(self.mechanisms).rho
         return max(self.row_prices, default=Fraction(0))
 
     @computed_once
     def row_prices(self) -> tuple[Fraction, ...]:
         """What the dearer kinds of records cost, for one row."""
+        if not self.layout.has_levels:
+            return (total_price(self.mechanisms).rho,)
         kinds = self.layout.axes.row_classes({a for s in self.sets for a in s})
         pairs = list(zip(self.sets, self.mechanisms, strict=True))
         return tuple(total_price([m for s, m in pairs if kind.issuperset(s)]).rho for kind in kinds)
@@ -129,7 +128,7 @@ class ResidualPart(Part):
     @computed_once
     def noise(self) -> DiscreteNoise:
         """One variance per residual; on levels one for each length of blocks."""
-        if isinstance(self.sizes, Axes):
+        if self.layout.has_levels:
             return level_noise(self.layout, self.mechanisms)
         variances = [mechanism.noise_variance for mechanism in self.mechanisms]
         return DiscreteNoise("gaussian", variances, self.layout.lengths.tolist())

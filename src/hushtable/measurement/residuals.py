@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 from hushtable.arrays import Floats
-from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet, Layout
 
 
@@ -33,10 +32,7 @@ class Residuals:
 
     def cell_noise(self, attributes: AttributeSet) -> float:
         """Variance of the noise of one centred cell; on levels the mean over those that have any."""
-        if isinstance(self.layout.sizes, Axes):
-            return self._block_mean(attributes, 2) / self.precision(attributes)
-        price = math.prod(1.0 - 1.0 / self.layout.sizes[a] for a in attributes)
-        return price / self.precision(attributes)
+        return self._block_mean(attributes, 2) / self.precision(attributes)
 
     def block_noise(self, attributes: AttributeSet) -> float:
         """Variance of the noise of a cell before it was centred; on levels the mean over those that have any."""
@@ -44,8 +40,4 @@ class Residuals:
 
     def _block_mean(self, attributes: AttributeSet, power: int) -> float:
         """Mean of ``prod (1 - 1/n)^power`` over cells with neighbours, over that of the widest blocks."""
-        found = 1.0
-        for axis in attributes:
-            share = 1.0 - 1.0 / self.layout.axes.block_sizes(axis)
-            found *= float((share[share > 0.0] ** power).mean()) / (1.0 - 1.0 / self.layout.axes.widest[axis])
-        return found
+        return math.prod(self.layout.axes.mean_share(axis, power) for axis in attributes)

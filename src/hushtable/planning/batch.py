@@ -14,7 +14,6 @@ from functools import lru_cache
 import numpy as np
 
 from hushtable.arrays import is_whole
-from hushtable.axes import Axes
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload
 from hushtable.measurement import DiscreteNoise, MarginalPart, ResidualPart, TablePart
@@ -145,9 +144,7 @@ def residual_error_model(layout: Layout, precisions: Sequence[Fraction]) -> Erro
     """
     variances = 1.0 / np.array([float(p) for p in precisions])
     span = layout.lengths.astype(np.float64)
-    rough = variances * span**2 < SETTLED
-    if isinstance(layout.sizes, Axes):
-        rough &= [not layout.sizes.uneven(s) for s in layout.sets]
+    rough = (variances * span**2 < SETTLED) & ~layout.uneven
     for k in np.flatnonzero(rough).tolist():
         cells = int(layout.lengths[k])
         variances[k] = max(LEAST_VARIANCE, discrete_gaussian_variance(cells**2 / precisions[k])) / cells**2

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from math import pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
-from hushtable.axes import Axes
-from hushtable.marginals import AttributeSet, Incidence, Layout, kinds_of, spreads_of
+from hushtable.marginals import AttributeSet, Incidence, Layout
+from hushtable.planning.cell_variances import CellVariances, cell_variances_of
 from hushtable.planning.cumulants import power_sums
 from hushtable.planning.l1_noise import l1_limits
-from hushtable.planning.problem import prices
 from hushtable.planning.quantiles import (
     discrete_gaussian_half_width,
     discrete_laplace_half_width,
@@ -30,14 +28,6 @@ from hushtable.planning.quantiles import (
 from hushtable.privacy import GaussianNoise, LaplaceNoise
 
 RawNoise = Mapping[AttributeSet, GaussianNoise | LaplaceNoise]
-
-
-class CellKinds(NamedTuple):
-    """The variances of a marginal's cells: one for each kind of cells, which kind each category is, and how many."""
-
-    variances: Floats
-    of: tuple[NDArray[np.int64], ...]
-    counts: Floats
 
 
 class CellNoise(NamedTuple):
@@ -83,7 +73,7 @@ class ErrorModel:
 
     def cell_variances(self, sets: Sequence[AttributeSet]) -> Floats:
         """Variance of a cell of each marginal: sum of ``s2 prod_tau (n - 1)/n prod_rest 1/n^2``."""
-        return self._cell_variances(sets, Incidence.between(sets, self.residuals))
+        return self._cells.largest(sets)
 
     def variance(self, attributes: AttributeSet) -> float:
         """Variance of a cell of one marginal."""
@@ -91,19 +81,11 @@ class ErrorModel:
 
     def variances_of(self, layout: Layout) -> Floats:
         """Variance of every cell of some marginals, flat."""
-        if not isinstance(self.residuals.sizes, Axes):
-            return np.repeat(self.cell_variances(layout.sets), layout.lengths)
-        flat = np.empty(layout.cells)
-        for k, attributes in enumerate(layout.sets):
-            found = self._kinds(attributes)
-            layout.at(flat, k)[:] = (
-                found.variances[np.ix_(*found.of)].ravel() if attributes else found.variances
-            )
-        return flat
+        return self._cells.every(layout)
 
     def half_widths_of(self, layout: Layout, alpha: float = 0.05) -> Floats:
         """Half-width at level ``1 - alpha`` of every cell of some marginals, flat."""
-        if not isinstance(self.residuals.sizes, Axes):
+        if self._cells.alike:
             return np.repeat(self.half_widths(layout.sets, alpha), layout.lengths)
         widths = np.sqrt(self.variances_of(layout)) * normal_spread(alpha)
         for attributes in self.raw:
@@ -113,12 +95,11 @@ class ErrorModel:
 
     def half_widths(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> Floats:
         """Half-width at level ``1 - alpha`` of a cell of each marginal."""
-        pairs = Incidence.between(sets, self.residuals)
-        variances = self._cell_variances(sets, pairs)
+        variances = self._cells.largest(sets)
         widths = np.sqrt(variances) * normal_spread(alpha)
         if self.sources:
             known = np.isfinite(variances) & (variances > 0)
-            fourth = self._fourth_cumulants(sets, pairs)
+            fourth = self._fourth_cumulants(sets)
             widths[known] = np.sqrt(variances[known]) * spread(alpha, fourth[known] / variances[known] ** 2)
         for k, attributes in enumerate(sets):
             noise = self.raw.get(attributes)
@@ -130,93 +111,33 @@ class ErrorModel:
 
     def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> Errors:
         """Standard deviation, half-width and expected L1 of each marginal."""
-        std = np.sqrt(self.cell_variances(sets))
-        cells = Layout(self.residuals.sizes, tuple(sets)).lengths.astype(np.float64)
-        sums = std * cells
-        if isinstance(self.residuals.sizes, Axes):
-            kinds = map(self._kinds, sets)
-            sums = np.array([float((np.sqrt(k.variances) * k.counts).sum()) for k in kinds])
+        std, sums = np.sqrt(self._cells.largest(sets)), self._cells.std_sums(sets)
         return Errors(tuple(sets), std, self.half_widths(sets, alpha), sqrt(2.0 / pi) * sums, alpha)
 
     def l1_limits(self, sets: Sequence[AttributeSet], beta: float) -> Floats:
         """With probability ``1 - beta`` the noise of a table adds up to at most this, for each table on its own."""
         pairs = Incidence.between(sets, self.residuals)
-        variances = self._cell_variances(sets, pairs)
+        variances = self._cells.largest(sets)
         known = np.isfinite(variances)
         cells = Layout(self.residuals.sizes, tuple(sets)).lengths.astype(np.float64)
         limits = np.full(len(sets), np.inf)
-        if self.sources or isinstance(self.residuals.sizes, Axes):
+        if self.sources or not self._cells.alike:
             for n in np.unique(cells[known]):
                 some = np.flatnonzero(known & (cells == n))
                 limits[some] = n * self.half_widths([sets[k] for k in some.tolist()], beta / n)
             return limits
-        spans = np.where(self._informative, self.variances, 0.0) * self.residuals.lengths
+        spans = np.where(self._cells.informative, self.variances, 0.0) * self.residuals.lengths
         there = pairs.members >= 0
         largest = np.zeros(len(sets))
         np.maximum.at(largest, pairs.owners[there], spans[pairs.members[there]])
         limits[known] = l1_limits(cells[known], variances[known], (largest / cells)[known], beta)
         return limits
 
-    def _cell_variances(self, sets: Sequence[AttributeSet], pairs: Incidence) -> Floats:
-        if isinstance(self.residuals.sizes, Axes):
-            return np.array([float(self._kinds(s).variances.max()) for s in sets])
-        target = Layout(self.residuals.sizes, tuple(sets))
-        variances = pairs.subset_sums(self._shares, len(sets)) / target.lengths.astype(np.float64) ** 2
-        variances[self._unknown(target, pairs)] = np.inf
-        return variances
-
     @cached_property
-    def _informative(self) -> NDArray[np.bool_]:
-        """Residuals that are not zero by their sizes."""
-        if isinstance(self.residuals.sizes, Axes):
-            return np.fromiter(map(self.residuals.sizes.real, self.residuals.sets), bool)
-        return (self.residuals.shapes != 1).all(axis=1)
+    def _cells(self) -> CellVariances:
+        return cell_variances_of(self.residuals, self.variances)
 
-    def _kinds(self, attributes: AttributeSet) -> CellKinds:
-        """Variances on levels: ``sum (s2 / p) prod v`` over the residuals below; infinite where one is unknown."""
-        if attributes not in self._known:
-            self._known[attributes] = self._kinds_of(attributes)
-        return self._known[attributes]
-
-    @cached_property
-    def _known(self) -> dict[AttributeSet, CellKinds]:
-        return {}
-
-    def _kinds_of(self, attributes: AttributeSet) -> CellKinds:
-        axes, pairs = self.residuals.axes, Incidence.between((attributes,), self.residuals)
-        ways, kinds = spreads_of(axes), [kinds_of(axes, a) for a in attributes]
-        counts = reduce(np.multiply.outer, [k.counts for k in kinds], np.ones(()))
-        variances, of = np.zeros(counts.shape), tuple(k.of for k in kinds)
-        for tau, number, way in zip(axes.below(attributes), pairs.members.tolist(), pairs.ways, strict=True):
-            if not axes.real(tau):
-                continue
-            noise = [ways.noise[ways.starts[w] + k.first] for w, k in zip(way, kinds, strict=True)]
-            share = np.inf if number < 0 else self._levelled[number]
-            added = reduce(np.multiply.outer, noise, np.ones(()))
-            variances = variances + np.where(added > 0.0, share, 0.0) * np.where(added > 0.0, added, 1.0)
-        return CellKinds(variances, of, counts)
-
-    @cached_property
-    def _levelled(self) -> Floats:
-        """``s2 / p`` of each residual."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self._informative, self.variances / prices(self.residuals), 0.0)
-
-    @cached_property
-    def _shares(self) -> Floats:
-        """What each residual adds to the variance of a cell, times the squared cells of the marginal."""
-        spans = self.residuals.lengths.astype(np.float64)
-        return np.where(self._informative, self.variances, 0.0) * prices(self.residuals) * spans**2
-
-    def _unknown(self, target: Layout, pairs: Incidence) -> NDArray[np.bool_]:
-        """Marginals with a residual that is neither listed nor zero by its sizes."""
-        there = pairs.members >= 0
-        listed = np.zeros(len(pairs.members), bool)
-        listed[there] = self._informative[pairs.members[there]]
-        have = np.bincount(pairs.owners[listed], minlength=len(target.sets))
-        return have < 2 ** (target.shapes > 1).sum(axis=1)
-
-    def _fourth_cumulants(self, sets: Sequence[AttributeSet], pairs: Incidence) -> Floats:
+    def _fourth_cumulants(self, sets: Sequence[AttributeSet]) -> Floats:
         result = np.zeros(len(sets))
         if not self.sources:
             return result
@@ -228,5 +149,5 @@ class ErrorModel:
         finite = np.where(np.isfinite(self.variances), self.variances, 0.0)
         weight = finite * layout.lengths.astype(np.float64) ** 2
         table = Layout(layout.sizes, tuple(sets)).shapes
-        power_sums(4, table, pairs.links, weight, above, result)
+        power_sums(4, table, Incidence.between(sets, layout).links, weight, above, result)
         return result

@@ -18,7 +18,6 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, csr_array, diags_array
 
-from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet, kinds_of, spreads_of
 from hushtable.planning.problem import Floats, Problem
 
@@ -54,8 +53,8 @@ class RootDual:
 
 def minimax_variances(problem: Problem, rho: float) -> MinimaxPlan:
     """Minimise the largest ``w Var(cell)`` over the marginals of the problem at cost ``rho``."""
-    if isinstance(problem.sizes, Axes):
-        return _on_levels(problem, problem.sizes, rho)
+    if problem.residuals.has_levels:
+        return _on_levels(problem, rho)
     of_marginal, of_residual = _orbits(problem) or (
         np.arange(len(problem.marginals)),
         np.arange(len(problem.span)),
@@ -69,12 +68,13 @@ def minimax_variances(problem: Problem, rho: float) -> MinimaxPlan:
     return MinimaxPlan(variances, float((problem.weights * problem.cell_variances(variances)).max()), bound)
 
 
-def _on_levels(problem: Problem, axes: Axes, rho: float) -> MinimaxPlan:
+def _on_levels(problem: Problem, rho: float) -> MinimaxPlan:
     """The same where the cells of a marginal differ: one unknown for each kind of cells.
 
     The bound is that of rows which pay for every residual; where there are none, the plan is scaled up to ``rho``.
     """
-    ways, pairs = spreads_of(axes), problem.pairs
+    axes, pairs = problem.residuals.axes, problem.pairs
+    ways = spreads_of(axes)
     rows: list[np.ndarray] = []
     for g, gamma in enumerate(problem.marginals):
         kinds = [kinds_of(axes, a) for a in gamma]

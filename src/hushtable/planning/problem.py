@@ -60,11 +60,11 @@ class Problem:
 
         ``asks`` are the ranges that count in place of single categories, by marginal.
         """
-        lengths = sizes if isinstance(sizes, Axes) else tuple(int(n) for n in sizes)
+        lengths = Axes.kept(sizes)
         sets, axes = tuple(marginals), Axes.of(lengths)
         kept = tuple(s for s in closure(sets, lengths) if axes.real(s))
         residuals = Layout(lengths, kept)
-        rows = axes.row_classes({a for s in kept for a in s}) if isinstance(lengths, Axes) else None
+        rows = axes.row_classes({a for s in kept for a in s})
         return cls(
             lengths,
             sets,
@@ -74,9 +74,7 @@ class Problem:
             prices(residuals),
             residuals.lengths.astype(np.float64),
             Layout(lengths, sets).lengths.astype(np.float64),
-            np.ones((1, len(kept)), bool)
-            if rows is None
-            else np.array([[row.issuperset(s) for s in kept] for row in rows], bool),
+            np.array([[row.issuperset(s) for s in kept] for row in rows], bool),
             tuple(tuple(asked) for asked in asks),
         )
 
@@ -89,15 +87,17 @@ class Problem:
         count = len(self.span)
         if self.asks:
             return self._asked_gains()
-        if not isinstance(self.sizes, Axes):
+        if not self.residuals.has_levels:
             return self.span * np.sqrt(self.pairs.superset_sums(self.weights / self.cells, count))
         there = self.pairs.members >= 0
-        added = self.pairs.way_products(spreads_of(self.sizes).totals) * self.weights[self.pairs.owners]
+        added = (
+            self.pairs.way_products(spreads_of(self.residuals.axes).totals) * self.weights[self.pairs.owners]
+        )
         return np.sqrt(np.bincount(self.pairs.members[there], added[there], count)) / self.price
 
     def _asked_gains(self) -> Floats:
         """The same where sums over ranges count: for each pair the product over axes of what is asked of it."""
-        axes = Axes.of(self.sizes)
+        axes = self.residuals.axes
         spreads, added = spreads_of(axes), np.zeros(len(self.span))
         for gamma, weight, asks in zip(self.marginals, self.weights.tolist(), self.asks, strict=True):
             asked = {ask.axis: ask for ask in asks}
@@ -127,10 +127,7 @@ class Problem:
 
 def prices(layout: Layout) -> Floats:
     """p = prod (n - 1) / n of each set, n of the widest blocks."""
-    shapes = layout.shapes
-    if isinstance(layout.sizes, Axes):
-        shapes = np.array((*layout.sizes.widest, 0), np.int64)[layout.rows]
-    lengths = np.where(shapes == 0, np.inf, shapes)
+    lengths = np.where(layout.widths == 0, np.inf, layout.widths)
     return (1.0 - 1.0 / lengths).prod(axis=1)
 
 

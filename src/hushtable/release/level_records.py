@@ -47,10 +47,9 @@ def record_targets(release: Release, count: int) -> Targets:
 
 def on_axes(schema: Schema, codes: Codes) -> Codes:
     """Records by the codes of every axis, from those of every attribute."""
-    if not isinstance(schema.sizes, Axes):
+    if not schema.has_levels:
         return codes
-    axes = schema.sizes
-    columns = [axes.codes_above(axes.finest[k], a)[codes[:, k]] for a, k in enumerate(axes.owners)]
+    columns = Axes.of(schema.sizes).every([*codes.T])
     return np.stack(columns, axis=1).astype(np.int32)
 
 
@@ -73,7 +72,7 @@ def level_columns(schema: Schema, codes: Codes, names: Sequence[str]) -> list[pl
 
 def require_generated(schema: Schema, way: Method) -> None:
     """Refuse fits that are of the whole table or of nothing: they know no levels."""
-    if isinstance(schema.sizes, Axes) and not way.yields:
+    if schema.has_levels and not way.yields:
         raise WorkloadError(
             "microdata.no-levels",
             f"The fit {way.name} does not know attributes with levels.",

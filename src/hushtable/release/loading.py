@@ -22,7 +22,7 @@ from pydantic import Field
 from hushtable.arrays import Floats
 from hushtable.axes import Axes
 from hushtable.errors import BundleError
-from hushtable.marginals import MAX_SETS, AttributeSet, is_attribute_set, number_below
+from hushtable.marginals import MAX_SETS, AttributeSet, is_attribute_set
 from hushtable.measurement import Answers
 from hushtable.microdata import Explanation
 from hushtable.plain import Hash, PlainRecord, Text
@@ -180,7 +180,7 @@ def _check_names(manifest: Manifest, schema: Schema) -> None:
     axes = Axes.of(schema.sizes)
     require(all(is_attribute_set(s, len(axes)) and axes.is_set(s) for s in manifest.sets), "workload")
     require(0 < len(set(manifest.sets)) == len(manifest.sets), "workload")
-    require(sum(number_below(s, axes) for s in manifest.sets) <= 8 * MAX_SETS, "workload")
+    require(sum(axes.number_below(s) for s in manifest.sets) <= 8 * MAX_SETS, "workload")
     card = manifest.card
     require(card.l1_bounds is None or len(card.l1_bounds.records) == len(manifest.sets), "bounds")
     account = card.ledger.account
@@ -194,7 +194,7 @@ def _read_answers(place: Path, manifest: Manifest, schema: Schema) -> Answers:
     memory = memory_limit(None)
     with opened(place, MEASUREMENTS, most=memory, digest=manifest.files[MEASUREMENTS]) as file:
         part = ParquetPart(file, _LISTS)
-        below = sum(number_below(s, schema.sizes) for s in manifest.sets)
+        below = sum(map(Axes.of(schema.sizes).number_below, manifest.sets))
         require(part.rows <= min(MAX_SETS, REPEATS * below), "rows")
         most = part.rows * max(1, len(schema.names))
         require(part.values("attributes.list.element") <= most, "attributes")

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hushtable.axes import Axes
 from hushtable.errors import HushtableError, WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, largest_sets, marginal_label
 from hushtable.measurement import Answers, MarginalPart, ResidualPart
@@ -136,7 +135,7 @@ def _whole_if_possible(
     release: Release, way: Method, priorities: Priorities | None, rows: int | None, seed: object, work: float
 ) -> _Made | None:
     """Records by a fit of the whole table; None where they are better generated, an error where that was not asked."""
-    if isinstance(release.schema.sizes, Axes):
+    if release.schema.has_levels:
         return None
     measured = tuple(range(len(release.schema.sizes))) in release.answers.layout.index
     fits = release.schema.domain_cells <= (MOST_MEASURED if measured else MOST_DERIVED)
@@ -286,7 +285,7 @@ def _generated(release: Release, rows: int | None, seed: object, progress: Progr
     """Records of a large domain."""
     total = float(release.estimates.marginal(()))
     count = whole_rows(max(0, round(total))) if rows is None else rows
-    levels = isinstance(release.schema.sizes, Axes)
+    levels = release.schema.has_levels
     targets = level_records.record_targets(release, count) if levels else _targets(release, count)
     records, sweeps = generate(targets, release.schema, count, seed=seed, progress=progress)
     order = max((len(s) for s in targets.layout.sets), default=0)

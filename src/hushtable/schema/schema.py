@@ -184,6 +184,11 @@ class Schema:
         return tuple(attribute.size for attribute in self.attributes.values())
 
     @property
+    def has_levels(self) -> bool:
+        """Whether an attribute has levels."""
+        return Axes.of(self.sizes).has_levels
+
+    @property
     def record_axes(self) -> tuple[int, ...]:
         """Axis of each attribute's finest level."""
         return Axes.of(self.sizes).finest
@@ -381,19 +386,10 @@ def _impossible(schema: Schema, top: Fields, source: Document, i: int, entry: An
             raise fields.error(
                 "schema.impossible", name, f"is wrong: {error.args[0]}", error.args[1]
             ) from None
-        leaf, below = _on_finest(schema.sizes, axis, matched)
+        leaf, below = Axes.of(schema.sizes).inside(axis, matched)
         codes[leaf] = tuple(sorted(below.intersection(codes.get(leaf, below))))
     given = {key_text(key): _written(value) for key, value in entry.items()}
     return Impossible(given, tuple(sorted(codes.items())))
-
-
-def _on_finest(axes: tuple[int, ...], axis: int, codes: set[int]) -> tuple[int, set[int]]:
-    """The finest level of an axis's attribute, and the categories there that lie inside some of the axis."""
-    if not isinstance(axes, Axes):
-        return axis, codes
-    leaf = axes.finest[axes.owners[axis]]
-    above = axes.codes_above(leaf, axis).tolist()
-    return leaf, {code for code, holds in enumerate(above) if holds in codes}
 
 
 def _written(given: Any) -> Any:

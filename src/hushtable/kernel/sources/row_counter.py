@@ -14,7 +14,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
-from hushtable.axes import Axes
 from hushtable.deciders import Columns, Question, Tally, columns_of, grid_values, matching, rows_only, tally
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.records import record_frames
@@ -65,18 +64,8 @@ class RowCounter:
 
 def on_axes(batches: Iterable[Sequence[NDArray[Any]]], layout: Layout) -> Iterable[Sequence[NDArray[Any]]]:
     """Codes of every axis that a layout uses, from those of each attribute's finest level."""
-    axes = layout.axes
-    if not isinstance(layout.sizes, Axes):
-        return batches
-    used = {a for s in layout.sets for a in s if a not in axes.finest}
-    above = {
-        a: axes.codes_above(axes.finest[axes.owners[a]], a).astype(np.min_scalar_type(axes[a] - 1))
-        for a in used
-    }
-    return (
-        [above[a][batch[k]] if a in above else batch[k] for a, k in enumerate(axes.owners)]
-        for batch in batches
-    )
+    used = {*np.unique(layout.rows).tolist()}
+    return (layout.axes.every(batch, used) for batch in batches)
 
 
 def exact_tally(question: Question, frame: object, columns: Columns) -> Tally:

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hushtable.axes import Axes
 from hushtable.errors import HushtableError, LedgerError, RefusedError, WorkloadError
 from hushtable.ledger import Ledger, Spend
 from hushtable.linear import OptionMechanism, SignalRule, positive
@@ -276,7 +275,7 @@ def start_choice(
     before gives it back as it is now.
     """
     schema = context.schema
-    if isinstance(schema.sizes, Axes):
+    if schema.has_levels:
         raise WorkloadError(
             "choose.no-levels",
             "Options over attributes with levels cannot be compared.",
