@@ -13,7 +13,6 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import app, run
-from hushtable.release import ReleasedTable
 
 SCHEMA = """
 attributes:
@@ -114,17 +113,17 @@ def a_release(hush: Callable[..., Any]) -> None:
 
 def a_quantile(hush: Callable[..., Any]) -> None:
     printed = hush("quantile", "out", "age", "--at", "0.5", "--alpha", "0.2")
-    frame = ht.Release.load("out").quantile("age", 0.5, alpha=0.2)
-    assert printed == plain(ReleasedTable(("age",), frame, 0.2, printed["promise"]).to_dict())
+    release = ht.Release.load("out")
+    made = ht.release.quantiles_of(release, "age", [0.5], (), 0.2)
+    assert printed == plain(made.to_dict()) and made.frame.equals(release.quantile("age", 0.5, alpha=0.2))
 
 
 def a_combination(hush: Callable[..., Any]) -> None:
     Path("weights.csv").write_text("sex,weight\nF,1\nM,-1\n")
-    release = ht.Release.load("out")
-    frame = release.combine({"sex": ["F", "M"], "weight": [1, -1]})
-    assert hush("combine", "out", "weights.csv") == plain(
-        ReleasedTable(("name",), frame, 0.05, release.promise()).to_dict()
-    )
+    release, weights = ht.Release.load("out"), {"sex": ["F", "M"], "weight": [1, -1]}
+    made = ht.release.combination_of(release, weights, 0.05)
+    assert hush("combine", "out", "weights.csv") == plain(made.to_dict())
+    assert made.frame.equals(release.combine(weights))
 
 
 def a_comparison(hush: Callable[..., Any]) -> None:
@@ -136,7 +135,14 @@ def a_comparison(hush: Callable[..., Any]) -> None:
 
 def a_table(hush: Callable[..., Any]) -> None:
     printed = hush("table", "out", "age", "sex", "--alpha", "0.2")
-    assert printed == plain(ht.Release.load("out").released_table("age", "sex", alpha=0.2).to_dict())
+    release = ht.Release.load("out")
+    assert printed == plain(release.released_table("age", "sex", alpha=0.2).to_dict())
+    part = ht.release.asked_table(release, ["age=0-39", "sex"])
+    assert hush("table", "out", "age=0-39", "sex") == plain(part.to_dict())
+    assert part.frame.equals(release.range("age", 0, 39, by=["sex"]))
+    drawn = ht.release.replicates_of(release, 3, ["sex"])
+    assert hush("table", "out", "sex", "--replicates", "3") == plain(drawn.to_dict())
+    assert drawn.frame.equals(release.replicates(3, "sex"))
 
 
 def a_microdata(hush: Callable[..., Any]) -> None:

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals import Incidence, Layout, Workload, closure
+from hushtable.marginals import Layout, Workload, closure
 from hushtable.planning import marginal_error_model, plan_identity, plan_residuals
 from hushtable.planning.quantiles import (
     discrete_gaussian_half_width,
@@ -120,7 +120,7 @@ def test_cumulants_equal_sums_of_powers_over_the_estimator_matrix(case):
     matrix = linear_map(lambda y: from_marginals(layout, y, noises).estimate_all(targets), layout)
     variance = np.repeat([s.variance for s in model.sources], layout.lengths)
     fourth = np.repeat([s.fourth for s in model.sources], layout.lengths)
-    found = model._fourth_cumulants(targets.sets, Incidence.between(targets.sets, model.residuals))
+    found = model._fourth_cumulants(targets.sets)
     for k, target in enumerate(targets.sets):
         weights = matrix[:, targets.offsets[k] : targets.offsets[k + 1]]
         cells = (weights**2 * variance[:, None]).sum(axis=0)

@@ -34,12 +34,12 @@ def combine(
         raise UsageError(
             "usage.weights", "The file of weights cannot be read.", "Give a CSV file with a column `weight`."
         ) from None
-    frame = release.combine(given, alpha=alpha)
+    found = ht.release.combination_of(release, given, alpha)
     if json:
-        emit(ht.release.ReleasedTable(("name",), frame, alpha, release.promise(alpha)).to_dict())
+        emit(found.to_dict())
     elif csv:
-        print_csv(frame, raw=raw)
+        print_csv(found.frame, raw=raw)
     else:
-        rows = [[row[0], *(f"{value:,.1f}" for value in row[1:])] for row in frame.rows()]
-        grid(frame.columns, rows, right=frame.columns[1:])
-        say(release.promise(alpha))
+        rows = [[row[0], *(f"{value:,.1f}" for value in row[1:])] for row in found.frame.rows()]
+        grid(found.frame.columns, rows, right=found.frame.columns[1:])
+        say(found.promise)

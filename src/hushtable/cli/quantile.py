@@ -26,10 +26,10 @@ def quantile(
     """Print quantiles of an ordered attribute, free from the answers that were released."""
     groups = [name.strip() for name in by.split(",")] if by else []
     release = ht.Release.load(folder)
-    frame = release.quantile(attribute, at or [0.5], by=groups, alpha=alpha)
-    promise = f"Each interval holds the true quantile with probability {1 - alpha:.10g} or more."
+    found = ht.release.quantiles_of(release, attribute, at or [0.5], groups, alpha)
+    frame = found.frame
     if json:
-        emit(ht.release.ReleasedTable((*groups, attribute), frame, alpha, promise).to_dict())
+        emit(found.to_dict())
     elif csv:
         print_csv(frame, raw=raw)
     else:
@@ -37,4 +37,4 @@ def quantile(
         grid(frame.columns, rows, right=["quantile", "estimate", "lower", "upper"])
         if frame.height > MOST_ROWS:
             say(f"... {frame.height - MOST_ROWS:,} more rows; --csv prints them all.")
-        say(promise)
+        say(found.promise)

@@ -39,37 +39,18 @@ def table(
     if replicates is not None and not (csv or json):
         raise UsageError("usage.replicates", "--replicates is for --csv and --json.", "Add --csv.")
     release = ht.Release.load(folder)
-    if replicates is not None:
-        drawn = release.replicates(replicates, *(attributes or []))
-        _ = emit({"rows": drawn.to_dicts()}) if json else print_csv(drawn, raw=raw)
-        return
-    shown = _shown(release, attributes or [], area, alpha)
+    asked, leaves = attributes or [], [text.strip() for text in area.split(",")] if area is not None else []
+    shown = (
+        ht.release.asked_table(release, asked, leaves, alpha)
+        if replicates is None
+        else ht.release.replicates_of(release, replicates, asked)
+    )
     if json:
         emit(shown.to_dict())
     elif csv:
         print_csv(shown.frame, raw=raw)
     else:
         print_table(shown.frame, list(shown.attributes), promise=shown.promise, rows=max(1, rows))
-
-
-def _shown(
-    release: ht.Release, attributes: list[str], area: str | None, alpha: float
-) -> ht.release.ReleasedTable:
-    """A table; with ``age=18-64`` or an area, what these hold in every cell of the other attributes."""
-    ranges = [text.partition("=") for text in attributes if "=" in text and text not in release.schema.names]
-    by = [text for text in attributes if all(text != "".join(parts) for parts in ranges)]
-    if not ranges and area is None:
-        return release.released_table(*attributes, alpha=alpha)
-    if len(ranges) + (area is not None) > 1:
-        raise UsageError(
-            "usage.range", "Only one interval or area can be asked for.", "Type hush table out age=18-64 sex."
-        )
-    if area is not None:
-        frame = release.area([text.strip() for text in area.split(",")], by=by, alpha=alpha)
-        return ht.release.ReleasedTable(tuple(by), frame, alpha, release.promise(alpha))
-    name, _, interval = ranges[0]
-    frame = release.range(name, interval, by=by, alpha=alpha)
-    return ht.release.ReleasedTable((name, *by), frame, alpha, release.promise(alpha))
 
 
 def print_table(frame: pl.DataFrame, attributes: list[str], *, promise: str, rows: int) -> None:

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     )
     from hushtable.release.release import Release
     from hushtable.release.repeats import Again, Asking
+    from hushtable.release.replicates import replicates_of
     from hushtable.release.resumable import Resumable, write_once
+    from hushtable.release.sums import asked_table, combination_of, quantiles_of
     from hushtable.release.tables import ReleasedTable
     from hushtable.release.verdicts import CHECK
 else:

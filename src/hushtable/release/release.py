@@ -42,8 +42,8 @@ from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
 from hushtable.release.promise import interval_promise
 from hushtable.release.record_fits import Priorities, make_microdata
-from hushtable.release.replicates import replicated
-from hushtable.release.tables import CellNumbers, ReleasedTable, reordered, tidy
+from hushtable.release.replicates import replicates_of
+from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
 from hushtable.schema import Schema
 
 
@@ -119,7 +119,7 @@ class Release:
 
         Both ends belong to it and must be ends of bins; ``low`` alone may be a text such as "18-64".
         """
-        return sums.range_of(self, attribute, low, high, by, alpha)
+        return sums.range_of(self, attribute, low, high, by, alpha).frame
 
     def share(
         self, attribute: str, low: Any, high: Any = None, *, by: Sequence[str] = (), alpha: float = 0.05
@@ -137,7 +137,7 @@ class Release:
     ) -> pl.DataFrame:
         """Quantiles of an ordered attribute with intervals, in every cell of ``by``: 0.5 is the median."""
         wanted = [float(at)] if isinstance(at, int | float) else list(at)
-        return sums.quantiles_of(self, attribute, wanted, by, alpha)
+        return sums.quantiles_of(self, attribute, wanted, by, alpha).frame
 
     def area(
         self,
@@ -148,7 +148,7 @@ class Release:
         alpha: float = 0.05,
     ) -> pl.DataFrame:
         """The count of some categories together, of the one attribute with a tree unless another is named."""
-        return sums.area_of(self, leaves, attribute, by, alpha)
+        return sums.area_of(self, leaves, attribute, by, alpha).frame
 
     def combine(self, weights: Any, *, alpha: float = 0.05) -> pl.DataFrame:
         """Any sum of released cells with its exact error, unbiased.
@@ -156,7 +156,7 @@ class Release:
         ``weights`` is a frame, or what makes one: a row names a cell by its columns that are not null, and has a
         ``weight``; rows with the same ``name``, if there are names, are one sum.
         """
-        return sums.combination_of(self, weights, alpha)
+        return sums.combination_of(self, weights, alpha).frame
 
     def replicates(self, number: int = 80, *attributes: str, seed: object = 0) -> pl.DataFrame:
         """One table with ``replicate_1``, ... beside its unbiased estimates: estimate plus fresh noise of the same law.
@@ -164,20 +164,7 @@ class Release:
         The standard deviation of a function over the replicates is its standard error.  The same ``seed`` gives the
         same noise in all tables, so that functions of several tables have theirs.
         """
-        table = self.table(*attributes)
-        axes = self.schema.axes(attributes)
-        key = tuple(sorted(axes))
-        if table["unbiased"].null_count():
-            raise WorkloadError(
-                "combine.not-measured",
-                f"The marginal {marginal_label(key, self.schema.names)} was not measured in full.",
-                "Ask for a table whose `measured` is fully.",
-            )
-        noise = replicated(self.estimates, (key,), number, seed)
-        labels, centre = table.select(*[self.schema.names[a] for a in axes]), table["unbiased"].to_numpy()
-        drawn = [centre + reordered(row, self.schema, axes) for row in noise]
-        columns = [pl.Series(f"replicate_{k + 1}", values) for k, values in enumerate(drawn)]
-        return labels.with_columns(pl.Series("estimate", centre), *columns)
+        return replicates_of(self, number, attributes, seed).frame
 
     def holds(self, attributes: AttributeSet) -> bool:
         """Whether a marginal lies inside those that were asked for."""

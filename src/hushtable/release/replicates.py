@@ -12,18 +12,47 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
-from hushtable.marginals import AttributeSet, Layout, assemble, centre_all
+from hushtable.marginals import AttributeSet, Layout, assemble, centre_all, marginal_label
 from hushtable.microdata import seeded
+from hushtable.release.tables import ReleasedTable, reordered
 
 if TYPE_CHECKING:
     from hushtable.reconstruct import ResidualEstimates
+    from hushtable.release.release import Release
 
+PROMISE = "The standard deviation of a function over the replicates is its standard error."
+ALPHA = 0.05
+"""Of the table that replicates stand beside; they have no level themselves."""
 MOST_REPLICATES = 1000
 """Of one call: each takes as much memory as the tables themselves."""
 _HALF = 2.0**-54
+
+
+def replicates_of(
+    release: Release, number: int, attributes: Sequence[str], seed: object = 0
+) -> ReleasedTable:
+    """One table's unbiased estimates with ``number`` replicates beside them."""
+    schema, axes = release.schema, release.schema.axes(attributes)
+    table, key = release.table(*attributes), tuple(sorted(axes))
+    unbiased = release.columns((key,), ALPHA).unbiased
+    if np.isnan(unbiased).any():
+        raise WorkloadError(
+            "combine.not-measured",
+            f"The marginal {marginal_label(key, schema.names)} was not measured in full.",
+            "Ask for a table whose `measured` is fully.",
+        )
+    centre = reordered(unbiased, schema, axes)
+    noise = replicated(release.estimates, (key,), number, seed)
+    columns = [
+        pl.Series(f"replicate_{k + 1}", centre + reordered(row, schema, axes)) for k, row in enumerate(noise)
+    ]
+    labels = table.select(*[schema.names[a] for a in axes])
+    frame = labels.with_columns(pl.Series("estimate", centre), *columns)
+    return ReleasedTable(tuple(attributes), frame, ALPHA, PROMISE)
 
 
 def replicated(

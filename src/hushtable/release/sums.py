@@ -20,7 +20,7 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, marginal_label
 from hushtable.planning import normal_spread
 from hushtable.reconstruct import combined, published_ends, reconstruction_named, sum_table, sum_variances
-from hushtable.release.tables import category_column
+from hushtable.release.tables import ReleasedTable, category_column
 from hushtable.schema import Attribute, Binned, LabelError, Real
 
 if TYPE_CHECKING:
@@ -47,21 +47,42 @@ class Sums:
         return [pl.Series(name, values.ravel()) for name, values in named.items()]
 
 
+def asked_table(
+    release: Release, words: Sequence[str], area: Sequence[str] = (), alpha: float = 0.05
+) -> ReleasedTable:
+    """A table by words: attributes; with ``age=18-64`` or an area, what these hold in every cell of the others."""
+    ranges = [word for word in words if "=" in word and word not in release.schema.names]
+    by = [word for word in words if word not in ranges]
+    if len(ranges) + bool(area) > 1:
+        raise WorkloadError(
+            "table.one-interval",
+            "Only one interval or area can be asked for.",
+            "Ask for the others one by one.",
+        )
+    if area:
+        return area_of(release, area, None, by, alpha)
+    if not ranges:
+        return release.released_table(*words, alpha=alpha)
+    name, _, interval = ranges[0].partition("=")
+    return range_of(release, name, interval, None, by, alpha)
+
+
 def range_of(
     release: Release, attribute: str, low: Any, high: Any, by: Sequence[str], alpha: float
-) -> pl.DataFrame:
+) -> ReleasedTable:
     """The count of an interval of an ordered attribute, both ends included, in every cell of other attributes."""
     axis, codes, shown = _interval(release, attribute, low, high, by)
     matrix = np.zeros((1, release.schema.sizes[axis]))
     matrix[0, list(codes)] = 1.0
     axes, sums = _sums(release, axis, matrix, by)
     label = pl.Series(attribute, [shown]).new_from_index(0, sums.values.size)
-    return pl.DataFrame([label, *_labels(release, axes[1:]), *sums.columns(alpha)])
+    frame = pl.DataFrame([label, *_labels(release, axes[1:]), *sums.columns(alpha)])
+    return ReleasedTable((attribute, *by), frame, alpha, release.promise(alpha))
 
 
 def area_of(
     release: Release, leaves: Sequence[Any], attribute: str | None, by: Sequence[str], alpha: float
-) -> pl.DataFrame:
+) -> ReleasedTable:
     """The count of some categories of an attribute together, in every cell of other attributes."""
     axis = release.schema.axis(_areas(release) if attribute is None else attribute)
     held = release.schema.of_axis(axis)
@@ -76,12 +97,13 @@ def area_of(
                 "Give labels as the table shows them, or name the attribute of the area.",
             ) from None
     axes, sums = _sums(release, axis, matrix, by)
-    return pl.DataFrame([*_labels(release, axes[1:]), *sums.columns(alpha)])
+    frame = pl.DataFrame([*_labels(release, axes[1:]), *sums.columns(alpha)])
+    return ReleasedTable(tuple(by), frame, alpha, release.promise(alpha))
 
 
 def quantiles_of(
     release: Release, attribute: str, at: Sequence[float], by: Sequence[str], alpha: float
-) -> pl.DataFrame:
+) -> ReleasedTable:
     """Quantiles of an ordered attribute with confidence intervals, in every cell of other attributes.
 
     The quantile lies in bin j exactly if at most a share q of the records lies below the bin and at least that share
@@ -108,7 +130,8 @@ def quantiles_of(
         ]
         share = pl.Series("quantile", [float(q)]).new_from_index(0, len(found))
         frames.append(pl.DataFrame([*_labels(release, axes[1:]), share, *numbers]))
-    return pl.concat(frames)
+    promise = f"Each interval holds the true quantile with probability {1 - alpha:.10g} or more."
+    return ReleasedTable((*by, attribute), pl.concat(frames), alpha, promise)
 
 
 def shares_of(
@@ -132,7 +155,7 @@ def shares_of(
     return pl.DataFrame([label, *_labels(release, axes[1:]), *columns])
 
 
-def combination_of(release: Release, weights: Any, alpha: float) -> pl.DataFrame:
+def combination_of(release: Release, weights: Any, alpha: float) -> ReleasedTable:
     """Any sums of released cells: a row of ``weights`` names a cell, by the columns that are not null, and its weight.
 
     Rows that share a ``name`` are one sum.
@@ -155,7 +178,8 @@ def combination_of(release: Release, weights: Any, alpha: float) -> pl.DataFrame
         found.append((str(name), estimate, sqrt(variance)))
     reach = normal_spread(alpha)
     rows = [(name, value, std, value - reach * std, value + reach * std) for name, value, std in found]
-    return pl.DataFrame(rows, ["name", "estimate", "std", "lower", "upper"], orient="row")
+    made = pl.DataFrame(rows, ["name", "estimate", "std", "lower", "upper"], orient="row")
+    return ReleasedTable(("name",), made, alpha, release.promise(alpha))
 
 
 def _terms(release: Release, rows: pl.DataFrame, names: Sequence[str]) -> list[tuple[AttributeSet, Floats]]:
