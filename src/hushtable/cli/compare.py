@@ -7,11 +7,10 @@ from typing import Annotated
 
 import hushtable as ht
 from hushtable.cli import flags
-from hushtable.cli.output import emit, grid, print_csv, say
+from hushtable.cli.output import MOST_ROWS, emit, grid, print_csv, say
 from hushtable.cli.parameters import Argument, Option
 
 EXAMPLE = "Example: hush compare out-2026 out-2025 region sex"
-MOST_ROWS = 60
 
 
 def compare(

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 NOT_ON_A_TERMINAL = 110
+"""Columns of text for a reader that is no terminal: a table of four attributes with its numbers fits."""
+MOST_ROWS = 60
+"""Rows of a table that are printed unless more are asked for: a tall window.  Files and --csv have all of them."""
 
 
 def console(*, error: bool = False) -> Console:

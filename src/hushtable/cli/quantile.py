@@ -6,11 +6,10 @@ from typing import Annotated
 
 import hushtable as ht
 from hushtable.cli import flags
-from hushtable.cli.output import emit, grid, print_csv, say
+from hushtable.cli.output import MOST_ROWS, emit, grid, print_csv, say
 from hushtable.cli.parameters import Argument, Option
 
 EXAMPLE = "Example: hush quantile out age --at 0.25 --at 0.5 --by sex"
-MOST_ROWS = 60
 
 
 def quantile(

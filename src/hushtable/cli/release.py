@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import hushtable as ht
 from hushtable.cli import flags
-from hushtable.cli.output import emit, grid, note, progress, say
+from hushtable.cli.output import MOST_ROWS, emit, grid, note, progress, say
 from hushtable.cli.parameters import Option
 from hushtable.cli.pending import note_stored, repeated, telling_how_to_go_on
 from hushtable.cli.report import draw_report
@@ -18,7 +18,6 @@ EXAMPLE = (
     "Example: hush release people.csv --schema people.yaml --ledger people.ledger "
     '--order 2 --budget "rho=0.1" --out out'
 )
-MOST_ROUNDS = 60
 
 
 def release(
@@ -145,7 +144,7 @@ def _print_rounds(made: ht.Release) -> None:
     """The rounds of an adaptive release: what was asked, the noise, the share of the budget."""
     if made.history is None:
         return
-    rows = made.history.head(MOST_ROUNDS).to_dicts()
+    rows = made.history.head(MOST_ROWS).to_dicts()
     grid(
         ("round", "question", "marginal", "noise", "budget"),
         [
@@ -154,5 +153,5 @@ def _print_rounds(made: ht.Release) -> None:
         ],
         right=("round", "noise", "budget"),
     )
-    if made.history.height > MOST_ROUNDS:
-        say(f"  and {made.history.height - MOST_ROUNDS:,} more rounds in history.parquet")
+    if made.history.height > MOST_ROWS:
+        say(f"  and {made.history.height - MOST_ROWS:,} more rounds in history.parquet")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import hushtable as ht
 from hushtable.cli import flags
-from hushtable.cli.output import emit, grid, print_csv, say
+from hushtable.cli.output import MOST_ROWS, emit, grid, print_csv, say
 from hushtable.cli.parameters import Argument, Option
 from hushtable.errors import UsageError
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 EXAMPLE = "Example: hush table out age sex --alpha 0.1"
-MOST_ROWS = 60
 NUMBERS = ["estimate", "std", "lower", "upper"]
 WIDTH = 20
+"""Letters of the longest bar: what a line of 80 leaves beside two attributes and four numbers."""
 
 
 def table(
