@@ -49,7 +49,7 @@ def sequence(figures: Figures, options: argparse.Namespace) -> None:
 
 def axes(figures: Figures, options: argparse.Namespace) -> None:
     """In a process of its own, so that matrix products use one thread."""
-    code = "import adaptive_axes, sys; adaptive_axes.alone(*sys.argv[1:])"
+    code = "import sys; from bench.adaptive import axes; axes.alone(*sys.argv[1:])"
     command = [sys.executable, "-c", code, str(options.out), command_line()]
     one = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run(command, check=True, env={**os.environ, **one})

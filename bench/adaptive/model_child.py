@@ -1,6 +1,6 @@
 """Runs the graphical-model AIM of ``smartnoise-synth`` on one table, inside its own virtual environment.
 
-    python -c "import adaptive_model_child; adaptive_model_child.main()" JOB.json
+    python -c "import model_child; model_child.main()" JOB.json
 
 The job names the codes, the sizes, the privacy and a limit of processor seconds.  When time is up, the model of the
 last complete round answers.  Estimates of all three-way marginals go to a ``.npy`` file, the rest to a JSON file.
