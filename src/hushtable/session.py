@@ -37,8 +37,8 @@ class Session:
     """A confidential table, its schema and its ledger, opened together by :meth:`open`."""
 
     def __init__(self, data: Any, schema: Schema, spender: str | None, account: tuple[Any, ...]) -> None:
-        self._data, self._account = data, account
-        self._table = cache(lambda: kernel.open_counter(data, schema))
+        self._data, self._account, self._pinned = data, account, cache(lambda: kernel.pinned(data))
+        self._table = cache(lambda: kernel.open_counter(self._pinned(), schema))
         self.schema, self.spender = schema, spender
 
     @classmethod
@@ -204,7 +204,7 @@ class Session:
 
     def _choosing(self, wait: bool) -> choices.ChoiceContext:
         draw = kernel.PartDrawer(self._counter, self.ledger, wait)
-        place = kernel.place_of(self._data)
+        place = kernel.place_of(self._pinned())
         return release.choices.ChoiceContext(self.schema, self.ledger, self.spender, draw, place)
 
     def plan_check(

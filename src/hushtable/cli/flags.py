@@ -13,7 +13,9 @@ from hushtable.errors import UsageError
 Data = Annotated[
     str,
     Argument(
-        "CSV, TSV or Parquet file, a quoted glob of them, or the URL of a PostgreSQL or DuckDB table.", "DATA"
+        "CSV, TSV or Parquet file, a quoted glob of them, or the address of a table: of PostgreSQL, DuckDB, Spark, "
+        "Delta or Iceberg, or of a folder or bucket.",
+        "DATA",
     ),
 ]
 Table = Annotated[str | None, Option("Table or view of the database that DATA is the URL of.", "NAME")]

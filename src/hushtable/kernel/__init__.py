@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hushtable.kernel.evaluate import true_errors
     from hushtable.kernel.preflight import run_preflight
     from hushtable.kernel.releasing import RequestRunner
-    from hushtable.kernel.sources import open_counter, place_of
+    from hushtable.kernel.sources import open_counter, pinned, place_of
     from hushtable.kernel.spending import end_request, working_on
 else:
     __getattr__, __dir__ = lazily(__name__)

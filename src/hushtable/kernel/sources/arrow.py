@@ -6,8 +6,10 @@ from typing import Any
 
 import pyarrow
 import pyarrow.compute
+import pyarrow.fs
 import pyarrow.parquet
 
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 pq: Any = pyarrow.parquet
+fs: Any = pyarrow.fs

@@ -27,10 +27,16 @@ class Opener(ABC):
     """What a message says one may give."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     schemes: ClassVar[tuple[str, ...]] = ()
+    keeps_place: ClassVar[bool] = False
+    """Whether a ledger may note the address, which then holds no secret."""
 
     def takes(self, data: object) -> bool:
         """Whether an object that is no path and no URL is of this kind; looks at its type alone."""
         return False
+
+    def pinned(self, data: Any) -> Any:
+        """The same data, named so that they are those of now whenever they are opened."""
+        return data
 
     @abstractmethod
     def open(self, data: Any, schema: Schema) -> Counter:

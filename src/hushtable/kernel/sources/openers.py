@@ -14,11 +14,14 @@ from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.sources import files
 from hushtable.kernel.sources.arrow_table import ArrowOpener
+from hushtable.kernel.sources.delta_table import DeltaOpener
 from hushtable.kernel.sources.duckdb_file import DuckOpener
+from hushtable.kernel.sources.iceberg_table import IcebergOpener
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.opener import Opener, TableOpener
 from hushtable.kernel.sources.pandas_frame import PandasOpener
 from hushtable.kernel.sources.parquet import ParquetOpener
+from hushtable.kernel.sources.parquet_folder import ParquetFolderOpener, S3Opener
 from hushtable.kernel.sources.polars_frame import PolarsOpener
 from hushtable.kernel.sources.postgres import PostgresOpener
 from hushtable.kernel.sources.row_tables import Table, require_fit
@@ -43,6 +46,10 @@ for _opener in (
     PandasOpener(),
     PostgresOpener(),
     DuckOpener(),
+    DeltaOpener(),
+    IcebergOpener(),
+    ParquetFolderOpener(),
+    S3Opener(),
 ):
     register(_opener)
 
@@ -82,10 +89,19 @@ def look_at(data: Any, header: bool | None = None) -> Look:
     return found or Look()
 
 
+def pinned(data: Any) -> Any:
+    """The same data; a table with versions, by the address of the version of now."""
+    opener, _ = (None, data) if _scheme(data) is None else _recognised(data)
+    return data if opener is None else opener.pinned(data)
+
+
 def place_of(data: Any) -> str | None:
-    """Where a ledger may say that the data are: the path of files; a URL may hold a password, and is not kept."""
+    """Where a ledger may say that the data are: the path of files, or a pinned table.
+
+    Other URLs may hold a password, and are not kept.
+    """
     if _scheme(data) is not None:
-        return None
+        return data if _recognised(data)[0].keeps_place else None
     return (
         str(Path(cast("str | PathLike[str]", data)).absolute()) if isinstance(data, str | PathLike) else None
     )

@@ -1,0 +1,102 @@
+"""Iceberg tables, read by ``pyiceberg`` in one snapshot of theirs.
+
+A table is named as its catalog has it, or by the path of a metadata file.  The snapshot is that of the moment of
+opening, or the one that the address names, for every pass.  Rows that positional deletes mark are left out by the
+package; tables with deletes by equality, which it cannot apply, are refused when they are opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hushtable.errors import SourceError
+from hushtable.kernel.counter import Header
+from hushtable.kernel.sources.database import package
+from hushtable.kernel.sources.files import Guard
+from hushtable.kernel.sources.lake_url import LakeUrl
+from hushtable.kernel.sources.opener import TableOpener
+from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
+from hushtable.schema import Schema
+
+_OPTIONS = ("snapshot", "catalog")
+
+
+class IcebergTable:
+    """A table in one snapshot."""
+
+    block = TYPED_ROWS
+    shown = "the table"
+
+    def __init__(self, url: str) -> None:
+        address = LakeUrl.read(url, "iceberg", _OPTIONS)
+        tables = package("pyiceberg.table", "iceberg")
+        catalogs = package("pyiceberg.catalog", "iceberg")
+        self._table: Any = None
+        guard, names, types = Guard(self.shown), list[str](), list[Any]()
+        with guard:
+            if address.place.endswith(".metadata.json"):
+                self._table = tables.StaticTable.from_metadata(address.place)
+            else:
+                self._table = catalogs.load_catalog(address.options.get("catalog")).load_table(address.place)
+        if self._table is None:
+            fix = (
+                "Give its name in a catalog that pyiceberg is configured for, or the path of a metadata file."
+            )
+            raise SourceError("source.no-table", "There is no Iceberg table of this name.", fix)
+        self.snapshot = self._snapshot(address)
+        guard = Guard(self.shown)
+        with guard:
+            schema = self._scan(("*",)).projection().as_arrow()
+            names, types = list(schema.names), list(schema.types)
+        guard.raise_failure()
+        self._require_applicable()
+        self.headers = [Header("The table", names, types)]
+
+    def _snapshot(self, address: LakeUrl) -> int | None:
+        """The snapshot to read; None of a table that never had a row."""
+        wanted = address.number("snapshot")
+        if wanted is not None and self._table.snapshot_by_id(wanted) is None:
+            fix = "Name a snapshot that it still has."
+            raise SourceError("source.no-version", "The table has no such snapshot.", fix)
+        current = self._table.current_snapshot()
+        return wanted if wanted is not None or current is None else int(current.snapshot_id)
+
+    def _scan(self, columns: Sequence[str]) -> Any:
+        return self._table.scan(selected_fields=tuple(columns), snapshot_id=self.snapshot)
+
+    def _require_applicable(self) -> None:
+        """Refuse a snapshot with deletes that would not be applied: people who were deleted must not count."""
+        guard, planned = Guard(self.shown), False
+        with guard:
+            for _ in self._scan(("*",)).plan_files():
+                pass
+            planned = True
+        if not planned:
+            fix = "Rewrite its data files so that deletes are applied, or read it with Spark."
+            text = "The table marks rows as deleted in a way that cannot be applied here."
+            raise SourceError("source.table-feature", text, fix)
+
+    def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
+        """All rows that the snapshot has, in any order."""
+        for batch in self._scan(columns).to_arrow_batch_reader():
+            for start in range(0, len(batch), size):
+                part = batch.slice(start, size)
+                yield ArrowBlock([part.column(name) for name in columns])
+
+
+class IcebergOpener(TableOpener):
+    """Tables by name, or by metadata file."""
+
+    name = "iceberg"
+    what = "iceberg:NAME"
+    schemes = ("iceberg",)
+    keeps_place = True
+
+    def table(self, data: str, schema: Schema | None) -> IcebergTable:
+        return IcebergTable(data)
+
+    def pinned(self, data: str) -> str:
+        snapshot = IcebergTable(data).snapshot
+        more = {} if snapshot is None else {"snapshot": snapshot}
+        return LakeUrl.read(data, "iceberg", _OPTIONS).written("iceberg", **more)

@@ -1,0 +1,326 @@
+"""Tables in a lake: Delta, Iceberg, Parquet folders and buckets give the rows that they have, in one version."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyiceberg.catalog
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from made_people import people, schema, shuffled
+from moto.server import ThreadedMotoServer
+from payloads import stored_payloads
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.table import DataScan, FileScanTask
+from pyiceberg.typedef import Record
+from pyiceberg.utils.config import Config
+from pyroaring import BitMap
+
+import hushtable as ht
+from hushtable.cli.app import run
+from hushtable.errors import HushtableError
+from hushtable.kernel.sources import open_counter
+from hushtable.marginals import Layout
+
+ROWS = 600
+NUMBERS = ht.Schema.from_dict({"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}})
+LAYOUT = Layout(NUMBERS.sizes, ((0,),))
+
+
+def counted(data: Any, declared: ht.Schema = NUMBERS, layout: Layout = LAYOUT) -> list[int]:
+    return open_counter(data, declared).keyed("a").tabulate(layout).tolist()
+
+
+def refused(data: Any, declared: ht.Schema = NUMBERS) -> str:
+    with pytest.raises(HushtableError) as caught:
+        open_counter(data, declared)
+    return caught.value.code
+
+
+def test_delta_gives_the_payloads_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = people(ROWS)
+    pq.write_table(table, tmp_path / "t.parquet")
+    write_deltalake(tmp_path / "delta", shuffled(table, 4).slice(0, 250))
+    write_deltalake(tmp_path / "delta", shuffled(table, 4).slice(250), mode="append")
+    for limit in (None, 2):
+        expected = stored_payloads(
+            tmp_path / "t.parquet", schema(limit), tmp_path / f"{limit}.a", monkeypatch
+        )
+        url = f"delta:{tmp_path / 'delta'}"
+        assert stored_payloads(url, schema(limit), tmp_path / f"{limit}.b", monkeypatch) == expected
+
+
+def numbers(folder: Path, *parts: range) -> str:
+    for part in parts:
+        write_deltalake(folder, pa.table({"n": pa.array(part)}), mode="append")
+    return f"delta:{folder}"
+
+
+def test_a_delta_table_is_read_in_the_version_of_its_opening(tmp_path: Path) -> None:
+    url = numbers(tmp_path / "d", range(5))
+    counter = open_counter(url, NUMBERS)
+    before = counter.tabulate(LAYOUT).tolist()
+    numbers(tmp_path / "d", range(10), range(10))
+    assert counter.tabulate(LAYOUT).tolist() == before == [1] * 5 + [0] * 5
+    assert counted(url) == [3] * 5 + [2] * 5
+    assert counted(f"{url}?version=0") == before and counted(f"{url}?version=1") == [2] * 5 + [1] * 5
+
+
+def test_the_finish_of_a_choice_reads_the_version_of_its_beginning(tmp_path: Path) -> None:
+    url = numbers(tmp_path / "d", range(10), range(10))
+    declared = ht.Schema.from_dict(
+        {"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}, "frozen": True}
+    )
+    declared.save(tmp_path / "s.yaml")
+    ledger = str(tmp_path / "l")
+    assert run(["ledger", "create", ledger, "--budget", "rho=100000"]) == 0
+    session = ht.Session.open(url, schema=declared, ledger=ledger)
+    choice = session.choose([ht.linear.marginals(declared, order=k) for k in (0, 1)], budget=ht.ZCDP(20_000))
+    numbers(tmp_path / "d", range(10))
+    opened = ht.session.open_choice(ledger, choice.id)
+    found = opened.finish(1).table("n")["estimate"].round().to_list()
+    assert found == [2] * 10
+
+
+Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+
+
+def z85(data: bytes) -> str:
+    data += b"\0" * (-len(data) % 4)
+    words = [int.from_bytes(data[k : k + 4], "big") for k in range(0, len(data), 4)]
+    return "".join(Z85[word // 85**k % 85] for word in words for k in (4, 3, 2, 1, 0))
+
+
+def mark_deleted(folder: Path, rows: list[int], features: tuple[str, ...] = ("deletionVectors",)) -> None:
+    """A commit that marks rows of the table's one file as deleted, written by hand as the protocol says."""
+    first = [json.loads(line) for line in (folder / "_delta_log" / f"{0:020}.json").read_text().splitlines()]
+    add = next(action["add"] for action in first if "add" in action)
+    stored = struct.pack("<IQI", 1681511377, 1, 0) + BitMap(rows).serialize()
+    vector = {
+        "storageType": "i",
+        "pathOrInlineDv": z85(stored),
+        "sizeInBytes": len(stored),
+        "cardinality": len(rows),
+    }
+    needs = {"minReaderVersion": 3, "minWriterVersion": 7}
+    actions = [
+        {"protocol": needs | {"readerFeatures": features, "writerFeatures": features}},
+        {"remove": {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}},
+        {"add": add | {"deletionVector": vector}},
+    ]
+    (folder / "_delta_log" / f"{1:020}.json").write_text("\n".join(map(json.dumps, actions)))
+
+
+def test_deleted_people_do_not_count_in_delta(tmp_path: Path) -> None:
+    url = numbers(tmp_path / "d", range(10))
+    mark_deleted(tmp_path / "d", [2, 5, 7])
+    assert counted(url) == [1, 1, 0, 1, 1, 0, 1, 0, 1, 1]
+    assert counted(f"{url}?version=0") == [1] * 10
+
+
+def test_tables_with_other_features_and_absent_ones_are_refused(tmp_path: Path) -> None:
+    url = numbers(tmp_path / "d", range(10))
+    assert refused(f"{url}?version=7") == "source.no-version"
+    assert refused(f"{url}?version=x") == refused(f"{url}?other=1") == "source.bad-url"
+    assert refused(f"delta:{tmp_path / 'nowhere'}") == "source.no-table"
+    write_deltalake(
+        tmp_path / "mapped",
+        pa.table({"n": pa.array(range(3))}),
+        configuration={"delta.columnMapping.mode": "none"},
+    )
+    log = tmp_path / "mapped" / "_delta_log" / f"{0:020}.json"
+    log.write_text(log.read_text().replace('"none"', '"name"').replace('\\"none\\"', '\\"name\\"'))
+    assert refused(f"delta:{tmp_path / 'mapped'}") in ("source.table-feature", "source.no-table")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SqlCatalog:
+    places = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path / 'warehouse'}"}
+    (tmp_path / "warehouse").mkdir()
+    for name, value in {"type": "sql", **places}.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__TOWN__{name.upper()}", value)
+    monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())  # read once, when it was imported
+    made = SqlCatalog("town", **places)
+    made.create_namespace("lake")
+    return made
+
+
+def test_iceberg_gives_the_integers_of_parquet_in_one_snapshot(catalog: SqlCatalog, tmp_path: Path) -> None:
+    table = people(ROWS)
+    made = catalog.create_table("lake.people", schema=table.schema)
+    made.append(shuffled(table, 4).slice(0, 250))
+    made.append(shuffled(table, 4).slice(250))
+    url = "iceberg:lake.people?catalog=town"
+    for limit in (None, 2):
+        declared = schema(limit)
+        layout = Layout(declared.sizes, tuple((a, b) for a in range(8) for b in range(a)))
+        assert counted(url, declared, layout) == counted(table, declared, layout)
+    counter = open_counter(url, schema())
+    layout = Layout(schema().sizes, ((),))
+    before = counter.tabulate(layout).tolist()
+    first = made.history()[0].snapshot_id
+    made.append(table)
+    assert counter.tabulate(layout).tolist() == before
+    assert counted(url, schema(), layout)[0] == 2 * before[0]
+    assert counted(f"{url}&snapshot={first}", schema(), layout)[0] < before[0]
+    assert refused(f"{url}&snapshot=12", schema()) == "source.no-version"
+    assert refused("iceberg:lake.nobody?catalog=town", schema()) == "source.no-table"
+    assert counted(f"iceberg:{made.metadata_location}", schema(), layout)[0] == before[0] * 2
+
+
+def test_deletes_in_iceberg_are_applied_or_refused(
+    catalog: SqlCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = catalog.create_table("lake.n", schema=pa.schema([("n", pa.int64())]))
+    made.append(pa.table({"n": pa.array(range(10))}))
+    made.delete("n >= 7")
+    url = "iceberg:lake.n?catalog=town"
+    assert counted(url) == [1] * 7 + [0] * 3
+    planned = DataScan.plan_files
+    (task,) = planned(made.scan())
+    monkeypatch.setattr(
+        DataScan, "plan_files", lambda scan: with_deletes(planned(scan), positions(tmp_path, task, [1, 2, 4]))
+    )
+    assert counted(url) == [1, 0, 0, 1, 0, 1, 1, 0, 0, 0]
+    monkeypatch.setattr(DataScan, "plan_files", planned)
+    monkeypatch.setattr(DataFile, "content", property(lambda self: DataFileContent.EQUALITY_DELETES))
+    assert refused(url) == "source.table-feature"
+
+
+def positions(folder: Path, task: Any, rows: list[int]) -> DataFile:
+    """A file of deletes by position, as an engine that merges on reading writes it."""
+    path = folder / "deletes.parquet"
+    pq.write_table(pa.table({"file_path": [task.file.file_path] * len(rows), "pos": rows}), path)
+    return DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES,
+        file_path=f"file://{path}",
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=len(rows),
+        file_size_in_bytes=path.stat().st_size,
+    )
+
+
+def with_deletes(tasks: Any, deletes: DataFile) -> list[FileScanTask]:
+    return [FileScanTask(task.file, delete_files={deletes}) for task in tasks]
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A bucket on a loopback server."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="town")
+    yield client
+    server.stop()
+
+
+PARTITIONED = ht.Schema.from_dict(
+    {
+        "attributes": {
+            "n": {"type": "integer", "bounds": [0, 9]},
+            "year": {"type": "integer", "bounds": [2020, 2029], "null": "category"},
+            "sex": {"type": "categorical", "values": ["F", "M é"]},
+        }
+    }
+)
+ALL = Layout(PARTITIONED.sizes, ((0, 1, 2),))
+
+
+def partitioned(folder: Path) -> pa.Table:
+    """A table in folders that say year and sex, and the same table as it would be in one file."""
+    whole: list[pa.Table] = []
+    for year, sex, part in ((2021, "F", range(4)), (2022, "M%20%C3%A9", range(3, 9)), (None, "F", range(2))):
+        place = folder / f"year={'__HIVE_DEFAULT_PARTITION__' if year is None else year}" / f"sex={sex}"
+        place.mkdir(parents=True)
+        rows = pa.table({"n": pa.array(part)})
+        pq.write_table(rows, place / "part-0.parquet")
+        said = {"year": year, "sex": "M é" if sex != "F" else sex}
+        columns = {name: pa.array([value] * len(rows)) for name, value in said.items()}
+        kinds = {"year": pa.int64(), "sex": pa.string()}
+        for name, column in columns.items():
+            rows = rows.append_column(name, column.cast(kinds[name]))
+        whole.append(rows)
+    (folder / "_SUCCESS").write_text("")
+    (folder / "_temporary").mkdir()
+    pq.write_table(pa.table({"n": [1]}), folder / "_temporary" / "x.parquet")
+    return pa.concat_tables(whole)
+
+
+def test_partition_columns_are_those_that_are_declared(tmp_path: Path) -> None:
+    whole = partitioned(tmp_path / "p")
+    url = f"parquet:{tmp_path / 'p'}"
+    assert counted(f"{url}?partitions=year,sex", PARTITIONED, ALL) == counted(whole, PARTITIONED, ALL)
+    assert sum(counted(url)) == len(whole)
+    assert refused(f"{url}?partitions=year", PARTITIONED) == "source.unknown-column"
+    assert refused(f"{url}?partitions=town", PARTITIONED) == "source.no-partition"
+    inside = tmp_path / "p" / "year=2021" / "sex=F" / "part-1.parquet"
+    pq.write_table(pa.table({"n": [1], "year": [1999]}), inside)
+    assert refused(f"{url}?partitions=year,sex", PARTITIONED) == "source.partition-in-file"
+    assert refused(f"parquet:{tmp_path / 'nothing'}") == "source.missing-file"
+
+
+def test_a_folder_that_changes_between_passes_is_refused(tmp_path: Path) -> None:
+    partitioned(tmp_path / "p")
+    counter = open_counter(f"parquet:{tmp_path / 'p'}?partitions=year,sex", PARTITIONED)
+    counter.tabulate(ALL)
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "p" / "year=2021" / "sex=F" / "new.parquet")
+    with pytest.raises(HushtableError) as caught:
+        counter.tabulate(ALL)
+    assert caught.value.code == "source.changed"
+
+
+def test_buckets_are_read_like_folders(bucket: Any, tmp_path: Path) -> None:
+    whole = partitioned(tmp_path / "p")
+    for file in (tmp_path / "p").rglob("*.parquet"):
+        bucket.upload_file(str(file), "town", f"people/{file.relative_to(tmp_path / 'p')}")
+    url = "s3://town/people?partitions=year,sex"
+    assert counted(url, PARTITIONED, ALL) == counted(whole, PARTITIONED, ALL)
+    counter = open_counter(url, PARTITIONED)
+    bucket.put_object(Bucket="town", Key="people/year=2021/sex=F/part-9.parquet", Body=b"")
+    with pytest.raises(HushtableError) as caught:
+        counter.tabulate(ALL)
+    assert caught.value.code == "source.changed"
+    assert refused("s3://town/nobody") == "source.missing-file"
+    assert refused("s3://key:secret@town/people") == "source.password-in-url"
+
+
+def test_partition_values_follow_the_rules_of_text_files(tmp_path: Path) -> None:
+    """Whatever a folder says, it counts as the same text does in a file of text."""
+    said = ["7", "07", " 7", "7.0", "seven", "", "-1", "1e1", "+5"]
+    declared = ht.Schema.from_dict(
+        {"attributes": {"n": {"type": "integer", "bounds": [0, 9], "null": "category", "outside": "drop"}}}
+    )
+    for k, text in enumerate(said):
+        place = tmp_path / "p" / f"n={text}"
+        place.mkdir(parents=True)
+        pq.write_table(pa.table({"other": np.arange(k + 1)}), place / "0.parquet")
+    (tmp_path / "t.csv").write_text(
+        "n,x\n" + "".join(f"{text},{k}\n" * (k + 1) for k, text in enumerate(said)), encoding="utf-8"
+    )
+    layout = Layout(declared.sizes, ((0,),))
+    found = counted(f"parquet:{tmp_path / 'p'}?partitions=n", declared, layout)
+    assert found == counted(tmp_path / "t.csv", declared, layout)
+
+
+def test_the_delta_reader_is_the_one_that_leaves_out_the_deleted(tmp_path: Path) -> None:
+    """Another reader of the same package counts deleted rows; if that changes, ours still has to be right."""
+    numbers(tmp_path / "d", range(10))
+    mark_deleted(tmp_path / "d", [0, 1])
+    assert DeltaTable(tmp_path / "d").count() in (8, 10)
+    assert sum(counted(f"delta:{tmp_path / 'd'}")) == 8
