@@ -51,7 +51,7 @@ from hushtable.deciders import (
 from hushtable.deciders.on_margin import MedianThreshold
 from hushtable.errors import QueryError
 from hushtable.kernel.draw import verdict
-from hushtable.kernel.sources.row_counter import exact_tally
+from hushtable.kernel.sources.tallying import exact_tally
 from hushtable.schema import Schema
 
 TAUS = ("0.2%", "0.8%", "3.2%", "12.8%", "51.2%")

@@ -12,6 +12,7 @@ def silent(step: str, done: int, total: int) -> None:
     """No progress is shown."""
 
 
+_steps: list[Progress] = []
 _watchers: list[Callable[[bool], None]] = []
 
 
@@ -32,3 +33,27 @@ def tell(begins: bool) -> None:
     """Tell all who watch."""
     for watcher in _watchers:
         watcher(begins)
+
+
+class Steps:
+    """While it is entered, somebody is told how far a job is that runs elsewhere."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def __enter__(self) -> None:
+        _steps.append(self._progress)
+
+    def __exit__(self, *_: object) -> None:
+        _steps.remove(self._progress)
+
+
+def is_watched() -> bool:
+    """Whether anybody would be told."""
+    return bool(_steps)
+
+
+def tell_step(step: str, done: int, total: int) -> None:
+    """Tell all who watch how far a step is."""
+    for progress in _steps:
+        progress(step, done, total)

@@ -1,4 +1,5 @@
-"""Two kinds of data that the package does not know: a table of SQLite by URL, and a cluster that counts by itself."""
+"""Kinds of data that the package does not know: a table of SQLite by URL, a cluster that counts by itself, and an
+engine that runs our tasks."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+from engine_in_pieces import PiecesOpener
 
 from hushtable.deciders import Question, Tally
 from hushtable.kernel import Counter
@@ -24,8 +26,8 @@ from hushtable.schema import Schema
 
 @contextmanager
 def known_openers() -> Iterator[None]:
-    """Both kinds are known for a while."""
-    openers = (SqliteOpener(), ClusterOpener())
+    """These kinds are known for a while."""
+    openers = (SqliteOpener(), ClusterOpener(), PiecesOpener())
     for opener in openers:
         register(opener)
     yield

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from engine_in_pieces import Engine, Pieces, shuffled
 from foreign_counters import Cluster, as_sqlite, known_openers
 from source_kinds import COLUMNS, FIELDS, KINDS, ROWS, SCHEMA, arrow_table, kept
 
@@ -27,6 +29,8 @@ COUNTERS = {
     **KINDS,
     "sqlite": lambda rows, folder: as_sqlite(arrow_table(rows), folder / "people.db"),
     "cluster": lambda rows, folder: Cluster(arrow_table(rows)),
+    "engine": lambda rows, folder: Pieces(arrow_table(rows)),
+    "engine without order": lambda rows, folder: Pieces(arrow_table(rows), 7, Engine(Random(2), (shuffled,))),
 }
 SETS = tuple(s for order in (0, 1, 2, 6) for s in combinations(range(6), order))
 LAYOUT = Layout(SCHEMA.sizes, SETS)

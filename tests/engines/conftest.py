@@ -10,10 +10,16 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
 import pytest
+import spark_sessions
 from servers import Server, installed
 
 MISSING = [name for name in ("psycopg", "duckdb") if find_spec(name) is None]
 collect_ignore_glob = ["test_postgres_*.py"] if MISSING else []
+LAKES = [name for name in ("deltalake", "pyiceberg", "moto") if find_spec(name) is None]
+if LAKES:
+    collect_ignore_glob.append("test_lake_*.py")
+if spark_sessions.missing() is not None:
+    collect_ignore_glob.append("test_spark_*.py")
 VERSIONS = installed()
 _numbers = itertools.count()
 
@@ -54,3 +60,11 @@ def database(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
     with server.connect() as link:
         link.execute(f"CREATE DATABASE {name}")
     return name
+
+
+@pytest.fixture(scope="session")
+def sparks() -> Iterator[spark_sessions.Sparks]:
+    """Spark here and behind Spark Connect."""
+    started = spark_sessions.start()
+    yield started
+    started.stop()

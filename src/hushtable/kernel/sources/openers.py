@@ -16,6 +16,7 @@ from hushtable.kernel.sources import files
 from hushtable.kernel.sources.arrow_table import ArrowOpener
 from hushtable.kernel.sources.delta_table import DeltaOpener
 from hushtable.kernel.sources.duckdb_file import DuckOpener
+from hushtable.kernel.sources.engines import SparkOpener
 from hushtable.kernel.sources.iceberg_table import IcebergOpener
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.opener import Opener, TableOpener
@@ -46,6 +47,7 @@ for _opener in (
     PandasOpener(),
     PostgresOpener(),
     DuckOpener(),
+    SparkOpener(),
     DeltaOpener(),
     IcebergOpener(),
     ParquetFolderOpener(),

@@ -167,9 +167,13 @@ class Crowded:
 
     def find(self, keys: Texts) -> NDArray[np.int64]:
         """The number of each row's person, -1 for one with no more rows than count; safe in several threads."""
-        found = np.full(len(keys), -1, np.int64)
+        return self.find_hashed(hashes_of(keys, self.key)) if self.size else np.full(len(keys), -1, np.int64)
+
+    def find_hashed(self, hashes: Words) -> NDArray[np.int64]:
+        """The same of people by their hashes."""
+        found = np.full(len(hashes), -1, np.int64)
         if self.size:
-            _find(hashes_of(keys, self.key), self.table, found)
+            _find(hashes, self.table, found)
         return found
 
 

@@ -31,13 +31,13 @@ def record_frames(source: Source, size: int = FRAME_BYTES) -> Iterator[pl.DataFr
         waiting.append(batch)
         held += sum(column.nbytes for column in batch)
         if held >= size:
-            yield _frame(attributes, waiting)
+            yield record_frame(attributes, waiting)
             waiting, held = [], 0
     if waiting:
-        yield _frame(attributes, waiting)
+        yield record_frame(attributes, waiting)
 
 
-def _frame(attributes: Sequence[Attribute], batches: Sequence[Sequence[PlainArray]]) -> pl.DataFrame:
+def record_frame(attributes: Sequence[Attribute], batches: Sequence[Sequence[PlainArray]]) -> pl.DataFrame:
     columns = zip(attributes, zip(*batches, strict=True), strict=True)
     return pl.DataFrame([_column(attribute, np.concatenate(parts)) for attribute, parts in columns])
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
-from hushtable.deciders import Columns, Question, Tally, columns_of, grid_values, matching, rows_only, tally
+from hushtable.deciders import Question, Tally, columns_of
 from hushtable.kernel.counter import Header
+from hushtable.kernel.sources.level_codes import on_axes
 from hushtable.kernel.sources.records import record_frames
 from hushtable.kernel.sources.source import Source
+from hushtable.kernel.sources.tallying import exact_tally
 from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout
 
@@ -60,19 +61,6 @@ class RowCounter:
     def staged(self) -> RowCounter:
         """A counter that reads its codes once, if they are few."""
         return RowCounter(self._source, keeps_codes=True)
-
-
-def on_axes(batches: Iterable[Sequence[NDArray[Any]]], layout: Layout) -> Iterable[Sequence[NDArray[Any]]]:
-    """Codes of every axis that a layout uses, from those of each attribute's finest level."""
-    used = {*np.unique(layout.rows).tolist()}
-    return (layout.axes.every(batch, used) for batch in batches)
-
-
-def exact_tally(question: Question, frame: object, columns: Columns) -> Tally:
-    """The whole numbers that the question's decider is a function of, from confidential rows."""
-    if question.query.column is None:
-        return rows_only(matching(question.query, frame, columns).height)
-    return tally(grid_values(question.query, frame, columns), question.decider.edges)
 
 
 def _added(one: Tally, other: Tally) -> Tally:

@@ -27,7 +27,7 @@ from hushtable.kernel.sources.encode import CodeArray, Encoder
 from hushtable.kernel.sources.files import Guard
 from hushtable.kernel.sources.keeping import Held, Ranking, packed
 from hushtable.kernel.sources.keys import as_keys, as_names
-from hushtable.kernel.sources.people import Crowded, People
+from hushtable.kernel.sources.people import Crowded, People, hashes_of
 from hushtable.kernel.sources.plain_values import PlainArray, PlainReader
 from hushtable.kernel.sources.row_tables import Block, Table
 from hushtable.kernel.sources.text import Values
@@ -51,10 +51,31 @@ class _Encoded:
     crowded: tuple[Ints, Words, list[NDArray[Any]]] | None = None
 
 
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows as one array per column, with the hash of each row's person and the hash by which rows are kept."""
+
+    people: Words
+    ranks: Words
+    arrays: list[NDArray[Any]]
+
+
 _Columns = Sequence[Any]
 _Shape = Callable[[Encoder, PlainReader, Values, Codes], NDArray[Any]]
 """What a pass gives of an attribute: from its values and codes to an array."""
 T = TypeVar("T")
+
+
+def _as_codes(encoder: Encoder, _reader: PlainReader, _values: Values, codes: Codes) -> NDArray[Any]:
+    return codes.astype(encoder.dtype)
+
+
+def _as_values(_encoder: Encoder, reader: PlainReader, values: Values, codes: Codes) -> NDArray[Any]:
+    return reader.read(values, codes)
+
+
+def _shape(plain: bool) -> _Shape:
+    return _as_values if plain else _as_codes
 
 
 class Source:
@@ -80,16 +101,36 @@ class Source:
         found._ranking = Ranking(ledger)
         return found
 
+    def labelled(self, key: Words, *, plain: bool) -> Iterator[LabelledRows]:
+        """All rows that the schema keeps, of every person, each with what decides whether it counts.
+
+        For those who bring a person's rows together elsewhere; people are told apart by a hash under ``key``.
+        """
+        guard = Guard(self._table.shown)
+        with (
+            guard,
+            closing(self._each(self._columns, partial(self._label, _shape(plain), key))) as stream,
+        ):
+            yield from stream
+        guard.raise_failure()
+
+    def kinds(self, *, plain: bool) -> list[np.dtype[Any]]:
+        """The type of each array of a batch."""
+        return [
+            reader.dtype if plain else np.dtype(encoder.dtype)
+            for encoder, reader in zip(self._encoders, self._readers, strict=True)
+        ]
+
     def batches(self, rows: int = BATCH) -> Iterator[list[CodeArray]]:
         """Batches of at most ``rows`` rows: one contiguous array of codes per attribute.
 
         The type of an array is the smallest unsigned one for the attribute's size.
         """
-        yield from self._batches(lambda encoder, _reader, _values, codes: codes.astype(encoder.dtype), rows)
+        yield from self._batches(_as_codes, rows)
 
     def plain_batches(self, rows: int = BATCH) -> Iterator[list[PlainArray]]:
         """The same rows as plain values of every attribute, see ``PlainReader``."""
-        yield from self._batches(lambda _encoder, reader, values, codes: reader.read(values, codes), rows)
+        yield from self._batches(_as_values, rows)
 
     def _batches(self, shape: _Shape, rows: int) -> Iterator[list[NDArray[Any]]]:
         guard = Guard(self._table.shown)
@@ -141,15 +182,34 @@ class Source:
                 if close is not None:
                     close()
 
+    def _assigned(
+        self, shape: _Shape, columns: _Columns
+    ) -> tuple[list[Values], list[Codes], list[NDArray[Any]]]:
+        """Values and codes of each attribute, and what the pass gives of it."""
+        values = [encoder.values(columns[k]) for encoder, k in zip(self._encoders, self._places, strict=True)]
+        codes = [encoder.assign(found) for encoder, found in zip(self._encoders, values, strict=True)]
+        read = zip(self._encoders, self._readers, values, codes, strict=True)
+        return values, codes, [shape(*given) for given in read]
+
+    def _label(self, shape: _Shape, key: Words, columns: _Columns) -> LabelledRows:
+        values, codes, arrays = self._assigned(shape, columns)
+        column = columns[self._columns.index(str(self.schema.person))]
+        keys = as_keys(column)
+        rows = np.flatnonzero(_kept(codes) & (keys.starts != keys.ends))
+        ranks = self._ranks(column, rows, values, codes)
+        whose = keys if len(rows) == len(keys) else keys.take(rows)
+        return LabelledRows(hashes_of(whose, key), ranks, [_picked(array, rows) for array in arrays])
+
+    def _ranks(
+        self, column: Any, rows: NDArray[np.int64], values: Sequence[Values], codes: Sequence[Codes]
+    ) -> Words:
+        """By which hash some rows are kept."""
+        names = as_names(column, rows, self.schema.csv.encoding)
+        return self._ranking.ranks(names, self._words(values, codes, rows))
+
     def _encode(self, shape: _Shape, crowded: Crowded | None, columns: _Columns) -> _Encoded:
-        attributes = list(zip(self._encoders, self._readers, self._places, strict=True))
-        values = [encoder.values(columns[k]) for encoder, _, k in attributes]
-        codes = [encoder.assign(found) for (encoder, _, _), found in zip(attributes, values, strict=True)]
+        values, codes, arrays = self._assigned(shape, columns)
         keep = _kept(codes)
-        arrays = [
-            shape(encoder, reader, found, code)
-            for (encoder, reader, _), found, code in zip(attributes, values, codes, strict=True)
-        ]
         if crowded is None or self.schema.person is None:
             return _Encoded(_chosen(arrays, keep))
         column = columns[self._columns.index(self.schema.person)]
@@ -161,8 +221,7 @@ class Source:
         rows = np.flatnonzero(keep & (people >= 0))
         if not len(rows):
             return _Encoded(_chosen(arrays, keep))
-        names = as_names(column, rows, self.schema.csv.encoding)
-        ranks = self._ranking.ranks(names, self._words(values, codes, rows))
+        ranks = self._ranks(column, rows, values, codes)
         return _Encoded(
             _chosen(arrays, keep & (people < 0)),
             (_picked(people, rows), ranks, [_picked(array, rows) for array in arrays]),

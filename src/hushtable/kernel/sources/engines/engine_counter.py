@@ -1,0 +1,149 @@
+"""Counts on an engine: our tasks run where the rows are, the engine moves bytes and integers, the driver gets sums.
+
+A table is one job per pass.  A pass that comes back in two versions (a task was run again and gave something else, or
+parts of it were lost on the way) is run again, and refused the third time; rows that change between two passes are
+found by their fingerprint and refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hushtable.arrays import Ints
+from hushtable.deciders import Question, Tally
+from hushtable.errors import SourceError
+from hushtable.kernel.counter import Header
+from hushtable.kernel.sources.engines.engine_frame import EngineFrame
+from hushtable.kernel.sources.engines.parcels import BUCKET_FACTS, PARCEL, PARTIAL, PartialSums
+from hushtable.kernel.sources.engines.sums import PRINT, RowSum, TableSum, TallySum
+from hushtable.kernel.sources.engines.tasks import (
+    BUCKETS,
+    Add,
+    Count,
+    CountParcels,
+    Encode,
+    Keep,
+    Label,
+    Reading,
+)
+from hushtable.kernel.sources.engines.versions import own_versions
+from hushtable.kernel.sources.tallying import Asked
+from hushtable.marginals import Layout
+from hushtable.schema import Schema
+
+PASS_CELLS = 1 << 24
+"""Cells that are counted in one pass: 64 MB of counters in a task, and 128 MB while they are handed over.  More would
+not fit an executor as it comes; fewer read the rows more often."""
+DIRECT_BYTES = 1 << 25
+"""Bytes of all partial sums up to which they go to the driver as they are: another round of tasks, which would add them
+up before, takes a third of a second."""
+TRIES = 3
+"""How often a pass is run that comes back in two versions: twice is bad luck, and a third time it will go on."""
+
+
+@dataclass
+class _Prints:
+    """The fingerprints of the first passes, of codes and of values; one for all counters of a table."""
+
+    keys: tuple[bytes, bytes] = field(default_factory=lambda: (os.urandom(16), os.urandom(16)))
+    seen: dict[tuple[bool, str], Ints] = field(default_factory=dict[tuple[bool, str], Ints])
+
+
+class EngineCounter:
+    """The counter of a table that an engine holds."""
+
+    def __init__(self, frame: EngineFrame, schema: Schema) -> None:
+        self._frame, self._schema, self._ledger = frame, schema, ""
+        self._prints = _Prints()
+        self._keeps_codes = False
+        self._codes: EngineFrame | None = None
+
+    def probe(self) -> Sequence[Header]:
+        """What the engine says of the columns."""
+        return [self._frame.header]
+
+    def tabulate(self, layout: Layout) -> Ints:
+        """One pass, or several over codes that the engine keeps for them."""
+        passes = list(layout.pieces(PASS_CELLS))
+        flat = np.empty(layout.cells, np.int64)
+        counter = self if self._keeps_codes or len(passes) == 1 else self.staged()
+        for number, (where, part) in enumerate(passes, start=1):
+            step = "counting" if len(passes) == 1 else f"counting, pass {number} of {len(passes)}"
+            flat[where] = counter._summed(TableSum(part.sizes, part.sets), step)
+        return flat
+
+    def tally(self, questions: Sequence[Question]) -> list[Tally]:
+        """One pass over the values."""
+        if not questions:
+            return []
+        wanted = TallySum(tuple(map(Asked.of, questions)))
+        return wanted.tallies(self._summed(wanted, "checking"))
+
+    def keyed(self, ledger: str) -> EngineCounter:
+        """The same rows."""
+        found = copy(self)
+        found._ledger, found._codes = ledger, None
+        return found
+
+    def staged(self) -> EngineCounter:
+        """A counter whose codes the engine keeps, where it has room, from the first pass on."""
+        found = copy(self)
+        found._keeps_codes = True
+        return found
+
+    def _summed(self, wanted: RowSum, step: str) -> Ints:
+        """The integers of one pass, if nothing came in two versions and the rows are those of the first pass."""
+        reading = self._reading(wanted)
+        for _ in range(TRIES):
+            found = self._run(reading, wanted, step)
+            if found is not None:
+                self._require_same_rows(wanted, found[-PRINT:])
+                return found[:-PRINT]
+        fix = "Nothing was spent; check that the table gives the same rows each time, and type the command again."
+        raise SourceError("source.two-versions", "The engine gave a part of the table in two versions.", fix)
+
+    def _run(self, reading: Reading, wanted: RowSum, step: str) -> Ints | None:
+        capped = self._schema.person is not None
+        rows, workers = self._frame.chosen(self._schema.columns), self._frame.workers
+        if self._keeps_codes and not wanted.plain:
+            counted = self._kept_codes(reading).fewer(workers).mapped(CountParcels(reading, wanted), PARTIAL)
+        elif capped:
+            counted = _kept(rows, reading).fewer(workers).mapped(CountParcels(reading, wanted), PARTIAL)
+        else:
+            counted = rows.fewer(workers).mapped(Count(reading, wanted), PARTIAL)
+        length = wanted.length + PRINT
+        if 8 * workers * (length + capped * BUCKETS * BUCKET_FACTS) > DIRECT_BYTES:
+            counted = counted.gathered("stretch").mapped(Add(), PARTIAL)
+        sums = PartialSums()
+        for batch in counted.collected(step).to_batches():
+            sums.add(batch)
+        return sums.total(length, BUCKETS if capped else 0)
+
+    def _kept_codes(self, reading: Reading) -> EngineFrame:
+        if self._codes is None:
+            rows = self._frame.chosen(self._schema.columns)
+            capped = self._schema.person is not None
+            self._codes = (_kept(rows, reading) if capped else rows.mapped(Encode(reading), PARCEL)).held()
+        return self._codes
+
+    def _reading(self, wanted: RowSum) -> Reading:
+        keys = self._prints.keys
+        return Reading(self._schema.to_yaml(), self._ledger, *keys, wanted.plain, own_versions())
+
+    def _require_same_rows(self, wanted: RowSum, found: Ints) -> None:
+        first = self._prints.seen.setdefault((wanted.plain, self._ledger), found)
+        if not np.array_equal(first, found):
+            raise SourceError(
+                "source.changed", "The table gives other rows than it gave before.", "Open it again."
+            )
+
+
+def _kept(rows: EngineFrame, reading: Reading) -> EngineFrame:
+    """Parcels of rows that count."""
+    labelled = rows.mapped(Label(reading), PARCEL)
+    return labelled.gathered("bucket").mapped(Keep(reading), PARCEL)

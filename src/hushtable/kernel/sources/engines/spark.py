@@ -1,0 +1,324 @@
+"""DataFrames and tables of Spark, in this process or behind Spark Connect, through the DataFrame API alone.
+
+Our tasks run in ``mapInArrow``.  Spark is asked to choose columns, to bring equal bucket numbers together, to keep
+bytes for a while and to hand over integers; it casts, sorts, filters and aggregates nothing.  Moments come as what they
+are in UTC, whatever the session's time zone is.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary, finalize
+
+from hushtable.errors import HushtableError, SourceError, UsageError
+from hushtable.kernel.counter import Counter, Header
+from hushtable.kernel.sources.arrow import pa
+from hushtable.kernel.sources.arrow_table import ArrowTable
+from hushtable.kernel.sources.database import package
+from hushtable.kernel.sources.engines.engine_counter import EngineCounter
+from hushtable.kernel.sources.engines.engine_frame import Task
+from hushtable.kernel.sources.engines.spark_progress import shown_progress
+from hushtable.kernel.sources.engines.versions import mismatch, own_versions, reporter
+from hushtable.kernel.sources.look import LOOK, Look
+from hushtable.kernel.sources.opener import Opener
+from hushtable.schema import Schema
+
+_TYPES: dict[str, Any] = {
+    "string": pa.string(),
+    "char": pa.string(),
+    "varchar": pa.string(),
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "binary": pa.binary(),
+    "void": pa.null(),
+}
+"""Arrow types by Spark's names; decimals have their own, and all others are refused where they are read."""
+_DDL = {pa.int32(): "int", pa.int64(): "bigint", pa.binary(): "binary"}
+_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_BATCH = "65536"
+"""Rows of a batch that goes to our tasks: what encoding is quickest with.  With Spark's own 10,000, batches are joined
+there."""
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """What was found out of a session's executors."""
+
+    workers: int
+
+
+_SEEN: WeakKeyDictionary[Any, _Cluster] = WeakKeyDictionary()
+
+
+class SparkFrame:
+    """A DataFrame."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self._cluster = _known(frame.sparkSession)
+
+    @property
+    def header(self) -> Header:
+        """Names and types as Spark has them, before a row is read."""
+        fields = self._frame.schema.fields
+        loose = {field.name: found for field in fields if (found := _loose(field.dataType)) is not None}
+        names, types = [field.name for field in fields], [_arrow_type(field.dataType) for field in fields]
+        return Header("The table", names, types, loose)
+
+    @property
+    def workers(self) -> int:
+        """How many tasks a small job was cut into."""
+        return self._cluster.workers
+
+    def chosen(self, columns: Sequence[str]) -> SparkFrame:
+        """These columns, letter for letter."""
+        quoted = ["`" + name.replace("`", "``") + "`" for name in columns]
+        return self._with(lambda: self._frame.select(*quoted))
+
+    def mapped(self, task: Task, columns: Any) -> SparkFrame:
+        """The task in Python workers beside the rows."""
+        wanted = ", ".join(f"{field.name} {_DDL[field.type]}" for field in columns)
+        return self._with(lambda: self._frame.mapInArrow(_in_python(task), wanted))
+
+    def gathered(self, column: str) -> SparkFrame:
+        """By the hash of a number that is ours; Spark chooses how many parts, by their size."""
+        return self._with(lambda: self._frame.repartition(column))
+
+    def fewer(self, parts: int) -> SparkFrame:
+        """Parts one after another in one task."""
+        return self._with(lambda: self._frame.coalesce(parts))
+
+    def held(self) -> SparkFrame:
+        """In memory and on the disks of executors until nobody uses it."""
+        found = self._with(lambda: self._frame.persist())
+        finalize(found, _let_go, found._frame)
+        return found
+
+    def collected(self, step: str) -> Any:
+        """All rows, as few as they are."""
+        session = self._frame.sparkSession
+        with (
+            _Asking("The job did not end") as asking,
+            _Setting(session, _ROWS, _BATCH),
+            shown_progress(session, step),
+        ):
+            return self._frame.toArrow()
+        raise asking.refusal
+
+    def head(self, rows: int) -> Any:
+        """Some rows, for a curator's look."""
+        with _Asking("The table cannot be read") as asking:
+            return self._frame.limit(rows).toArrow()
+        raise asking.refusal
+
+    def _with(self, make: Callable[[], Any]) -> SparkFrame:
+        with _Asking("The table cannot be read") as asking:
+            return SparkFrame(make())
+        raise asking.refusal
+
+
+def _in_python(task: Task) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What a Python worker runs: it has no globals, so that it travels with its code; errors say nothing of rows."""
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        from hushtable.kernel.sources.engines.engine_frame import Place
+        from hushtable.kernel.sources.engines.failures import told
+
+        context = TaskContext.get()
+        if context is None:
+            raise RuntimeError("hushtable: no task")
+        with told():
+            yield from task(batches, Place(context.partitionId(), context.taskAttemptId()))
+
+    return run
+
+
+class SparkOpener(Opener):
+    """DataFrames, and tables by name in the session that is running, or one that is started."""
+
+    name = "spark"
+    what = "a Spark DataFrame or spark:TABLE"
+    schemes = ("spark",)
+
+    def takes(self, data: object) -> bool:
+        kind = type(data)
+        home = kind.__module__
+        return kind.__name__ == "DataFrame" and home.startswith("pyspark.sql.")
+
+    def open(self, data: Any, schema: Schema) -> Counter:
+        return EngineCounter(_frame(data), schema)
+
+    def look(self, data: Any, header: bool | None) -> Look:
+        return Look.at(ArrowTable(_frame(data).head(LOOK)))
+
+
+def _frame(data: Any) -> SparkFrame:
+    frame = _table(data) if isinstance(data, str) else data
+    if frame.isStreaming:
+        fix = "Write it to a table, and open that."
+        raise SourceError("source.endless", "A stream of rows has no end to count to.", fix)
+    return SparkFrame(frame)
+
+
+def _table(url: str) -> Any:
+    name = url.partition(":")[2].removeprefix("//")
+    if not name:
+        raise UsageError("source.no-table-named", "The table has no name.", "Write spark:TABLE.")
+    session = _session()
+    with _Asking("The table cannot be opened") as asking:
+        return _resolved(session.table(name))
+    raise asking.refusal
+
+
+def _resolved(frame: Any) -> Any:
+    """A frame whose table is known to be there: Connect looks when it is asked for columns."""
+    _ = frame.columns
+    return frame
+
+
+def _session() -> Any:
+    """The session that is running, the one at SPARK_REMOTE, or one of this process, quiet and without a web page."""
+    sql = package("pyspark.sql", "spark")
+    running = sql.SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with _Asking("No session of Spark can be started or reached", "source.no-engine", _START) as asking:
+        builder = sql.SparkSession.builder.appName("hushtable")
+        if "SPARK_REMOTE" in os.environ:
+            _require_answer(os.environ["SPARK_REMOTE"])
+            return builder.getOrCreate()
+        for name, value in _LOCAL.items():
+            builder = builder.config(name, value)
+        found = builder.getOrCreate()
+        found.sparkContext.setLogLevel("OFF")
+        return found
+    raise asking.refusal
+
+
+def _require_answer(url: str) -> None:
+    """Raises where no server listens; Spark's client would try for ten minutes."""
+    if url.startswith("sc://"):
+        found = urlsplit(url.partition(";")[0])
+        socket.create_connection((found.hostname or "", found.port or _PORT), _PATIENCE).close()
+
+
+_PORT = 15002  # of Spark Connect, unless another is named
+_PATIENCE = 20
+"""Seconds until a server is taken not to answer: long enough for a slow network, and shorter than a user's own."""
+_LOCAL = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "false",
+}
+"""Settings of a session that we start."""
+
+
+def _known(session: Any) -> _Cluster:
+    """What is known of a session, after one small job: that our code runs there, and how many tasks at once."""
+    found = _SEEN.get(session)
+    if found is None:
+        found = _SEEN[session] = _looked_at(session)
+    return found
+
+
+def _looked_at(session: Any) -> _Cluster:
+    report = reporter()
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        for _ in batches:
+            pass
+        names, found = zip(*report(), strict=True)
+        yield pyarrow.RecordBatch.from_pydict({"name": list(names), "found": list(found)})
+
+    with _Asking("Spark could not run our code", "source.no-executors", _PREPARE) as asking:
+        told = session.range(1 << 16).mapInArrow(run, "name string, found string").toArrow()
+        pairs = list(zip(told.column("name").to_pylist(), told.column("found").to_pylist(), strict=True))
+        wanted = dict(own_versions())
+        for name, there in pairs:
+            if there != wanted[name]:
+                raise mismatch(name, wanted[name], there)
+        return _Cluster(max(1, len(pairs) // len(wanted)))
+    raise asking.refusal
+
+
+def _arrow_type(kind: Any) -> Any:
+    name = kind.typeName()
+    if name.startswith("decimal"):
+        return pa.decimal128(kind.precision, kind.scale)
+    found = _TYPES.get(name.partition("(")[0].partition(" ")[0])
+    return pa.opaque(pa.struct([]), name, "Spark") if found is None else found
+
+
+def _loose(kind: Any) -> str | None:
+    """What to call a type in which values that differ here may be equal there."""
+    collation = getattr(kind, "collation", None)
+    return None if collation in (None, "UTF8_BINARY") else "text with a collation"
+
+
+class _Setting:
+    """A setting of a session for the time of a job."""
+
+    def __init__(self, session: Any, name: str, value: str) -> None:
+        self._settings, self._name, self._value = session.conf, name, value
+
+    def __enter__(self) -> None:
+        self._before = self._settings.get(self._name)
+        self._settings.set(self._name, self._value)
+
+    def __exit__(self, *_: object) -> None:
+        self._settings.set(self._name, self._before)
+
+
+_NO_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "PARSE_SYNTAX_ERROR", "SCHEMA_NOT_FOUND")
+_PREPARE = (
+    "Start Spark with the Python that runs here (PYSPARK_PYTHON), or install the same packages there; "
+    "docs/howto/spark.md shows how."
+)
+_START = "Nothing was spent; install OpenJDK 17, or start the server that SPARK_REMOTE names."
+_AGAIN = "Nothing was spent; check that Spark runs, its memory and its logs, and type the command again."
+
+
+class _Asking:
+    """Takes what Spark raises, whose message may quote a row, for a refusal that does not."""
+
+    def __init__(self, failed: str, code: str = "source.interrupted", fix: str = _AGAIN) -> None:
+        self.refusal: HushtableError = SourceError(code, f"{failed}.", fix)
+
+    def __enter__(self) -> _Asking:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
+        if kind is None or not issubclass(kind, Exception) or issubclass(kind, HushtableError):
+            return False
+        condition = getattr(error, "getCondition", lambda: None)()
+        if condition in _NO_TABLE:
+            fix = "Give the name as Spark has it, with its catalog and schema, in the session that knows it."
+            self.refusal = SourceError("source.no-table", "Spark knows no table or view of this name.", fix)
+        return True
+
+
+def _let_go(frame: Any) -> None:
+    try:
+        frame.unpersist()
+    except Exception:  # the session has ended, and with it what it kept
+        return

@@ -1,0 +1,305 @@
+"""What runs where the rows are: encode, bring people together, keep k rows of each, count, add up.
+
+A task imports what reads and counts rows, and nothing that draws noise, spends or knows a ledger but by its id (an
+import contract, and a test).  It raises nothing that quotes a row: engines log what tasks raise.
+
+    without a person column     rows -> Count -> Add
+    with one                    rows -> Label -> by bucket -> Keep -> CountParcels -> Add
+    when codes are kept         rows -> Encode, or Label and Keep, -> kept there -> CountParcels -> Add
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arrays import Ints, Words
+from hushtable.kernel.counter import Header
+from hushtable.kernel.sources.arrow import pa
+from hushtable.kernel.sources.engines.engine_frame import Place
+from hushtable.kernel.sources.engines.parcels import (
+    LAST,
+    Arrivals,
+    Parcel,
+    PartialSums,
+    bucket_facts,
+    parcel_batch,
+    parcels_in,
+)
+from hushtable.kernel.sources.engines.sums import RowSum
+from hushtable.kernel.sources.engines.versions import require_versions
+from hushtable.kernel.sources.keeping import Held
+from hushtable.kernel.sources.people import People
+from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
+from hushtable.kernel.sources.source import LabelledRows, Source
+from hushtable.schema import Schema
+
+BUCKETS = 512
+"""Into which people are divided.  More divide work more evenly among more tasks, and make more and smaller parcels: of
+a part of a million rows, parcels of 2,000."""
+FLUSH_ROWS = 1 << 20
+"""Rows that wait until they are sent: about 50 MB in a task.  Fewer make smaller parcels."""
+PARCEL_ROWS = 1 << 18
+"""Rows of a parcel of codes at most."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows are read: all that a task needs to know of schema, ledger and keys."""
+
+    schema: str
+    ledger: str
+    people_key: bytes
+    print_key: bytes
+    plain: bool
+    versions: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def declared(self) -> Schema:
+        """The schema."""
+        return Schema.loads(self.schema)
+
+    def source(self, batches: Iterable[Any]) -> Source:
+        """The rows of one part."""
+        require_versions(self.versions)
+        return Source(_PartTable(batches), self.declared, threads=1, ledger=self.ledger)
+
+    @cached_property
+    def kinds(self) -> list[np.dtype[Any]]:
+        """The types of the arrays of a batch."""
+        return self.source(()).kinds(plain=self.plain)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
+
+
+class _PartTable:
+    """The batches of one part as blocks of about the size that encoding is quickest with; read once."""
+
+    shown = "the table"
+    block = TYPED_ROWS
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self.headers = [Header("The table", [], [])]
+        self._batches = batches
+
+    def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
+        """All rows; the columns are those that were asked for when the task was made."""
+        waiting: list[Any] = []
+        for batch in self._batches:
+            waiting.append(batch)
+            if sum(map(len, waiting)) >= size:
+                yield _joined(waiting)
+                waiting = []
+        if waiting:
+            yield _joined(waiting)
+
+
+def _joined(batches: list[Any]) -> ArrowBlock:
+    if len(batches) == 1:
+        return ArrowBlock(batches[0].columns)
+    return ArrowBlock(
+        [pa.concat_arrays(list(same)) for same in zip(*(b.columns for b in batches), strict=True)]
+    )
+
+
+@dataclass(frozen=True)
+class Count:
+    """Rows to one partial sum, where nobody's rows are counted."""
+
+    reading: Reading
+    wanted: RowSum
+
+    def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
+        running = self.wanted.begin(self.reading.declared, self.reading.print_key)
+        for arrays in _batches(self.reading, batches):
+            running.add(arrays)
+        sums = PartialSums()
+        sums.add_own(place, running.flat(), np.empty(0, np.int64))
+        yield from sums.batches()
+
+
+@dataclass(frozen=True)
+class Encode:
+    """Rows to parcels of codes."""
+
+    reading: Reading
+
+    def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
+        sent = 0
+        for arrays in _batches(self.reading, batches):
+            yield parcel_batch([Parcel(0, place, sent, len(arrays[0]), _as_bytes(arrays))])
+            sent += 1
+        yield parcel_batch([Parcel(0, place, LAST, sent, b"")])
+
+
+def _batches(reading: Reading, batches: Iterator[Any]) -> Iterator[Sequence[NDArray[Any]]]:
+    source = reading.source(batches)
+    return source.plain_batches() if reading.plain else source.batches()
+
+
+class _Labelled:
+    """Labelled rows as bytes: person, rank and arrays of a row beside each other."""
+
+    def __init__(self, kinds: Sequence[np.dtype[Any]]) -> None:
+        words = [(name, np.dtype(np.uint64)) for name in ("high", "low", "rank", "below")]
+        self.kind = np.dtype([*words, *((str(k), kind) for k, kind in enumerate(kinds))])
+        self.names = [str(k) for k in range(len(kinds))]
+
+    def packed(self, found: LabelledRows) -> NDArray[Any]:
+        rows = np.empty(len(found.people), self.kind)
+        rows["high"], rows["low"] = found.people.T
+        rows["rank"], rows["below"] = found.ranks.T
+        for name, array in zip(self.names, found.arrays, strict=True):
+            rows[name] = array
+        return rows
+
+
+def buckets_of(high: Words) -> NDArray[np.uint16]:
+    """The bucket of each person: the hash says it, and nothing else about the engine or the table."""
+    return (high % np.uint64(BUCKETS)).astype(np.uint16)
+
+
+@dataclass(frozen=True)
+class Label:
+    """Rows to parcels by bucket, for whoever will hold all rows of a person."""
+
+    reading: Reading
+
+    def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
+        key = np.frombuffer(self.reading.people_key, np.uint64).copy()
+        labelled = _Labelled(self.reading.kinds)
+        sent, waiting, rows = np.zeros(BUCKETS, np.int64), list[NDArray[Any]](), 0
+        for found in self.reading.source(batches).labelled(key, plain=self.reading.plain):
+            waiting.append(labelled.packed(found))
+            rows += len(found.people)
+            if rows >= FLUSH_ROWS:
+                yield _by_bucket(np.concatenate(waiting), place, sent)
+                waiting, rows = [], 0
+        if rows:
+            yield _by_bucket(np.concatenate(waiting), place, sent)
+        yield parcel_batch(Parcel(k, place, LAST, int(sent[k]), b"") for k in range(BUCKETS))
+
+
+def _by_bucket(rows: NDArray[Any], place: Place, sent: Ints) -> Any:
+    buckets = buckets_of(rows["high"])
+    order = np.argsort(buckets, kind="stable")
+    ends = np.cumsum(np.bincount(buckets, minlength=BUCKETS))
+    ordered = rows[order]
+    parcels: list[Parcel] = []
+    for bucket, part in enumerate(np.split(ordered, ends[:-1])):
+        if len(part):
+            parcels.append(Parcel(bucket, place, int(sent[bucket]), len(part), part.tobytes()))
+            sent[bucket] += 1
+    return parcel_batch(parcels)
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Parcels of labelled rows to parcels of those rows that count; says of each bucket whether all of it came."""
+
+    reading: Reading
+
+    def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
+        arrivals: defaultdict[int, Arrivals] = defaultdict(Arrivals)
+        waiting: defaultdict[int, list[Any]] = defaultdict(list)
+        for batch in batches:
+            for parcel in parcels_in(batch):
+                if arrivals[parcel.bucket].is_new(parcel):
+                    waiting[parcel.bucket].append(bytes(parcel.data))
+        for bucket, came in arrivals.items():
+            yield from self._bucket(bucket, waiting.pop(bucket, []), came, place)
+
+    def _bucket(self, bucket: int, data: list[bytes], came: Arrivals, place: Place) -> Generator[Any]:
+        labelled = _Labelled(self.reading.kinds)
+        rows = np.frombuffer(b"".join(data), labelled.kind)
+        own = bool((buckets_of(rows["high"]) == bucket).all())
+        arrays = _kept_rows(rows, labelled.names, self.reading.declared.max_rows_per_person)
+        sent = 0
+        for start in range(0, len(arrays[0]), PARCEL_ROWS):
+            part = [array[start : start + PARCEL_ROWS] for array in arrays]
+            yield parcel_batch([Parcel(bucket, place, sent, len(part[0]), _as_bytes(part))])
+            sent += 1
+        facts = bucket_facts(bucket, came.whole and own, came.digest())
+        yield parcel_batch([Parcel(bucket, place, LAST, sent, facts.tobytes())])
+
+
+def _kept_rows(rows: NDArray[Any], names: Sequence[str], limit: int) -> list[NDArray[Any]]:
+    """Of each person the k rows with the smallest hashes, as one array per column."""
+    people = People(limit)
+    hashes = np.stack([rows["high"], rows["low"]], axis=1)
+    people.add(hashes)
+    crowded = people.crowded()
+    arrays = [np.ascontiguousarray(rows[name]) for name in names]
+    if not crowded.size:
+        return arrays
+    numbers = crowded.find_hashed(hashes)
+    some = np.flatnonzero(numbers >= 0)
+    held = Held(crowded.size, limit, [array.dtype for array in arrays])
+    ranks = np.stack([rows["rank"][some], rows["below"][some]], axis=1)
+    held.add(numbers[some], ranks, [array[some] for array in arrays])
+    few = numbers < 0
+    return [np.concatenate([array[few], more]) for array, more in zip(arrays, held.arrays(), strict=True)]
+
+
+@dataclass(frozen=True)
+class CountParcels:
+    """Parcels of rows that count to one partial sum."""
+
+    reading: Reading
+    wanted: RowSum
+
+    def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
+        require_versions(self.reading.versions)
+        running = self.wanted.begin(self.reading.declared, self.reading.print_key)
+        arrivals: defaultdict[int, Arrivals] = defaultdict(Arrivals)
+        facts: dict[int, Ints] = {}
+        for batch in batches:
+            for parcel in parcels_in(batch):
+                if arrivals[parcel.bucket].is_new(parcel):
+                    running.add(_arrays(parcel.data, parcel.rows, self.reading.kinds))
+                if parcel.number == LAST and len(parcel.data):
+                    facts[parcel.bucket] = np.frombuffer(parcel.data, np.int64)
+        yield from self._sums(place, running.flat(), arrivals, facts).batches()
+
+    def _sums(
+        self, place: Place, flat: Ints, arrivals: dict[int, Arrivals], facts: dict[int, Ints]
+    ) -> PartialSums:
+        """A bucket of whose parcels some are missing here is not whole, whatever was said of it before."""
+        said = list(facts.values())
+        said += [
+            bucket_facts(bucket, False, came.digest()) for bucket, came in arrivals.items() if not came.whole
+        ]
+        sums = PartialSums()
+        sums.add_own(place, flat, np.concatenate([np.empty(0, np.int64), *said]))
+        return sums
+
+
+@dataclass(frozen=True)
+class Add:
+    """Partial sums to fewer."""
+
+    def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
+        sums = PartialSums()
+        for batch in batches:
+            sums.add(batch)
+        yield from sums.batches()
+
+
+def _as_bytes(arrays: Sequence[NDArray[Any]]) -> bytes:
+    return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+
+
+def _arrays(data: Any, rows: int, kinds: Sequence[np.dtype[Any]]) -> list[NDArray[Any]]:
+    found: list[NDArray[Any]] = []
+    start = 0
+    for kind in kinds:
+        found.append(np.frombuffer(data, kind, rows, start))
+        start += rows * kind.itemsize
+    return found

@@ -1,0 +1,5 @@
+from typing import Any
+
+class TaskContext:
+    @staticmethod
+    def get() -> Any: ...
