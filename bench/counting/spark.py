@@ -16,7 +16,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,7 +55,7 @@ def write(path: Path, rows: int) -> None:
 
 
 def family() -> Iterator[tuple[int, str, float, float]]:
-    """This process and its descendants: number, name, processor seconds with those of ended children, megabytes."""
+    """This process and its descendants: number, name, processor seconds and megabytes."""
     parents: dict[int, int] = {}
     facts: dict[int, tuple[str, float, float]] = {}
     for entry in Path("/proc").iterdir():
@@ -68,7 +67,7 @@ def family() -> Iterator[tuple[int, str, float, float]]:
             continue
         fields = rest.split()
         parents[int(entry.name)] = int(fields[1])
-        seconds = sum(map(int, fields[11:15])) / TICK
+        seconds = sum(map(int, fields[11:13])) / TICK
         facts[int(entry.name)] = (name, seconds, int(fields[21]) * os.sysconf("SC_PAGESIZE") / 1e6)
     for number, fact in facts.items():
         above = number
@@ -78,45 +77,60 @@ def family() -> Iterator[tuple[int, str, float, float]]:
             yield number, *fact
 
 
-def processor() -> float:
-    """Processor seconds of all of them; what an ended child had is its parent's by then."""
-    return sum(seconds for _, _, seconds, _ in family())
+class Watched:
+    """Processor seconds and the largest memory of all processes that took part, looking ten times in a second.
 
+    Workers come and go: what each was last seen to have used is kept.
+    """
 
-@contextmanager
-def watched(peaks: dict[str, float]) -> Iterator[None]:
-    """Notes the largest memory by kind of process meanwhile, looking ten times in a second."""
-    ended = threading.Event()
+    def __init__(self) -> None:
+        self.peaks: dict[str, float] = {}
+        self._before: dict[int, float] = {}
+        self._last: dict[int, float] = {}
+        self._ended = threading.Event()
+        self._looking = threading.Thread(target=self._look, daemon=True)
 
-    def look() -> None:
-        while not ended.wait(0.1):
-            sums: dict[str, float] = {}
-            for number, name, _, megabytes in family():
-                kind = "driver" if number == os.getpid() else "java" if name.startswith("java") else "workers"
-                sums[kind] = sums.get(kind, 0) + megabytes
-            sums["all"] = sum(sums.values())
-            for kind, value in sums.items():
-                peaks[kind] = max(peaks.get(kind, 0), value)
+    def __enter__(self) -> Watched:
+        self._before = {number: seconds for number, _, seconds, _ in family()}
+        self._looking.start()
+        return self
 
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        looking.join()
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._looking.join()
+        self._see()
+
+    @property
+    def processor(self) -> float:
+        """Seconds since it was entered."""
+        return sum(seconds - self._before.get(number, 0) for number, seconds in self._last.items())
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.1):
+            self._see()
+
+    def _see(self) -> None:
+        sums: dict[str, float] = {}
+        for number, name, seconds, megabytes in family():
+            self._last[number] = seconds
+            kind = "driver" if number == os.getpid() else "java" if name.startswith("java") else "workers"
+            sums[kind] = sums.get(kind, 0) + megabytes
+        sums["all"] = sum(sums.values())
+        for kind, value in sums.items():
+            self.peaks[kind] = max(self.peaks.get(kind, 0), value)
 
 
 def timed(count: Callable[[], Any], repeats: int) -> dict[str, float]:
     """Best processor and elapsed seconds, after a first pass that is not counted, and the largest memory."""
     count()
-    found, peaks = list[tuple[float, float]](), dict[str, float]()
+    costs: list[dict[str, float]] = []
     for _ in range(repeats):
-        start = processor(), time.perf_counter()
-        with watched(peaks):
+        start = time.perf_counter()
+        with Watched() as watched:
             count()
-        found.append((processor() - start[0], time.perf_counter() - start[1]))
-    return {"processor": min(p for p, _ in found), "elapsed": min(e for _, e in found), **peaks}
+        elapsed = time.perf_counter() - start
+        costs.append({"processor": watched.processor, "elapsed": elapsed, **watched.peaks})
+    return min(costs, key=lambda cost: cost["processor"])
 
 
 def session() -> Any:
