@@ -208,6 +208,16 @@ def test_large_layouts_go_in_passes_over_codes_that_are_read_once(monkeypatch: p
     assert engine.jobs > 3 and len(reads) == 1
 
 
+def test_levels_are_counted_as_elsewhere() -> None:
+    leveled = {"type": "integer", "bounds": [0, 99], "levels": {"half": 50, "ten": 10}}
+    declared = ht.Schema.from_dict({"attributes": {"age": leveled, "sex": FIELDS["sex"]}, "person": "who"})
+    axes = declared.sizes
+    layout = Layout(axes, tuple(combinations(range(len(axes)), 1)))
+    found = EngineCounter(Pieces(TABLE).frame(), declared).tabulate(layout)
+    np.testing.assert_array_equal(found, open_counter(TABLE, declared).tabulate(layout))
+    assert found.any() and len(axes) == 3
+
+
 def test_other_versions_are_refused_where_the_rows_are(monkeypatch: pytest.MonkeyPatch) -> None:
     older = tuple(
         (name, "1.0" if name == "numba" else found) for name, found in engine_counter.own_versions()

@@ -98,7 +98,7 @@ def test_one_person_changes_nothing_in_many_tables(tmp_path: Path) -> None:
     require_nothing_found(MANY_PAIRS, tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_task_that_keeps_rows_by_their_order_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
