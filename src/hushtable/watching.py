@@ -35,7 +35,7 @@ def tell(begins: bool) -> None:
         watcher(begins)
 
 
-class Steps:
+class WatchJobs:
     """While it is entered, somebody is told how far a job is that runs elsewhere."""
 
     def __init__(self, progress: Progress) -> None:

@@ -234,18 +234,18 @@ def test_tasks_import_nothing_that_spends_or_draws() -> None:
 import sys
 import pyarrow as pa
 from hushtable.kernel.sources.engines.engine_frame import Place
-from hushtable.kernel.sources.engines import tasks, sums
+from hushtable.kernel.sources.engines import row_sums, tasks
 from hushtable.kernel.sources.engines.versions import own_versions
 from hushtable.kernel.sources.tallying import Asked
 from hushtable.deciders.parser import parse
 schema = '{attributes: {n: {type: integer, bounds: [0, 9]}}, person: who}'
 rows = pa.RecordBatch.from_pydict({"n": [1, 2, 3], "who": [1, 1, 2]})
-tallies = sums.TallySum((Asked(parse("SUM(n) WHERE n > 1"), (3,)), Asked(parse("COUNT"), ())))
-for plain, wanted in ((False, sums.TableSum((10,), ((0,),))), (True, tallies)):
+tallies = row_sums.TallySum((Asked(parse("SUM(n) WHERE n > 1"), (3,)), Asked(parse("COUNT"), ())))
+for plain, wanted in ((False, row_sums.TableSum((10,), ((0,),))), (True, tallies)):
     reading = tasks.Reading(schema, "", bytes(16), bytes(16), plain, own_versions())
-    moved = list(tasks.Label(reading)(iter([rows]), Place(0, 0)))
-    kept = list(tasks.Keep(reading)(iter(moved), Place(0, 1)))
-    list(tasks.Add()(tasks.CountParcels(reading, wanted)(iter(kept), Place(0, 2)), Place(0, 3)))
+    moved = list(tasks.LabelRows(reading)(iter([rows]), Place(0, 0)))
+    kept = list(tasks.KeepRows(reading)(iter(moved), Place(0, 1)))
+    list(tasks.AddSums()(tasks.CountParcels(reading, wanted)(iter(kept), Place(0, 2)), Place(0, 3)))
 loaded = [name for name in sys.modules if name.startswith("hushtable.")]
 bad = ("session", "ledger", "cli", "privacy.bits", "privacy.sampler", "kernel.draw", "kernel.spending", "release",
        "kernel.sources.openers", "kernel.sources.postgres", "microdata", "planning", "reconstruct")

@@ -19,7 +19,7 @@ from engine_in_pieces import ORDER_ONLY, Engine, Pieces
 from hushtable.errors import HushtableError
 from hushtable.kernel.sources.engines import tasks
 from hushtable.kernel.sources.engines.parcels import PARCEL, Arrivals, parcels_in
-from hushtable.kernel.sources.engines.tasks import Encode, Keep, Label, Reading
+from hushtable.kernel.sources.engines.tasks import EncodeRows, KeepRows, LabelRows, Reading
 from hushtable.kernel.sources.engines.versions import own_versions
 from hushtable.kernel.sources.row_tables import require_fit
 from hushtable.schema import Schema
@@ -49,9 +49,13 @@ def on_engine(data: Pieces, schema: Schema) -> TableRead:
             reading = Reading(schema.to_yaml(), "", bytes(16), bytes(16), plain, own_versions())
             chosen = frame.chosen(schema.columns)
             if schema.person is None:
-                sent = chosen.mapped(Encode(reading), PARCEL)
+                sent = chosen.mapped(EncodeRows(reading), PARCEL)
             else:
-                sent = chosen.mapped(Label(reading), PARCEL).gathered("bucket").mapped(Keep(reading), PARCEL)
+                sent = (
+                    chosen.mapped(LabelRows(reading), PARCEL)
+                    .gathered("bucket")
+                    .mapped(KeepRows(reading), PARCEL)
+                )
             rows[name] = counted(sent.collected(""), reading)
     except HushtableError as error:
         return TableRead(rows, (f"{error.code}: {error}",))

@@ -24,11 +24,11 @@ from hushtable.errors import HushtableError
 from hushtable.kernel.sources import open_counter
 from hushtable.kernel.sources.engines import engine_counter
 from hushtable.marginals import Layout
-from hushtable.watching import Steps
+from hushtable.watching import WatchJobs
 
 ROWS = 600
 QUOTED = "planted-Quixote"
-"""A value that a query of the user's own makes, and quotes when it fails: Spark's logs have it, our messages must not."""
+"""A value that a query of the user's own makes and quotes: Spark's logs have it, our messages must not."""
 PLAIN = ht.Schema.from_dict({"attributes": {"age": {"type": "integer", "bounds": [0, 99], "width": 25}}})
 
 
@@ -282,7 +282,7 @@ def test_somebody_who_watches_is_told_how_far_a_job_is(
     monkeypatch.setattr(engine_counter, "PASS_CELLS", 5)
     told: list[tuple[str, int, int]] = []
     frame = getattr(sparks, kind).range(40).selectExpr("cast(id as int) as age").coalesce(2)
-    with Steps(lambda *step: told.append(step)):
+    with WatchJobs(lambda *step: told.append(step)):
         open_counter(frame.mapInArrow(slow, frame.schema), PLAIN).tabulate(Layout(PLAIN.sizes, ((0,), ())))
     steps = list(dict.fromkeys(step for step, _, _ in told))
     assert steps == ["counting, pass 1 of 2", "counting, pass 2 of 2"]

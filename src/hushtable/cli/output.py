@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import hushtable as ht
 from hushtable.errors import HushtableError
 from hushtable.texts import visible, visible_json, visible_lines
-from hushtable.watching import Steps, Watch
+from hushtable.watching import Watch, WatchJobs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -145,5 +145,5 @@ def progress(*, quiet: bool = False) -> Generator[StepBar]:
     )
     with Progress(*columns, console=console(error=True), transient=True) as bar:
         steps = StepBar(bar)
-        with Watch(steps.compiling), Steps(steps.elsewhere):
+        with Watch(steps.compiling), WatchJobs(steps.elsewhere):
             yield steps

@@ -20,15 +20,15 @@ from hushtable.errors import SourceError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.engines.engine_frame import EngineFrame
 from hushtable.kernel.sources.engines.parcels import BUCKET_FACTS, PARCEL, PARTIAL, PartialSums
-from hushtable.kernel.sources.engines.sums import PRINT, RowSum, TableSum, TallySum
+from hushtable.kernel.sources.engines.row_sums import PRINT, RowSum, TableSum, TallySum
 from hushtable.kernel.sources.engines.tasks import (
     BUCKETS,
-    Add,
-    Count,
+    AddSums,
     CountParcels,
-    Encode,
-    Keep,
-    Label,
+    CountRows,
+    EncodeRows,
+    KeepRows,
+    LabelRows,
     Reading,
 )
 from hushtable.kernel.sources.engines.versions import own_versions
@@ -115,10 +115,10 @@ class EngineCounter:
         elif capped:
             counted = _kept(rows, reading).fewer(workers).mapped(CountParcels(reading, wanted), PARTIAL)
         else:
-            counted = rows.fewer(workers).mapped(Count(reading, wanted), PARTIAL)
+            counted = rows.fewer(workers).mapped(CountRows(reading, wanted), PARTIAL)
         length = wanted.length + PRINT
         if 8 * workers * (length + capped * BUCKETS * BUCKET_FACTS) > DIRECT_BYTES:
-            counted = counted.gathered("stretch").mapped(Add(), PARTIAL)
+            counted = counted.gathered("stretch").mapped(AddSums(), PARTIAL)
         sums = PartialSums()
         for batch in counted.collected(step).to_batches():
             sums.add(batch)
@@ -128,7 +128,9 @@ class EngineCounter:
         if self._codes is None:
             rows = self._frame.chosen(self._schema.columns)
             capped = self._schema.person is not None
-            self._codes = (_kept(rows, reading) if capped else rows.mapped(Encode(reading), PARCEL)).held()
+            self._codes = (
+                _kept(rows, reading) if capped else rows.mapped(EncodeRows(reading), PARCEL)
+            ).held()
         return self._codes
 
     def _reading(self, wanted: RowSum) -> Reading:
@@ -145,5 +147,5 @@ class EngineCounter:
 
 def _kept(rows: EngineFrame, reading: Reading) -> EngineFrame:
     """Parcels of rows that count."""
-    labelled = rows.mapped(Label(reading), PARCEL)
-    return labelled.gathered("bucket").mapped(Keep(reading), PARCEL)
+    labelled = rows.mapped(LabelRows(reading), PARCEL)
+    return labelled.gathered("bucket").mapped(KeepRows(reading), PARCEL)

@@ -112,7 +112,7 @@ class SparkFrame:
         """All rows, as few as they are."""
         session = self._frame.sparkSession
         with (
-            _Asking("The job did not end") as asking,
+            _SparkCall("The job did not end") as asking,
             _Setting(session, _ROWS, _BATCH),
             shown_progress(session, step),
         ):
@@ -121,12 +121,12 @@ class SparkFrame:
 
     def head(self, rows: int) -> Any:
         """Some rows, for a curator's look."""
-        with _Asking("The table cannot be read") as asking:
+        with _SparkCall("The table cannot be read") as asking:
             return self._frame.limit(rows).toArrow()
         raise asking.refusal
 
     def _with(self, make: Callable[[], Any]) -> SparkFrame:
-        with _Asking("The table cannot be read") as asking:
+        with _SparkCall("The table cannot be read") as asking:
             return SparkFrame(make())
         raise asking.refusal
 
@@ -181,7 +181,7 @@ def _table(url: str) -> Any:
     if not name:
         raise UsageError("source.no-table-named", "The table has no name.", "Write spark:TABLE.")
     session = _session()
-    with _Asking("The table cannot be opened") as asking:
+    with _SparkCall("The table cannot be opened") as asking:
         return _resolved(session.table(name))
     raise asking.refusal
 
@@ -199,7 +199,7 @@ def _session() -> Any:
     if running is not None:
         return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _Asking("No session of Spark can be started or reached", "source.no-engine", _START) as asking:
+    with _SparkCall("No session of Spark can be started or reached", "source.no-engine", _START) as asking:
         builder = sql.SparkSession.builder.appName("hushtable")
         if "SPARK_REMOTE" in os.environ:
             _require_answer(os.environ["SPARK_REMOTE"])
@@ -250,7 +250,7 @@ def _looked_at(session: Any) -> _Cluster:
         names, found = zip(*report(), strict=True)
         yield pyarrow.RecordBatch.from_pydict({"name": list(names), "found": list(found)})
 
-    with _Asking("Spark could not run our code", "source.no-executors", _PREPARE) as asking:
+    with _SparkCall("Spark could not run our code", "source.no-executors", _PREPARE) as asking:
         told = session.range(1 << 16).mapInArrow(run, "name string, found string").toArrow()
         pairs = list(zip(told.column("name").to_pylist(), told.column("found").to_pylist(), strict=True))
         wanted = dict(own_versions())
@@ -298,13 +298,13 @@ _START = "Nothing was spent; install OpenJDK 17, or start the server that SPARK_
 _AGAIN = "Nothing was spent; check that Spark runs, its memory and its logs, and type the command again."
 
 
-class _Asking:
+class _SparkCall:
     """Takes what Spark raises, whose message may quote a row, for a refusal that does not."""
 
     def __init__(self, failed: str, code: str = "source.interrupted", fix: str = _AGAIN) -> None:
         self.refusal: HushtableError = SourceError(code, f"{failed}.", fix)
 
-    def __enter__(self) -> _Asking:
+    def __enter__(self) -> _SparkCall:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:

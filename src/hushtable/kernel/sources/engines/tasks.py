@@ -3,9 +3,9 @@
 A task imports what reads and counts rows, and nothing that draws noise, spends or knows a ledger but by its id (an
 import contract, and a test).  It raises nothing that quotes a row: engines log what tasks raise.
 
-    without a person column     rows -> Count -> Add
-    with one                    rows -> Label -> by bucket -> Keep -> CountParcels -> Add
-    when codes are kept         rows -> Encode, or Label and Keep, -> kept there -> CountParcels -> Add
+    without a person column     rows -> CountRows -> AddSums
+    with one                    rows -> LabelRows -> by bucket -> KeepRows -> CountParcels -> AddSums
+    when codes are kept         rows -> EncodeRows, or LabelRows and KeepRows, -> kept there -> CountParcels -> AddSums
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hushtable.kernel.sources.engines.parcels import (
     parcel_batch,
     parcels_in,
 )
-from hushtable.kernel.sources.engines.sums import RowSum
+from hushtable.kernel.sources.engines.row_sums import RowSum
 from hushtable.kernel.sources.engines.versions import require_versions
 from hushtable.kernel.sources.keeping import Held
 from hushtable.kernel.sources.people import People
@@ -110,7 +110,7 @@ def _joined(batches: list[Any]) -> ArrowBlock:
 
 
 @dataclass(frozen=True)
-class Count:
+class CountRows:
     """Rows to one partial sum, where nobody's rows are counted."""
 
     reading: Reading
@@ -126,7 +126,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Encode:
+class EncodeRows:
     """Rows to parcels of codes."""
 
     reading: Reading
@@ -167,7 +167,7 @@ def buckets_of(high: Words) -> NDArray[np.uint16]:
 
 
 @dataclass(frozen=True)
-class Label:
+class LabelRows:
     """Rows to parcels by bucket, for whoever will hold all rows of a person."""
 
     reading: Reading
@@ -201,7 +201,7 @@ def _by_bucket(rows: NDArray[Any], place: Place, sent: Ints) -> Any:
 
 
 @dataclass(frozen=True)
-class Keep:
+class KeepRows:
     """Parcels of labelled rows to parcels of those rows that count; says of each bucket whether all of it came."""
 
     reading: Reading
@@ -282,7 +282,7 @@ class CountParcels:
 
 
 @dataclass(frozen=True)
-class Add:
+class AddSums:
     """Partial sums to fewer."""
 
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
