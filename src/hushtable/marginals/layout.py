@@ -85,6 +85,11 @@ class Layout:
         """One row per set: its axis numbers, aligned as in ``shapes``."""
         return _axis_rows(self.sets, self.shapes.shape[1])
 
+    @cached_property
+    def used_axes(self) -> frozenset[int]:
+        """Axes of any set."""
+        return frozenset(a for s in self.sets for a in s)
+
     @property
     def uneven(self) -> NDArray[np.bool_]:
         """Sets whose cells may differ in their errors, as ``Axes.uneven``."""

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from hushtable.arrays import Ints
 from hushtable.deciders import Question, Tally, columns_of
 from hushtable.kernel.counter import Header
-from hushtable.kernel.sources.level_codes import on_axes
 from hushtable.kernel.sources.records import record_frames
 from hushtable.kernel.sources.source import Source
 from hushtable.kernel.sources.tallying import exact_tally
@@ -43,7 +42,8 @@ class RowCounter:
 
     def tabulate(self, layout: Layout) -> Ints:
         """One pass over the codes, each level by those of the finest."""
-        return tabulate(on_axes(self._codes, layout), layout)
+        used = layout.used_axes
+        return tabulate((layout.axes.every(batch, used) for batch in self._codes), layout)
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:
         """One pass over the values, a frame of records at a time."""

@@ -18,7 +18,6 @@ from hushtable.arrays import Ints, Words
 from hushtable.compiled import njit
 from hushtable.deciders import Tally, columns_of
 from hushtable.kernel.sources.keeping import packed
-from hushtable.kernel.sources.level_codes import LevelCodes
 from hushtable.kernel.sources.people import siphash128
 from hushtable.kernel.sources.records import FRAME_BYTES, record_frame
 from hushtable.kernel.sources.rows import Octets
@@ -118,11 +117,11 @@ class TableSum:
 class _RunningTables:
     def __init__(self, layout: Layout, fingerprint: Fingerprint) -> None:
         self._tabulator, self._print = Tabulator(layout, threads=1), fingerprint
-        self._levels = LevelCodes(layout)
+        self._layout = layout
 
     def add(self, batch: Batch) -> None:
         if len(batch[0]):
-            self._tabulator.add(self._levels.of(batch))
+            self._tabulator.add(self._layout.axes.every(batch, self._layout.used_axes))
             self._print.add(batch)
 
     def flat(self) -> Ints:
