@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo quick test test-all test-engines coverage browser java hooks lint bench docs lock clean
+.PHONY: demo quick test test-all test-engines test-office coverage browser java hooks lint bench docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/hush demo --out .demo
@@ -38,6 +38,10 @@ java:
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	  apt-get -q update && apt-get -q install -y --no-install-recommends openjdk-17-jre-headless; \
 	else echo "Java is not installed, and only root may install it: tests of Spark are skipped"; fi
+
+# Office formats, with the readers that others use.
+test-office: .venv-office/.ready
+	.venv-office/bin/python -m pytest tests/office
 
 # What the default tests reach, by line and branch; pages with every line are in .coverage-html.
 coverage: $(VENV)/.dev
@@ -88,6 +92,7 @@ lock:
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra report --constraint requirements-dev.lock pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra engines --constraint requirements-dev.lock pyproject.toml -o requirements-engines.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra lakes pyproject.toml -o requirements-lakes.lock
+	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra office-tests --constraint requirements-dev.lock pyproject.toml -o requirements-office.lock
 
 clean:
 	rm -rf .demo bench/out .pytest_cache .ruff_cache .coverage .coverage.* .coverage-html build

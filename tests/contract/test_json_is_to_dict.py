@@ -111,6 +111,12 @@ def a_release(hush: Callable[..., Any]) -> None:
     assert printed == plain(opened().release(pairs(), budget=ht.ZCDP("0.02"), request="again").to_dict())
 
 
+def an_export(hush: Callable[..., Any]) -> None:
+    printed = hush("export", "out", "--format", "csv", "--table", "age,sex")
+    assert printed == plain({**ht.Release.load("out").export("mine", tables=[("age", "sex")]).to_dict(),
+                             "folder": printed["folder"]})  # fmt: skip
+
+
 def a_quantile(hush: Callable[..., Any]) -> None:
     printed = hush("quantile", "out", "age", "--at", "0.5", "--alpha", "0.2")
     release = ht.Release.load("out")
@@ -214,6 +220,7 @@ WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
     a_plan: {"plan"},
     a_release: {"release"},
     a_table: {"table"},
+    an_export: {"export"},
     a_quantile: {"quantile"},
     a_combination: {"combine"},
     a_comparison: {"compare"},

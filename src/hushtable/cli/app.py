@@ -32,6 +32,7 @@ COMMANDS = (
     "quantile",
     "combine",
     "compare",
+    "export",
     "microdata",
     "report",
     "check",

@@ -40,6 +40,7 @@ Raw = Annotated[bool, Option("In CSV, no apostrophe before text that a spreadshe
 Wait = Annotated[bool, Option("Wait while another process works on the same request.")]
 StoredFlag = Annotated[bool, Option("Where the same was paid for before, write that; nothing is spent.")]
 PayAgain = Annotated[bool, Option("Pay for a new one, also where the same was paid for before.")]
+Language = Annotated[str | None, Option("Labels of this language, where the schema has them.", "CODE")]
 Json = Annotated[bool, Option("Print one JSON object.")]
 Memory = Annotated[str | None, Option('Most memory to use, as "8GB".', "SIZE")]
 

@@ -22,6 +22,7 @@ import hushtable as ht
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "{deciders}": lambda: ht.deciders.DECIDERS,
     "{strategies}": lambda: ht.planning.STRATEGIES,
+    "{formats}": lambda: ht.release.exports.EXPORT_FORMATS,
     "{fits}": lambda: ht.microdata.METHODS,
     "{reconstructions}": lambda: ht.reconstruct.RECONSTRUCTIONS,
 }

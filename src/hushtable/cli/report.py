@@ -35,9 +35,7 @@ def report(
     confidential: Annotated[
         bool, Option("I know that the result is not private and must stay with me.")
     ] = False,
-    language: Annotated[
-        str | None, Option("Labels of this language, where the schema has them.", "CODE")
-    ] = None,
+    language: flags.Language = None,
     raw: flags.Raw = False,
     json: flags.Json = False,
 ) -> None:

@@ -4,13 +4,14 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.release import choices, verdicts
+    from hushtable.release import choices, exports, verdicts
     from hushtable.release.bundle import add_explanation, check_free
     from hushtable.release.bundle_files import request_in
     from hushtable.release.card import Card, LedgerStamp
     from hushtable.release.choices import Choice, ChoiceView
     from hushtable.release.comparison import ReleaseComparison, compare
     from hushtable.release.details import CheckDetail
+    from hushtable.release.exports import Exported, write_export
     from hushtable.release.loading import Bundle
     from hushtable.release.measured import measure
     from hushtable.release.plan import Plan

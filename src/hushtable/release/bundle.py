@@ -5,6 +5,7 @@
     measurements.parquet   the noisy integers that were paid for
     history.parquet        the rounds of an adaptive release
     tables/order-K.parquet all marginals of K attributes, one row per cell
+    datapackage.json       what each file holds, for programs
     README.txt             how to read it
 
 A bundle is written beside its place and moved there whole.  Tables of more than 50 million cells are left out and
@@ -27,9 +28,9 @@ from hushtable.errors import BundleError
 from hushtable.ledger import failpoints
 from hushtable.microdata import Explanation
 from hushtable.outputs import can_make, is_occupied, whole_folder
-from hushtable.reconstruct import reconstruction_named
 from hushtable.release.bundle_files import MANIFEST, TABLES, manifest_of, replace, request_in, sha256
-from hushtable.release.promise import interval_promise
+from hushtable.release.bundle_words import package_of, readme
+from hushtable.release.data_packages import DATAPACKAGE
 from hushtable.release.tables import LongFile, chunks
 
 if TYPE_CHECKING:
@@ -44,26 +45,6 @@ from the measurements when they are asked for; with more, a bundle takes more ti
 ALPHA = 0.05
 """Intervals of the listed tables hold with 95%, as custom has it; others can be asked for."""
 _AGAIN = "repeat the command with the same --request: nothing is spent again"
-_README = """\
-A differentially private release made by Hushtable {version}.
-
-tables/order-K.parquet has one row per cell of every marginal of K attributes:
-  attribute_1, value_1, ...   the attributes and the category of each
-  estimate                    {estimate}
-  std                         standard error of the unbiased estimate; empty where none is known
-  lower, upper                an interval for the true count at 95%; never below zero
-  measured                    fully: every number behind the cell was measured with known noise;
-                              partly, derived: the estimate is a model's guess, the bounds come from measured sub-tables
-  unbiased, unbiased_lower, unbiased_upper
-                              the unbiased estimate with its own interval, which may reach below zero; add these up
-                              where a sum must be right on average; empty where not all was measured
-{promise}
-
-release.json is the privacy card; measurements.parquet holds the noisy integers themselves.
-
-In Python:  import hushtable; hushtable.Release.load("THIS FOLDER").table("ATTRIBUTE", "ATTRIBUTE")
-In R:       arrow::read_parquet("tables/order-1.parquet")
-"""
 
 
 def check_free(folder: str | PathLike[str]) -> Path:
@@ -139,21 +120,23 @@ def _write_files(release: Release, folder: Path) -> None:
     pq.write_table(release.answers.to_table(), folder / MEASUREMENTS, compression="zstd")
     if release.history is not None:
         release.history.write_parquet(folder / HISTORY)
-    estimate = reconstruction_named(release.card.reconstruct).estimate
-    words = {"estimate": estimate, "promise": interval_promise(release.card, ALPHA)}
-    text = _README.format(version=release.card.versions["hushtable"], **words)
-    (folder / README).write_text(text, encoding="utf-8")
     _write_tables(release, folder / TABLES)
-    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    held = _files(folder)
+    (folder / DATAPACKAGE).write_text(package_of(release, held).to_json(), encoding="utf-8")
+    (folder / README).write_text(readme(release, held, ALPHA), encoding="utf-8")
     manifest = {
         "format": FORMAT,
         "card": release.card.to_dict(),
         "alpha": ALPHA,
         "attributes": list(release.schema.names),
         "workload": [list(s) for s in release.workload],
-        "files": {name: sha256(folder / name) for name in files},
+        "files": {name: sha256(folder / name) for name in _files(folder)},
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
 def _write_tables(release: Release, folder: Path) -> None:

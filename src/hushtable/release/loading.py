@@ -31,6 +31,7 @@ from hushtable.reconstruct import RECONSTRUCTIONS
 from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA
 from hushtable.release.bundle_files import manifest_of, opened, read_json, refusing_damage
 from hushtable.release.card import Card
+from hushtable.release.data_packages import DATAPACKAGE
 from hushtable.release.parquet_check import (
     Leaf,
     ParquetPart,
@@ -44,6 +45,7 @@ from hushtable.schema import MAX_STORED_BYTES, Schema
 
 MOST_TEXT = 2**20
 MOST_EXPLANATION = 256 * 2**20
+MOST_PACKAGE = 64 * 2**20
 REPEATS = 4096
 """How often one marginal may have been measured: far above what any number of rounds or reused releases does."""
 ROUNDS_WITHOUT_ANSWER = 64
@@ -164,16 +166,17 @@ class Bundle:
         for order in self.orders:
             with self._table(order):
                 pass
-        digest = self.manifest.files.get(EXPLANATION)
-        if digest is not None:
-            with opened(self.place, EXPLANATION, most=MOST_EXPLANATION, digest=digest):
-                pass
+        for name, most in ((EXPLANATION, MOST_EXPLANATION), (DATAPACKAGE, MOST_PACKAGE)):
+            digest = self.manifest.files.get(name)
+            if digest is not None:
+                with opened(self.place, name, most=most, digest=digest):
+                    pass
 
 
 def _check_names(manifest: Manifest, schema: Schema) -> None:
     """Files, attributes and workload that fit together, and an account that adds up."""
     orders = {len(s) for s in manifest.sets}
-    for name in manifest.files.keys() - {SCHEMA, README, MEASUREMENTS, HISTORY, EXPLANATION}:
+    for name in manifest.files.keys() - {SCHEMA, README, DATAPACKAGE, MEASUREMENTS, HISTORY, EXPLANATION}:
         match = _ORDER_FILE.fullmatch(name)
         require(match is not None and int(match[1]) in orders, "files")
     require(tuple(manifest.attributes) == schema.names, "attributes")

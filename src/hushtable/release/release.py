@@ -38,6 +38,7 @@ from hushtable.reconstruct import (
 )
 from hushtable.release import bundle, sums
 from hushtable.release.card import Card, L1Bounds
+from hushtable.release.exports import Exported, write_export
 from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
 from hushtable.release.promise import interval_promise
@@ -94,6 +95,11 @@ class Release:
         ``unbiased``, ``unbiased_lower``, ``unbiased_upper``: the unbiased estimate with its own interval, which may
         reach below 0; null where not all was measured.
         """
+        axes = self.check_table(attributes)
+        return tidy(self.schema, axes, self.columns((tuple(sorted(axes)),), alpha))
+
+    def check_table(self, attributes: Sequence[str]) -> tuple[int, ...]:
+        """The axes of a table that can be read; refuses others."""
         axes = self.schema.axes(attributes)
         if len(set(axes)) != len(axes):
             raise WorkloadError("table.repeated", "An attribute is named twice.", "Name each attribute once.")
@@ -110,7 +116,7 @@ class Release:
                 f"The marginal {marginal_label(key, self.schema.names)} was not part of this release.",
                 f"Released are all marginals inside {self._listing()}.",
             )
-        return tidy(self.schema, axes, self.columns((key,), alpha))
+        return axes
 
     def range(
         self, attribute: str, low: Any, high: Any = None, *, by: Sequence[str] = (), alpha: float = 0.05
@@ -239,6 +245,18 @@ class Release:
         """
         how: dict[str, Any] = {"priorities": priorities, "rows": rows, "seed": seed, "levels": levels}
         return make_microdata(self, fit=fit, **how).frame
+
+    def export(
+        self,
+        folder: str | PathLike[str],
+        format: str = "csv",
+        *,
+        tables: Sequence[Sequence[str]] = (),
+        alpha: float = 0.05,
+        raw: bool = False,
+    ) -> Exported:
+        """Write tables, by default all that were asked for, into a new folder for others: csv, xlsx, sdmx-csv, ..."""
+        return write_export(self, folder, format, tables=tables, alpha=alpha, raw=raw)
 
     def save(self, folder: str | PathLike[str], *, also: bundle.Also | None = None) -> None:
         """Write the bundle: Parquet and JSON, all at once or not at all; ``also`` may add to it before it appears."""

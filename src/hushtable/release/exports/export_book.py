@@ -1,0 +1,153 @@
+"""What an export is made of: the tables that were asked for, one at a time, and the words that go with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from hushtable.reconstruct import FULLY, reconstruction_named
+from hushtable.release.exports.column_sets import ColumnSet
+from hushtable.release.exports.export_table import Dimension, ExportTable, file_stems
+from hushtable.release.promise import MODELLED, interval_promise
+from hushtable.release.quality import QUALITY_FLAGS
+
+if TYPE_CHECKING:
+    from hushtable.release.card import Card
+    from hushtable.release.release import Release
+    from hushtable.schema import About
+
+Progress = Callable[[str, int, int], None]
+NOISE_ONLY = (
+    "Errors are those of the noise that protects people: they say nothing about people who did not answer or were "
+    "recorded wrongly."
+)
+
+
+def _silent(step: str, done: int, total: int) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ExportBook:
+    """Tables of a release with one set of columns, intervals at ``1 - alpha``.
+
+    ``raw``: texts go into CSV as they are, also where a spreadsheet would run them.
+    """
+
+    release: Release
+    names: tuple[tuple[str, ...], ...]
+    columns: ColumnSet
+    alpha: float = 0.05
+    raw: bool = False
+    progress: Progress = field(default=_silent)
+
+    @property
+    def about(self) -> About:
+        """What the numbers are about."""
+        return self.release.schema.about
+
+    @property
+    def card(self) -> Card:
+        """The privacy card."""
+        return self.release.card
+
+    @property
+    def title(self) -> str:
+        """Of the whole."""
+        return self.about.title or f"Tables of {self.card.ledger.name}"
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return self.about.unit or "records"
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """A name for the file of each table."""
+        return tuple(file_stems(self.names))
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """Cells of each table."""
+        sizes = self.release.schema.sizes
+        return tuple(prod(sizes[axis] for axis in self.release.schema.axes(names)) for names in self.names)
+
+    @cached_property
+    def dimensions(self) -> dict[str, Dimension]:
+        """Every attribute or level of the tables, by its name."""
+        levels = self.release.schema.levels
+        used = dict.fromkeys(self._axis_name(name) for names in self.names for name in names)
+        return {name: Dimension.of(name, levels[name]) for name in used}
+
+    def tables(self) -> Iterator[ExportTable]:
+        """The tables, each made when it is wanted."""
+        taken = self.release.schema.names
+        for number, names in enumerate(self.names, 1):
+            self.progress("writing tables", number - 1, len(self.names))
+            table = self.release.table(*names, alpha=self.alpha)
+            shown = self.table_dimensions(names)
+            labels = table.select(dimension.name for dimension in shown)
+            columns = self.columns.columns(table, taken, self.alpha)
+            yield ExportTable(
+                number,
+                self.stems[number - 1],
+                self.table_title(names),
+                tuple(shown),
+                self.columns.measures(taken),
+                pl.DataFrame([*labels.get_columns(), *columns]),
+            )
+        self.progress("writing tables", len(self.names), len(self.names))
+
+    def table_dimensions(self, names: Sequence[str]) -> list[Dimension]:
+        """The dimensions of a table."""
+        return [self.dimensions[self._axis_name(name)] for name in names]
+
+    def table_title(self, names: Sequence[str]) -> str:
+        """Such as "Persons by age and sex, Alder, 2025"."""
+        shown = [dimension.title for dimension in self.table_dimensions(names)]
+        by = (
+            f" by {', '.join(shown[:-1])} and {shown[-1]}"
+            if len(shown) > 1
+            else "".join(f" by {s}" for s in shown)
+        )
+        where = "".join(f", {text}" for text in (self.about.area, self.about.period) if text)
+        unit = self.unit[:1].upper() + self.unit[1:]
+        return f"{unit}{by}{where}" if names else f"{unit}, total{where}"
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the numbers must know, a sentence or two each."""
+        estimate = reconstruction_named(self.card.reconstruct).estimate
+        modelled = any(flag != FULLY for flag in self.release.accuracy()["measured"])
+        return (
+            "The numbers are differentially private: noise was added on purpose, to protect the people in the data. "
+            f"Price: {self.card}.",
+            f"Protected is {self.card.unit}.",
+            f"Estimate: {estimate}.",
+            interval_promise(self.card, self.alpha),
+            *((MODELLED,) if modelled else ()),
+            *(f"Quality {flag.name}: {flag.meaning}." for flag in QUALITY_FLAGS),
+            NOISE_ONLY,
+            *self.about.footnotes,
+        )
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Headings and texts of what is known about the whole."""
+        stamp = self.card.ledger
+        account = (
+            ("Privacy", f"{self.card}"),
+            ("Ledger", f"{stamp.name}, entry {stamp.entry}"),
+            ("Head", stamp.head),
+        )
+        made = (("Made", stamp.time), ("Made by", f"Hushtable {self.card.versions['hushtable']}"))
+        return (*self.about.facts, *account, *made)
+
+    def _axis_name(self, name: str) -> str:
+        """An attribute may be named where its finest level is meant."""
+        (axis,) = self.release.schema.axes((name,))
+        return self.release.schema.names[axis]

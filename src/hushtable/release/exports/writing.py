@@ -1,0 +1,117 @@
+"""Writing an export: a folder with the tables in one format, their description and a README, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hushtable.errors import UsageError, WorkloadError
+from hushtable.release.bundle import new_folder
+from hushtable.release.data_packages import DATAPACKAGE, DataPackage, ResourceEntry
+from hushtable.release.exports.column_sets import COLUMN_SETS
+from hushtable.release.exports.export_book import ExportBook
+from hushtable.release.exports.export_table import slug
+from hushtable.release.exports.formats import ExportFile, ExportFormat, format_named
+from hushtable.release.reading_lines import how_to_read
+
+if TYPE_CHECKING:
+    from hushtable.release.exports.export_book import Progress
+    from hushtable.release.release import Release
+
+README = "README.txt"
+_AGAIN = "repeat the command"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An export on disk: where, in which format, and the files with what each holds."""
+
+    folder: Path
+    format: str
+    alpha: float
+    files: tuple[ExportFile, ...]
+
+    @property
+    def tables(self) -> int:
+        """How many tables were written."""
+        return sum(file.table is not None for file in self.files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "folder": str(self.folder),
+            "format": self.format,
+            "alpha": self.alpha,
+            "files": [file.to_dict() for file in self.files],
+        }
+
+
+def write_export(
+    release: Release,
+    folder: str | PathLike[str],
+    format: str,
+    *,
+    tables: Sequence[Sequence[str]] = (),
+    alpha: float = 0.05,
+    columns: str = "errors",
+    raw: bool = False,
+    progress: Progress | None = None,
+) -> Exported:
+    """Write tables of a release, by default all that were asked for, into a new folder."""
+    writer = format_named(format)
+    writer.check_installed()
+    if columns not in COLUMN_SETS:
+        raise UsageError(
+            "export.columns", "This set of columns is not known.", f"Choose {', '.join(COLUMN_SETS)}."
+        )
+    wanted = tuple(tuple(names) for names in tables) or release.marginals
+    if len(set(wanted)) < len(wanted):
+        raise WorkloadError("export.repeated", "A table is named twice.", "Name each table once.")
+    more = {} if progress is None else {"progress": progress}
+    book = ExportBook(release, wanted, COLUMN_SETS[columns], alpha, raw, **more)
+    for names in wanted:
+        release.check_table(names)
+    writer.check_size(book)
+    with new_folder(folder, _AGAIN) as building:
+        files = tuple(writer.write(book, building))
+        (building / DATAPACKAGE).write_text(_package(book, files).to_json(), encoding="utf-8")
+        (building / README).write_text(_readme(book, writer, files), encoding="utf-8")
+    return Exported(Path(folder), writer.name, alpha, files)
+
+
+def _package(book: ExportBook, files: Sequence[ExportFile]) -> DataPackage:
+    about = book.about
+    return DataPackage(
+        name=slug(book.card.ledger.name) or "tables",
+        title=book.title,
+        description="\n".join(book.notes),
+        resources=tuple(_resource(book, file) for file in files),
+        created=book.card.ledger.time,
+        sources=(about.source,) if about.source else (),
+        contributors=(about.contact,) if about.contact else (),
+    )
+
+
+def _resource(book: ExportBook, file: ExportFile) -> ResourceEntry:
+    name = slug(file.path) if file.table is None else book.stems[file.table - 1]
+    more: dict[str, Any] = {"sheet": file.sheet, "header": file.header}
+    suffix = Path(file.path).suffix[1:]
+    return ResourceEntry(name, file.path, suffix, file.media, file.title, file.fields, file.key, **more)
+
+
+def _readme(book: ExportBook, writer: ExportFormat, files: Sequence[ExportFile]) -> str:
+    columns = [f"  {m.name:<16} {m.meaning}" for m in book.columns.measures(book.release.schema.names)]
+    listed = [f"  {file.path:<32} {file.title}" for file in files]
+    facts = [f"{heading}: {text}" for heading, text in book.facts]
+    parts = [
+        [book.title],
+        facts,
+        ["Files", *listed, f"  {DATAPACKAGE:<32} the same for programs: a Frictionless data package"],
+        ["Columns", *columns],
+        ["Notes", *(f"  {number}. {note}" for number, note in enumerate(book.notes, 1))],
+        how_to_read(writer.reading(files)),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
