@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from urllib.parse import unquote
 
+from hushtable.errors import UsageError
+
+POSTGRES, DUCKDB = ("postgresql", "postgres"), ("duckdb",)
+"""Schemes of databases."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
@@ -19,3 +24,39 @@ def scheme_of(address: object, known: Container[str]) -> str | None:
         return None
     scheme = found[1].lower()
     return scheme if found[2] or scheme in known else None
+
+
+def split_table(url: str) -> tuple[str, tuple[str, ...]]:
+    """The URL of a database without its table, and the parts of the table's name; no message repeats a URL.
+
+    >>> split_table("postgresql://host/db?table=a.b&sslmode=require")
+    ('postgresql://host/db?sslmode=require', ('a', 'b'))
+    """
+    before, _, query = url.partition("?")
+    given = [part.partition("=") for part in query.split("&") if part]
+    if _has_password(url) or {"password", "sslpassword"} & {unquote(key) for key, _, _ in given}:
+        raise password_in_url()
+    names = [unquote(value) for key, _, value in given if key == "table"]
+    others = "&".join("".join(part) for part in given if part[0] != "table")
+    if len(names) != 1 or not all(names[0].split(".")) or names[0].count(".") > 1:
+        raise UsageError(
+            "source.no-table-named",
+            "The URL of a database does not name one table.",
+            "Add `?table=NAME` or `?table=SCHEMA.NAME` to it, or --table NAME.",
+        )
+    return before + ("?" + others if others else ""), tuple(names[0].split("."))
+
+
+def password_in_url() -> UsageError:
+    """The refusal of data whose URL holds one: command lines are no place for secrets."""
+    return UsageError(
+        "source.password-in-url",
+        "The URL holds a password, which others on this machine may see.",
+        "Leave it out; put it into a password file (PGPASSFILE), a service file (service=NAME) or PGPASSWORD.",
+    )
+
+
+def _has_password(url: str) -> bool:
+    """Whether something stands where libpq looks for a password: before an ``@`` that comes before a ``/``."""
+    before, at, _ = url.partition("://")[2].partition("/")[0].partition("@")
+    return bool(at and before.partition(":")[2])

@@ -13,7 +13,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.errors import HushtableError, SchemaError
+from hushtable.errors import HushtableError, SchemaError, UsageError
 from hushtable.ledger.preflights import REMINDER
 from hushtable.texts import CONFIDENTIAL
 
@@ -336,3 +336,14 @@ def test_the_confidential_report_shows_the_same_numbers(desk: Path) -> None:
     assert run(["report", "a"]) == 0
     public = Path("a/report.html").read_text(encoding="utf-8")
     assert "What became of the rows" not in public and "preflight" not in public
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:{}@h/d?table=t", "postgresql://h/{}", "duckdb:///{}"])
+def test_what_is_refused_at_a_url_is_said_without_the_url(url: str) -> None:
+    """A URL is not a path: no file of that name is looked for, or missed."""
+    schema = ht.Schema.loads(SCHEMA)
+    for look in (lambda given: ht.preflight(given, schema=schema), ht.session.draft):
+        with pytest.raises(UsageError) as caught:
+            look(url.format("horse"))
+        assert caught.value.code in ("source.password-in-url", "source.no-table-named")
+        assert "horse" not in str(caught.value)

@@ -98,6 +98,12 @@ SLIPS = [
     ("microdata.rows", ["microdata", "o", "--out", "f.csv", "--rows", "-3"]),
     ("microdata.format", ["microdata", "o", "--out", "f.txt"]),
     ("report.against", ["report", "o", "--confidential"]),
+    ("usage.flags", ["quantile", "o", "age", "--at", "0.5", "--at", "2"]),
+    ("usage.table", [*RELEASE, *PAID, "--order", "2", "--table", "t"]),
+    ("usage.table", ["init", "a:b.csv", "--table", "t"]),
+    ("source.no-table-named", ["preflight", "postgresql://h/d", "--schema", "s.yaml"]),
+    ("source.no-table-named", ["init", "duckdb:///f?table=a.b.c"]),
+    ("source.password-in-url", ["preflight", "postgres://u:p@h/d", "--schema", "s.yaml", "--table", "t"]),
 ]
 """What is refused before a file is opened; none of the files that are named is there."""
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from urllib.parse import quote
 
 import hushtable as ht
+from hushtable.addresses import DUCKDB, POSTGRES, scheme_of, split_table
 from hushtable.cli.parameters import Argument, Option
 from hushtable.errors import UsageError
 
@@ -57,5 +58,12 @@ def workload_from(schema: ht.Schema, order: int | None, file: Path | None) -> ht
 
 
 def at_table(data: str, table: str | None) -> str:
-    """The URL of a table in a database, from that of the database."""
-    return data if table is None else f"{data}{'&' if '?' in data else '?'}table={quote(table)}"
+    """The URL of a table in a database, from that of the database; other data as they are."""
+    if table is not None and scheme_of(data, ()) is None:
+        raise UsageError(
+            "usage.table", "--table is for the URL of a database, and DATA is none.", "Leave --table out."
+        )
+    url = data if table is None else f"{data}{'&' if '?' in data else '?'}table={quote(table)}"
+    if scheme_of(data, ()) in (*POSTGRES, *DUCKDB):
+        split_table(url)  # refuses what names no table or holds a password, before a library is loaded
+    return url

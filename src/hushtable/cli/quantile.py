@@ -15,7 +15,9 @@ EXAMPLE = "Example: hush quantile out age --at 0.25 --at 0.5 --by sex"
 def quantile(
     folder: flags.ReleaseFolder,
     attribute: Annotated[str, Argument("A number or a date of a released table.", "ATTRIBUTE")],
-    at: Annotated[list[float] | None, Option("Share below it; 0.5, the median, by default.", "Q")] = None,
+    at: Annotated[
+        list[float] | None, Option("Share below it; 0.5, the median, by default.", "Q", between=(0, 1))
+    ] = None,
     by: Annotated[str | None, Option("In every cell of these attributes.", "A,B")] = None,
     alpha: flags.Alpha = 0.05,
     csv: Annotated[bool, Option("Print CSV.")] = False,

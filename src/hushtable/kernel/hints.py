@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,7 +87,7 @@ def refused(error: HushtableError, data: Any, schema: Schema | None) -> Hushtabl
     if not error.code.startswith("source.") or error.code in ("source.missing-file", "source.unknown-kind"):
         return error
     guard, hints = files.Guard("the data"), list[Hint]()
-    with guard:
+    with guard, suppress(HushtableError):  # a URL or a frame is no file, which is not what was refused
         file = files.find(data)[0]
         hints = list(_file_hints(sniff(file), file, schema or Schema.from_dict(_ANY)))
     if not hints:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hushtable.addresses import DUCKDB, split_table
 from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources import files
-from hushtable.kernel.sources.database import file_of, package, quoted, split_url
+from hushtable.kernel.sources.database import file_of, package, quoted
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, Table, described
 from hushtable.kernel.sources.staging import StagedTable
@@ -24,7 +25,7 @@ class DuckTable:
     shown = "the table"
 
     def __init__(self, url: str) -> None:
-        place, name = split_url(url)
+        place, name = split_table(url)
         self._file, *more = files.find(file_of(place))
         if more:
             raise UsageError(
@@ -67,7 +68,7 @@ class DuckOpener(TableOpener):
 
     name = "duckdb"
     what = "duckdb:///FILE?table=NAME"
-    schemes = ("duckdb",)
+    schemes = DUCKDB
 
     def table(self, data: str, schema: Schema | None) -> Table:
         found = DuckTable(data)

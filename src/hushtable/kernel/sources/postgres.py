@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import finalize
 
+from hushtable.addresses import POSTGRES, password_in_url, split_table
 from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.copy_types import TEXT, TYPES, CopyType, unread_type
-from hushtable.kernel.sources.database import package, password_in_url, quoted, split_url
+from hushtable.kernel.sources.database import package, quoted
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, Table
 from hushtable.kernel.sources.staging import StagedTable
@@ -88,7 +89,7 @@ class PostgresTable:
     shown = "the table"
 
     def __init__(self, url: str, person: str | None = None) -> None:
-        self._url, self._name = split_url(url)
+        self._url, self._name = split_table(url)
         self._person = person
         self._links = [_connected(self._url)]
         finalize(self, _close, self._links)
@@ -161,7 +162,7 @@ class PostgresOpener(TableOpener):
 
     name = "postgresql"
     what = "postgresql://HOST/DATABASE?table=NAME"
-    schemes = ("postgresql", "postgres")
+    schemes = POSTGRES
 
     def table(self, data: str, schema: Schema | None) -> Table:
         found = PostgresTable(data, None if schema is None else schema.person)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from weakref import WeakSet
 
+from hushtable.addresses import POSTGRES
 from hushtable.errors import LedgerError, UsageError
 from hushtable.ledger import names
 from hushtable.ledger.entries import Entry, Row, spoilt
@@ -88,7 +89,7 @@ FROM pg_class c WHERE c.oid IN (to_regclass('hushtable.entry'), to_regclass('hus
 class PostgresStore(LedgerStore):
     """Transactions on the rows of one ledger, over one connection that is kept between them."""
 
-    schemes = ("postgresql", "postgres")
+    schemes = POSTGRES
     what = "postgresql://HOST/DATABASE?ledger=NAME"
 
     _link: psycopg.Connection | None = None
