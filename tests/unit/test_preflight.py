@@ -246,6 +246,45 @@ def test_what_changes_after_a_preflight_needs_a_review(desk: Path) -> None:
     ht.Session.open("d.csv", schema=fewer, ledger="d.ledger")  # of this column nothing was shown
 
 
+@pytest.mark.parametrize(
+    ("field", "before", "after"),
+    [
+        (
+            "tree",
+            "region: {type: categorical, levels: [side, region], tree: {up: [north, east], down: [south]}}",
+            "region: {type: categorical, levels: [side, region], tree: {up: [north], down: [east, south]}}",
+        ),
+        (
+            "tree",
+            "region: {type: categorical, values: [north, east, south]}",
+            "region: {type: categorical, levels: [side, region], tree: {up: [north], down: [east, south]}}",
+        ),
+        (
+            "levels",
+            "age: {type: integer, bounds: [0, 99], levels: {broad: [50], fine: 10}}",
+            "age: {type: integer, bounds: [0, 99], levels: {broad: [30], fine: 10}}",
+        ),
+    ],
+)
+def test_what_stands_together_is_compared_with_what_did_before_a_preflight(
+    desk: Path, field: str, before: str, after: str
+) -> None:
+    """Leaves in the same order under other parents: values alone would not tell."""
+
+    def declared(line: str, marks: str = "") -> ht.Schema:
+        return ht.Schema.loads(f"attributes:\n  {line}\n{marks}")
+
+    ht.preflight("d.csv", schema=declared(before), ledger="d.ledger")
+    ht.Session.open("d.csv", schema=declared(before), ledger="d.ledger")
+    with pytest.raises(SchemaError) as caught:
+        ht.Session.open("d.csv", schema=declared(after), ledger="d.ledger")
+    assert caught.value.code == "schema.changed-after-preflight"
+    path = f"attributes.{after.partition(':')[0]}.{field}"
+    assert f": {path}." in caught.value.message
+    marked = declared(after, f"learnt_from_data: {{reviewed: [{path}]}}\n")
+    ht.Session.open("d.csv", schema=marked, ledger="d.ledger")
+
+
 def test_what_was_paid_for_before_a_preflight_is_finished_and_read_after_it(desk: Path) -> None:
     """Also when the preflight was of a draft with other values, whose declarations are the ones that it noted."""
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from math import sqrt
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
 import rows_kept
 from hushtable.kernel.sources import open_source, people
 from hushtable.kernel.sources.keeping import Held
+from hushtable.kernel.sources.keys import as_names
 from hushtable.kernel.sources.people import People, siphash128
 from hushtable.kernel.sources.text import Texts
 from hushtable.schema import ENCODINGS
@@ -47,8 +52,9 @@ def keys_of(ids: np.ndarray) -> Texts:
     return Texts(ids.astype(np.int64).view(np.uint8), starts, starts + 8)
 
 
-@pytest.mark.parametrize("limit", [1, 3])
+@pytest.mark.parametrize("limit", [1, 3, 6])
 def test_those_with_more_than_k_rows_are_found_while_the_table_grows(limit):
+    """Nearly all of them, some or few: a table of everybody is looked into, or one of those."""
     ids = np.random.default_rng(3).integers(0, 20_000, 60_000)
     table = People(limit)
     for start in range(0, len(ids), 7_001):
@@ -72,7 +78,7 @@ def test_the_table_holds_a_person_in_fewer_than_forty_bytes():
     hashes[:, 0] *= 2
     for part in np.array_split(hashes, 40):
         table.add(part)
-    assert (table._table.nbytes + table._counts.nbytes) / len(hashes) < 40
+    assert table._table.nbytes / len(hashes) < 40
     assert people._FULLEST < 1
 
 
@@ -163,6 +169,45 @@ def test_every_source_and_order_keeps_the_same_rows_as_the_definition(tmp_path: 
         for k, data in enumerate(sources):
             assert rows_of(data, limit, ledger)[0] == expected, k
         assert len({frozenset(rows_of(data, limit, ledger)[1].items()) for data in sources}) == 1
+
+
+def test_uuids_of_any_kind_keep_the_rows_of_their_texts(tmp_path: Path):
+    frame = crowd(200, 4)
+    ids = [UUID(int=(n + 1) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128) for n in frame["id"].to_list()]
+    written = frame.with_columns(id=pl.Series([str(one) for one in ids]))
+    table = frame.to_arrow()
+    stored = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([one.bytes for one in ids], pa.binary(16)))
+    typed = table.set_column(0, "id", stored)
+    pq.write_table(typed, tmp_path / "t.parquet")
+    objects = frame.to_pandas().assign(id=ids)
+    expected = rows_of(written, 1, "x")
+    assert expected[0].total() == 200
+    for data in (typed, typed.slice(0, 800), tmp_path / "t.parquet", objects):
+        assert rows_of(data, 1, "x") == expected
+
+
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+def test_moments_of_any_kind_and_unit_keep_the_same_rows(zone: str | None):
+    frame = crowd(200, 4)
+    moments = pl.lit(datetime(1969, 12, 1, 3, 4, 5, 678901)) + pl.duration(microseconds=pl.col("id") * 10**12)
+    timed = frame.with_columns(id=moments.dt.replace_time_zone(zone))
+    finer = timed.with_columns(pl.col("id").dt.cast_time_unit("ns"))
+    objects = frame.to_pandas().assign(id=timed["id"].to_list()).astype({"id": object})
+    expected = rows_of(timed, 1, "x")
+    assert expected[0].total() == 200
+    for data in (finer, timed.reverse(), objects):
+        assert rows_of(data, 1, "x") == expected
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_whole_numbers_are_named_as_python_writes_them(step: int):
+    """Also where only some of a block's rows are named."""
+    powers = [s * (b**k + d) for s in (1, -1) for b in (2, 10) for k in range(63) for d in (-1, 0, 1)]
+    numbers = [n for n in dict.fromkeys([*powers, 2**63 - 1, -(2**63)]) if -(2**63) <= n < 2**63]
+    rows = np.arange(0, len(numbers), step)
+    found = as_names(pa.array(numbers, pa.int64()), rows, "utf-8")
+    texts = [found.data[a:b].tobytes().decode() for a, b in zip(found.starts, found.ends, strict=True)]
+    assert texts == [str(numbers[row]) for row in rows]
 
 
 @pytest.mark.parametrize("encoding", [name for name in ENCODINGS if name != "utf-8"])

@@ -24,7 +24,7 @@ from hushtable.errors import LedgerError, SchemaError
 from hushtable.ledger.ledger import Ledger
 from hushtable.ledger.stores import STORES, Address, place_of, store_at
 from hushtable.outputs import whole_file
-from hushtable.schema import Attribute, Binned, Categorical, Schema
+from hushtable.schema import Attribute, Binned, Categorical, Levels, Schema
 
 REMINDER = (
     "No preflight of these data is on record: `hush preflight DATA --schema S --ledger L` shows what a release would "
@@ -145,5 +145,16 @@ def _declared(attribute: Attribute, schema: Schema) -> list[tuple[str, list[Any]
     if isinstance(attribute, Binned):
         ends = [*attribute.bounds, *(attribute.cuts or ())]
         found.append((f"{place}.bounds", ["bounds", attribute.kind, *map(str, ends)]))
+    if attribute.levels is not None:
+        found += _declared_levels(place, attribute.levels)
     own = [text for text in attribute.nulls if text not in schema.csv.nulls]
     return [*found, (f"{place}.nulls", ["nulls", *own]), ("csv.nulls", ["csv", *schema.csv.nulls])]
+
+
+def _declared_levels(place: str, levels: Levels) -> list[tuple[str, list[Any]]]:
+    """Which categories stand together, and where numbers are cut: rows show what goes well together."""
+    if levels.paths:
+        return [(f"{place}.tree", ["tree", *([str(node) for node in path] for path in levels.paths)])]
+    lists: list[list[Any]] = [[*given] for given in levels.widths if isinstance(given, list | tuple)]
+    cuts = [[str(cut) for cut in given] for given in lists]
+    return [(f"{place}.levels", ["levels", *cuts])] if cuts else []

@@ -13,6 +13,7 @@ import numpy as np
 
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.copy_fields import CopyFields
+from hushtable.kernel.sources.typed import unread
 
 _EPOCH, _DAY = 10_957, 86_400_000_000
 """Days from 1970 to 2000, and microseconds of a day."""
@@ -115,4 +116,4 @@ TYPES: dict[str, CopyType] = {
 
 def unread_type(name: str) -> CopyType:
     """Stands for a type that is refused, by its name."""
-    return CopyType(pa.opaque(pa.struct([]), name, "PostgreSQL"), _octets)
+    return CopyType(unread(name, "PostgreSQL"), _octets)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import SchemaError
-from hushtable.kernel.sources import text
+from hushtable.kernel.sources import spellings, text
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.objects import CodedObjects, Objects
 from hushtable.kernel.sources.text import Texts
@@ -96,13 +96,18 @@ def as_keys(column: Any) -> Texts:
 def as_names(column: Any, rows: NDArray[np.int64], encoding: str) -> Texts:
     """The people of some rows, in order, by the text that a file would hold, alike in every kind of source.
 
-    Keys that are moments or bytes, for which files have no one text, stay as they are.
+    Keys that are moments or bytes other than UUIDs, for which files have no one text, stay as they are.
     """
     if isinstance(column, Texts):
         return Texts(column.data, column.starts[rows], column.ends[rows]).in_utf8(encoding)
     if isinstance(column, Objects | CodedObjects):
         return column.take(rows).names
     found = key_kind(column.type) or ""
+    if found == "integer" and pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type):
+        numbers = filled(column, np.int64)
+        return spellings.whole_numbers(numbers if len(rows) == len(column) else numbers[rows])
+    if column.type == pa.uuid():
+        return spellings.uuids(_stored(column.storage, 16)[rows])
     named = as_keys if found in ("bytes", "null") or found.startswith("timestamp") else as_texts
     if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
         return named(column).take(rows)  # Arrow cannot choose among them
@@ -131,11 +136,16 @@ def _whole(array: Any) -> NDArray[np.uint8]:
 
 def _decimals(array: Any) -> NDArray[np.uint8]:
     width = array.type.byte_width
-    stored = np.frombuffer(array.buffers()[1] or b"", np.uint8)
-    numbers = stored[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+    numbers = _stored(array, width)
     wide = np.repeat(np.where(numbers[:, -1:] >= 0x80, 0xFF, 0).astype(np.uint8), _WIDE, axis=1)
     wide[:, :width] = numbers
     return wide
+
+
+def _stored(array: Any, width: int) -> NDArray[np.uint8]:
+    """The bytes of values that all have as many."""
+    stored = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+    return stored[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
 
 
 def _moments(array: Any) -> NDArray[np.uint8]:

@@ -10,6 +10,7 @@ are one key, the text ``"1"`` is another.  Floats are no keys, and neither are t
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -245,7 +246,18 @@ def _name(key: bytes) -> bytes:
         return b"%d" % int.from_bytes(rest, "big", signed=True)
     if kind == b"y":
         return (_ZERO + timedelta(days=int(_name(rest)))).date().isoformat().encode()
+    if kind == b"u":
+        return str(UUID(bytes=rest)).encode()
+    if kind in (b"t", b"z"):
+        return _moment_name(int.from_bytes(rest[1:], "big", signed=True)) or key
     return key
+
+
+def _moment_name(count: int) -> bytes | None:
+    """Seconds and nanoseconds, as a typed column has them; None for what it cannot hold."""
+    seconds, parts = divmod(count, _UNITS["s"])
+    nanoseconds, finer = divmod(parts, _UNITS["ns"])
+    return None if finer or abs(seconds) >> 63 else struct.pack("<qq", seconds, nanoseconds)
 
 
 def _uuid_key(value: UUID) -> bytes:

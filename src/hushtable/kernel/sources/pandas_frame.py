@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from hushtable.kernel.counter import Header
@@ -10,7 +11,7 @@ from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.objects import CodedObjects, Objects
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
-from hushtable.kernel.sources.typed import UNTYPED
+from hushtable.kernel.sources.typed import UNTYPED, unread
 from hushtable.schema import Schema
 
 
@@ -58,12 +59,16 @@ def _holds_objects(dtype: Any) -> bool:
 
 
 def _arrow_type(empty: Any) -> Any:
-    """None for what Arrow cannot hold."""
-    try:
+    """By its name what Arrow cannot hold."""
+    with suppress(Exception):
         untyped = _holds_objects(empty.dtype) or _categories(empty) is not None
         return UNTYPED if untyped else _column(empty, None).type
-    except Exception:
-        return None
+    return unread(_shown(empty.dtype), "pandas")
+
+
+def _shown(dtype: Any) -> str:
+    """The name of a type without what stands in brackets, where a value may be."""
+    return str(dtype.name).partition("[")[0]
 
 
 def _categories(empty: Any) -> Objects | None:

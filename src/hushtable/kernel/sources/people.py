@@ -26,7 +26,15 @@ _GROWTH = 1.5
 slots for a new person and 3 for a known one (Knuth); fuller is slower, emptier takes more of 20 bytes a slot.  Slower
 growth copies the table more often; while it is copied old and new are both held."""
 _SPARSE = 1.5
-"""Slots of 24 bytes for each of those who have too many rows: two thirds full, two looks for one who is there."""
+"""Slots for each of those who have too many rows: two thirds full, two looks for one who is there."""
+_WORTH = 2
+"""How many times smaller than that of everybody a table of those few must be: a larger one takes as long to look
+into, and the time to make it."""
+Slots = NDArray[np.uint32]
+"""A slot is four words of a hash and a number, in that order: one look into memory.  A number of 0: it is free."""
+_WIDTH, _NUMBER = 5, 4
+_UNCROWDED = np.uint32(0xFFFFFFFF)
+"""The number of those who have no more rows than count, in a table of everybody."""
 
 
 @njit(cache=True, nogil=True)
@@ -97,63 +105,74 @@ def hash_fields(data: Octets, starts: Positions, ends: Positions, key: Words, ha
 
 
 @njit(cache=True, nogil=True)
-def _slot_of(table: Words, used: NDArray[Any], low: Word, high: Word) -> Word:
+def _slot_of(table: Slots, low: Word, high: Word) -> Word:
+    """Where somebody is, or the free slot where they would be."""
     slots = np.uint64(table.shape[0])  # below 2^32, so that a product takes the place of a division
     slot = ((low >> np.uint64(32)) * slots) >> np.uint64(32)
-    while used[slot] > 0 and (table[slot, 0] != low or table[slot, 1] != high):
+    a, b = np.uint32(low), np.uint32(low >> np.uint64(32))
+    c, d = np.uint32(high), np.uint32(high >> np.uint64(32))
+    while table[slot, _NUMBER] > 0 and (
+        table[slot, 0] != a or table[slot, 1] != b or table[slot, 2] != c or table[slot, 3] != d
+    ):
         slot = slot + np.uint64(1) if slot + np.uint64(1) < slots else np.uint64(0)
     return slot
 
 
 @njit(cache=True, nogil=True)
-def _count(hashes: Words, most: int, table: Words, counts: NDArray[np.uint32]) -> int:
+def _write(table: Slots, slot: Word, low: Word, high: Word) -> None:
+    table[slot, 0] = np.uint32(low)
+    table[slot, 1] = np.uint32(low >> np.uint64(32))
+    table[slot, 2] = np.uint32(high)
+    table[slot, 3] = np.uint32(high >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def _count(hashes: Words, most: int, table: Slots) -> int:
     """Adds one to each row's person, up to ``most``; gives the number of people seen for the first time."""
     fresh = 0
     for row in range(hashes.shape[0]):
-        slot = _slot_of(table, counts, hashes[row, 0], hashes[row, 1])
-        if counts[slot] == 0:
-            table[slot, 0] = hashes[row, 0]
-            table[slot, 1] = hashes[row, 1]
+        low, high = hashes[row, 0], hashes[row, 1]
+        slot = _slot_of(table, low, high)
+        rows = table[slot, _NUMBER]
+        if rows == 0:
+            _write(table, slot, low, high)
             fresh += 1
-        if counts[slot] < most:
-            counts[slot] += 1
+        if rows < most:
+            table[slot, _NUMBER] = rows + np.uint32(1)
     return fresh
 
 
 @njit(cache=True, nogil=True)
-def _move(old: Words, old_values: NDArray[np.uint32], table: Words, values: NDArray[np.uint32]) -> None:
-    for i in range(old_values.size):
-        if old_values[i] > 0:
-            slot = _slot_of(table, values, old[i, 0], old[i, 1])
-            table[slot, 0] = old[i, 0]
-            table[slot, 1] = old[i, 1]
-            values[slot] = old_values[i]
+def _copy(old: Slots, least: int, numbered: bool, table: Slots) -> None:
+    """Puts those with at least this number into another table; ``numbered``: under numbers from 1, in their order."""
+    number = np.uint32(0)
+    for i in range(old.shape[0]):
+        if old[i, _NUMBER] >= least:
+            low = np.uint64(old[i, 0]) | np.uint64(old[i, 1]) << np.uint64(32)
+            slot = _slot_of(table, low, np.uint64(old[i, 2]) | np.uint64(old[i, 3]) << np.uint64(32))
+            for k in range(_NUMBER):
+                table[slot, k] = old[i, k]
+            number += np.uint32(1)
+            table[slot, _NUMBER] = number if numbered else old[i, _NUMBER]
 
 
 @njit(cache=True, nogil=True)
-def _slot_among(table: Words, low: Word, high: Word) -> Word:
-    """The same where the third word of a slot says whether it is free: one look into memory, not two."""
-    slots = np.uint64(table.shape[0])
-    slot = ((low >> np.uint64(32)) * slots) >> np.uint64(32)
-    while table[slot, 2] > 0 and (table[slot, 0] != low or table[slot, 1] != high):
-        slot = slot + np.uint64(1) if slot + np.uint64(1) < slots else np.uint64(0)
-    return slot
+def _renumber(table: Slots, least: int) -> None:
+    """In place: numbers from 1 for those with at least this one, and that nobody has for the others."""
+    number = np.uint32(0)
+    for i in range(table.shape[0]):
+        if table[i, _NUMBER] >= least:
+            number += np.uint32(1)
+            table[i, _NUMBER] = number
+        elif table[i, _NUMBER] > 0:
+            table[i, _NUMBER] = _UNCROWDED
 
 
 @njit(cache=True, nogil=True)
-def _number(hashes: Words, table: Words) -> None:
+def _find(hashes: Words, table: Slots, found: NDArray[np.int64]) -> None:
     for row in range(hashes.shape[0]):
-        slot = _slot_among(table, hashes[row, 0], hashes[row, 1])
-        table[slot, 0] = hashes[row, 0]
-        table[slot, 1] = hashes[row, 1]
-        table[slot, 2] = row + 1
-
-
-@njit(cache=True, nogil=True)
-def _find(hashes: Words, table: Words, found: NDArray[np.int64]) -> None:
-    for row in range(hashes.shape[0]):
-        slot = _slot_among(table, hashes[row, 0], hashes[row, 1])
-        found[row] = np.int64(table[slot, 2]) - 1
+        number = table[_slot_of(table, hashes[row, 0], hashes[row, 1]), _NUMBER]
+        found[row] = np.int64(number) - 1 if number != _UNCROWDED else -1
 
 
 @dataclass(frozen=True)
@@ -161,8 +180,8 @@ class Crowded:
     """The people of one table who have more rows than count, numbered from 0."""
 
     key: Words
-    table: Words
-    """A hash in two words and one more than the person's number, 0 for a free slot."""
+    table: Slots
+    """With one more than the person's number."""
     size: int
 
     def find(self, keys: Texts) -> NDArray[np.int64]:
@@ -183,8 +202,7 @@ class People:
     def __init__(self, limit: int) -> None:
         self._most = limit + 1
         self._key = np.frombuffer(os.urandom(16), np.uint64).copy()
-        self._table = np.zeros((1024, 2), np.uint64)
-        self._counts = np.zeros(1024, np.uint32)
+        self._table = np.zeros((1024, _WIDTH), np.uint32)
         self._people = 0
 
     def hashes(self, keys: Texts) -> Words:
@@ -194,22 +212,27 @@ class People:
     def add(self, hashes: Words) -> None:
         """Count these rows."""
         self._reserve(self._people + len(hashes))
-        self._people += _count(hashes, self._most, self._table, self._counts)
+        self._people += _count(hashes, self._most, self._table)
 
     def crowded(self) -> Crowded:
-        """Those with too many rows."""
-        many = np.flatnonzero(self._counts == self._most)
-        table = np.zeros((int(_SPARSE * len(many)) + 1, 3), np.uint64)
-        _number(self._table[many], table)
-        return Crowded(self._key, table, len(many))
+        """Those with too many rows; nobody can be counted afterwards."""
+        size = int(np.count_nonzero(self._table[:, _NUMBER] == self._most))
+        slots = int(_SPARSE * size) + 1
+        table, self._table = self._table, np.zeros((0, _WIDTH), np.uint32)
+        if _WORTH * slots > len(table):
+            _renumber(table, self._most)
+        else:
+            everybody, table = table, np.zeros((slots, _WIDTH), np.uint32)
+            _copy(everybody, self._most, True, table)
+        return Crowded(self._key, table, size)
 
     def _reserve(self, people: int) -> None:
-        if people <= _FULLEST * len(self._counts):
+        if people <= _FULLEST * len(self._table):
             return
-        slots = max(int(_GROWTH * len(self._counts)), int(people / _FULLEST) + 1)
-        table, counts = np.zeros((slots, 2), np.uint64), np.zeros(slots, np.uint32)
-        _move(self._table, self._counts, table, counts)
-        self._table, self._counts = table, counts
+        slots = max(int(_GROWTH * len(self._table)), int(people / _FULLEST) + 1)
+        table = np.zeros((slots, _WIDTH), np.uint32)
+        _copy(self._table, 1, False, table)
+        self._table = table
 
 
 def hashes_of(keys: Texts, key: Words) -> Words:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
 from hushtable.kernel.sources.staging import StagedTable
+from hushtable.kernel.sources.typed import unread
 from hushtable.schema import Schema
 
 
@@ -58,8 +60,9 @@ class PolarsOpener(TableOpener):
 
 
 def _arrow_type(empty: Any) -> Any:
-    """None for what Arrow cannot hold, and for objects, which polars gives to Arrow as addresses in memory."""
-    try:
-        return None if empty.dtypes[0].is_object() else empty.to_arrow().schema.types[0]
-    except Exception:
-        return None
+    """By its name what Arrow cannot hold, and objects, which polars gives to Arrow as addresses in memory."""
+    kind = empty.dtypes[0]
+    with suppress(Exception):
+        if not kind.is_object():
+            return empty.to_arrow().schema.types[0]
+    return unread(str(kind.base_type()), "polars")

@@ -100,6 +100,11 @@ def type_name(arrow_type: Any) -> str:
     return str(inner)
 
 
+def unread(name: str, vendor: str) -> Any:
+    """Stands for a type that nothing is read from, by the name that it has where the data come from."""
+    return pa.opaque(pa.struct([]), name, vendor)
+
+
 def check_type(attribute: Attribute, arrow_type: Any) -> None:
     """Refuses a column that the attribute cannot read, whatever it holds."""
     found = family(arrow_type)
