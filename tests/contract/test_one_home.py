@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,10 +30,20 @@ def homes() -> dict[str, set[Path]]:
         home = file.parent if file.stem in ("__init__", file.parent.name) else file.with_suffix("")
         if file not in COMMANDS:
             found[home.name].add(home)
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef):
-                found[node.name].add(file)
+        for name in types_in(tree):
+            found[name].add(file)
     return found
+
+
+def types_in(tree: ast.Module) -> Iterator[str]:
+    """Classes of a module, and its names for types of others, which are written like a class."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            for name in node.targets:
+                if isinstance(name, ast.Name) and re.match("[A-Z].*[a-z]", name.id):
+                    yield name.id
 
 
 def offered(package: Path) -> set[str]:
@@ -98,3 +109,5 @@ def test_the_rule_sees_what_it_is_for() -> None:
     assert seen("from hushtable.schema import write") == ["schema.write"]
     assert seen("from hushtable.schema import Schema\nfrom hushtable.errors import SchemaError") == []
     assert seen("from hushtable.schema.write import block", "schema/x.py") == []
+    written = "class Step: ...\nPlaces = NDArray[np.int32]\nMOST = 3\nT = TypeVar('T')\nx = int"
+    assert list(types_in(ast.parse(written))) == ["Step", "Places"]

@@ -42,7 +42,7 @@ def check(
     spender: flags.Spender = None,
     head: flags.Head = None,
     wait: flags.Wait = False,
-    table: flags.Table = None,
+    table: flags.TableName = None,
     json: flags.Json = False,
 ) -> None:
     """Say whether answers of a synthetic file are within tau of the truth, how sure that is, and what it costs.

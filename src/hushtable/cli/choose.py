@@ -84,7 +84,7 @@ def start(
     wait: flags.Wait = False,
     stored: flags.StoredFlag = False,
     again: flags.PayAgain = False,
-    table: flags.Table = None,
+    table: flags.TableName = None,
     json: flags.Json = False,
 ) -> None:
     """Release what the options have in common and hold the price of the dearest.

@@ -19,7 +19,7 @@ Data = Annotated[
         "DATA",
     ),
 ]
-Table = Annotated[str | None, Option("Table or view of the database that DATA is the URL of.", "NAME")]
+TableName = Annotated[str | None, Option("Table or view of the database that DATA is the URL of.", "NAME")]
 SchemaFile = Annotated[Path, Option("Schema in YAML; `hush init DATA` drafts one.", "FILE", short="-s")]
 LedgerFile = Annotated[
     str, Option("Ledger of this dataset; `hush ledger create` makes one.", "FILE", short="-l")

@@ -29,7 +29,7 @@ def init(
     codebook: Annotated[
         Path | None, Option("Make the schema of this codebook (.csv, .xml, .json) instead of data.", "FILE")
     ] = None,
-    table: flags.Table = None,
+    table: flags.TableName = None,
     json: flags.Json = False,
 ) -> None:
     """Draft a schema.  What it learnt from the data is marked; a release refuses it until you have reviewed it.

@@ -16,12 +16,12 @@ from hushtable.errors import LedgerError
 
 app = Group(no_args_is_help=True, help="The account of privacy of one dataset.")
 
-Place = Annotated[str, Argument("A path, or postgresql://HOST/DATABASE?ledger=NAME.", "LEDGER")]
+LedgerPlace = Annotated[str, Argument("A path, or postgresql://HOST/DATABASE?ledger=NAME.", "LEDGER")]
 
 
 @app.verb(epilog='Example: hush ledger create people.ledger --budget "rho=0.5"')
 def create(
-    ledger: Place,
+    ledger: LedgerPlace,
     budget: flags.BudgetText,
     name: Annotated[str | None, Option("Label of the dataset.", "TEXT")] = None,
     json: flags.Json = False,
@@ -33,7 +33,7 @@ def create(
 
 
 @app.verb(epilog="Example: hush ledger show people.ledger")
-def show(ledger: Place, json: flags.Json = False) -> None:
+def show(ledger: LedgerPlace, json: flags.Json = False) -> None:
     """What was spent, by whom and on what, and what is left."""
     account = ht.Ledger.open(ledger)
     if json:
@@ -44,7 +44,7 @@ def show(ledger: Place, json: flags.Json = False) -> None:
 
 @app.verb(epilog='Example: hush ledger grant people.ledger maria --budget "rho=0.05"')
 def grant(
-    ledger: Place,
+    ledger: LedgerPlace,
     spender: Annotated[str, Argument("Who may spend.", "NAME")],
     budget: flags.BudgetText,
     json: flags.Json = False,
@@ -58,7 +58,7 @@ def grant(
 
 
 @app.verb("raise", epilog='Example: hush ledger raise people.ledger --budget "rho=1"')
-def raise_budget(ledger: Place, budget: flags.BudgetText, json: flags.Json = False) -> None:
+def raise_budget(ledger: LedgerPlace, budget: flags.BudgetText, json: flags.Json = False) -> None:
     """Raise the dataset's budget to a new total; the raise is an entry that everybody can see."""
     total = ht.privacy.Budget.parse(budget)  # before a ledger is loaded
     account = ht.Ledger.open(ledger)
@@ -68,7 +68,7 @@ def raise_budget(ledger: Place, budget: flags.BudgetText, json: flags.Json = Fal
 
 @app.verb(epilog="Example: hush ledger end people.ledger 5d1c...")
 def end(
-    ledger: Place,
+    ledger: LedgerPlace,
     request: Annotated[str, Argument("Id of the request, as `show` lists it.", "REQUEST")],
     wait: flags.Wait = False,
     json: flags.Json = False,
@@ -79,7 +79,7 @@ def end(
 
 
 @app.verb(epilog="Example: hush ledger verify people.ledger --head 3f0c...")
-def verify(ledger: Place, head: flags.Head = None, json: flags.Json = False) -> None:
+def verify(ledger: LedgerPlace, head: flags.Head = None, json: flags.Json = False) -> None:
     """Recompute the chain, the balances and the payloads' hashes; with --head, also find older copies."""
     report = ht.ledger.verify_ledger(ledger, head=head)
     if json:
@@ -93,7 +93,7 @@ def verify(ledger: Place, head: flags.Head = None, json: flags.Json = False) -> 
 
 
 @app.verb(epilog="Example: hush ledger export people.ledger > people-ledger.json")
-def export(ledger: Place, json: flags.Json = True) -> None:
+def export(ledger: LedgerPlace, json: flags.Json = True) -> None:
     """Every entry as JSON; all of it is covered by the chain."""
     account = ht.Ledger.open(ledger)
     emit({"ledger": account.name, "head": account.head, "entries": account.export()})
@@ -101,7 +101,7 @@ def export(ledger: Place, json: flags.Json = True) -> None:
 
 @app.verb(epilog="Example: hush ledger copy people.ledger 'postgresql://host/office?ledger=people'")
 def copy(
-    ledger: Place,
+    ledger: LedgerPlace,
     to: Annotated[
         str, Argument("Where it goes on: a path, or postgresql://HOST/DATABASE?ledger=NAME.", "TO")
     ],
@@ -145,7 +145,7 @@ def _print_summary(account: ht.Ledger) -> None:
         columns = ["entry", "time", "kind", "spender", "spent", "state", "request"]
         grid(columns, [_row(holding) for holding in spends], right=["entry"])
     waiting = [
-        str(h.reservation.request) for h in account.open_reservations() if h.reservation.kind == "choose"
+        str(held.reservation.request) for held in account.open_reservations() if ht.release.is_choice(held)
     ]
     if waiting:
         say("", "Choices that are neither finished nor abandoned (they count as spent):")

@@ -24,7 +24,7 @@ def preflight(
         str | None,
         Option("Note beside this ledger, there or not, that it was done.", "FILE", short="-l"),
     ] = None,
-    table: flags.Table = None,
+    table: flags.TableName = None,
     json: flags.Json = False,
 ) -> None:
     """Count, before anything is spent, what a release would lose of the rows, and say what to try.

@@ -52,7 +52,7 @@ def release(
     stored: flags.StoredFlag = False,
     again: flags.PayAgain = False,
     no_report: Annotated[bool, Option("Do not write report.html beside the tables.")] = False,
-    table: flags.Table = None,
+    table: flags.TableName = None,
     json: flags.Json = False,
 ) -> None:
     """Publish noisy tables with an error bar on every number, and a report that shows them.

@@ -22,11 +22,11 @@ memory."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-Contents = tuple[list[list[str]], list[str] | None]
+ListedMarginals = tuple[list[list[str]], list[str] | None]
 """Marginals and their weights, not yet checked against a schema."""
 
 
-def parse_workload(text: str, name: str) -> Contents:
+def parse_workload(text: str, name: str) -> ListedMarginals:
     """Parse a text of one of the two forms; complaints call it by its ``name``."""
     return _Reader(name, text).document()
 
@@ -64,8 +64,8 @@ class _Reader:
         self._events = self._parse(text)
         self._line = 1
 
-    def document(self) -> Contents:
-        found: Contents = [], None
+    def document(self) -> ListedMarginals:
+        found: ListedMarginals = [], None
         event = self._next()
         while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
             event = self._next()
@@ -84,7 +84,7 @@ class _Reader:
             raise self._wrong("a second document begins")
         return found
 
-    def _mapping(self) -> Contents:
+    def _mapping(self) -> ListedMarginals:
         marginals: list[list[str]] | None = None
         weights: list[str] | None = None
         while not isinstance(event := self._next(), yaml.MappingEndEvent):

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from hushtable.release.repeats import Again, Asking
     from hushtable.release.replicates import replicates_of
     from hushtable.release.resumable import Resumable, write_once
+    from hushtable.release.spend_kinds import CHECK, CHOOSE, is_choice
     from hushtable.release.sums import asked_table, combination_of, quantiles_of
     from hushtable.release.tables import ReleasedTable
-    from hushtable.release.verdicts import CHECK
 else:
     __getattr__, __dir__ = lazily(__name__)

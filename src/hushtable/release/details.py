@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 
 from hushtable.release.card import PlanFacts
+from hushtable.release.spend_kinds import CHOOSE
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class ChoiceDetail(Written):
     usual_way_rho: tuple[str, ...]
     frozen: bool | None = None
     frozen_rho: tuple[str, ...] | None = None
-    strategy: str = "choose"
+    strategy: str = CHOOSE
 
 
 @dataclass(frozen=True)

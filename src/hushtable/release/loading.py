@@ -40,6 +40,7 @@ from hushtable.release.parquet_check import (
     require,
     text_column,
 )
+from hushtable.release.spend_kinds import RELEASE
 from hushtable.release.tables import table_columns
 from hushtable.schema import MAX_STORED_BYTES, Schema
 
@@ -189,7 +190,7 @@ def _check_names(manifest: Manifest, schema: Schema) -> None:
     account = card.ledger.account
     if account is not None:
         account.left  # noqa: B018  (refuses an account beyond its limit)
-        require(card.charged <= account.spent.get("release", card.charged), "account")
+        require(card.charged <= account.spent.get(RELEASE, card.charged), "account")
 
 
 def _read_answers(place: Path, manifest: Manifest, schema: Schema) -> Answers:

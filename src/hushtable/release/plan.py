@@ -15,6 +15,7 @@ from hushtable.privacy import Budget, Cost
 from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
 from hushtable.release.details import ReleaseDetail
 from hushtable.release.repeats import Asking
+from hushtable.release.spend_kinds import RELEASE
 from hushtable.schema import Schema
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Plan:
     def spend(self, spender: str | None, cost: Cost | None = None, **how: str | None) -> Spend:
         """What the ledger is asked for: ``cost`` is what is left of the plan's own, ``how`` says how it is run."""
         detail = ReleaseDetail(str(self.budget), self.schema.version, self.facts, self.workload.digest, **how)
-        return Spend(self.cost if cost is None else cost, "release", detail, spender)
+        return Spend(self.cost if cost is None else cost, RELEASE, detail, spender)
 
     def asking(self, spender: str | None, data: str) -> Asking:
         """The public facts by which a release by this plan, of data of this name, is found again."""
@@ -102,7 +103,7 @@ class Plan:
             "workload": self.workload.digest,
         }
         how = {"reconstruct": self.reconstruct, "reuse": self.reuse, "work": self.facts.work, "data": data}
-        return Asking("release", spender, detail, how)
+        return Asking(RELEASE, spender, detail, how)
 
     def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
         """Price, unit, facts, and where they are known beforehand the errors of every table at ``1 - alpha``."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from hushtable.planning import STRATEGIES
 from hushtable.release.card import Card
+from hushtable.release.spend_kinds import CHOOSE
 
 TRIALS: Mapping[tuple[str, str], float] = {
     ("auto", "maxent"): 95.0,
@@ -29,14 +30,14 @@ WHOLE_TABLE = (
 
 def approximate(card: Card) -> bool:
     """Whether intervals are meant to hold as often as they say, and no more: the noise or the answers were chosen."""
-    return card.plan.strategy == "choose" or card.reuse is not None or not _foreseen(card.plan.strategy)
+    return card.plan.strategy == CHOOSE or card.reuse is not None or not _foreseen(card.plan.strategy)
 
 
 def interval_promise(card: Card, alpha: float = 0.05) -> str:
     """The sentence for intervals at ``1 - alpha`` of the release with this privacy card."""
     strategy, level = card.plan.strategy, f"{100 * (1 - alpha):.10g}%"
     meant = f"Each interval is meant to hold the true count with probability {level}"
-    if strategy == "choose":
+    if strategy == CHOOSE:
         return (
             f"{meant}; it is approximate, because the option was taken after seeing a part of these answers."
         )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import RefusedError, UsageError
+from hushtable.release.spend_kinds import CHOOSE
 
 if TYPE_CHECKING:
     from hushtable.ledger import Holding, Ledger
@@ -48,7 +49,7 @@ class Asking:
         **more: Any,
     ) -> Asking:
         """A choice."""
-        from hushtable.release.choices import CHOOSE, option_text  # scipy's matrices, which plans do without
+        from hushtable.release.choices import option_text  # scipy's matrices, which plans do without
 
         detail = {
             "budget": str(budget),
@@ -151,8 +152,6 @@ class Again:
 
 def _is_lost(held: Holding) -> bool:
     """Whether a spend has ended without answers that could be written: of a choice, without all of them."""
-    from hushtable.release.choices import CHOOSE  # scipy's matrices, which a usage error does without
-
     stored = [charge.stored for charge in held.charges]
     whole = all(stored) if held.reservation.kind == CHOOSE else any(stored)
     return held.state == "settled" and not (stored and whole)

@@ -15,8 +15,8 @@ from hushtable.measurement import Transcript
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy import Budget
 from hushtable.release.details import CheckDetail
+from hushtable.release.spend_kinds import CHECK
 
-CHECK = "check"
 Queries = str | Query | Sequence[str | Query]
 """One query or several, parsed or as text."""
 Tau = float | str | Fraction

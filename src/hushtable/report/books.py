@@ -12,8 +12,8 @@ from os import PathLike
 from hushtable.deciders import Verdict, read_verdicts
 from hushtable.ledger import Holding, Ledger, Statement
 from hushtable.privacy import UNIT
-from hushtable.release import CHECK, Card
-from hushtable.release.choices import CHOOSE, ChoiceRecord
+from hushtable.release import CHECK, Card, is_choice
+from hushtable.release.choices import ChoiceRecord
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,13 @@ class Books:
         opened = Ledger.open(ledger)
         holdings = opened.reservations()
         verdicts = [v for h in holdings if h.reservation.kind == CHECK for v in _verdicts(opened, h)]
-        choices = [_choice(opened, h) for h in holdings if _is_choice(h)]
+        choices = [_choice(opened, h) for h in holdings if is_choice(h)]
         return cls(Statement.of(opened), tuple(verdicts), tuple(choices))
 
 
 def _verdicts(ledger: Ledger, holding: Holding) -> list[Verdict]:
     stored = [charge.number for charge in holding.charges if charge.stored]
     return [v for number in stored for v in read_verdicts(ledger.payload(number)).values()]
-
-
-def _is_choice(holding: Holding) -> bool:
-    return holding.reservation.kind == CHOOSE and "options" in holding.reservation.detail
 
 
 def _choice(ledger: Ledger, holding: Holding) -> MadeChoice:

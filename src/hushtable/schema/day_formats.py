@@ -27,20 +27,20 @@ _FIELDS = {"Y": YEAR, "y": SHORT_YEAR, "m": MONTH, "b": MONTH_NAME, "d": DAY, "q
 _NUMBERS = (YEAR, SHORT_YEAR, MONTH, DAY, QUARTER)
 MONTH_NAMES = "janfebmaraprmayjunjulaugsepoctnovdec"
 
-Step = tuple[int, int]
+PatternStep = tuple[int, int]
 
 
 class PatternError(ValueError):
     """A pattern that means no day; ``args`` are (message, fix)."""
 
 
-def steps_of(pattern: str) -> tuple[Step, ...]:
+def steps_of(pattern: str) -> tuple[PatternStep, ...]:
     """The pattern as steps: what is read, and the byte of a literal.
 
     >>> steps_of("%d.%m.%Y")
     ((5, 0), (0, 46), (3, 0), (0, 46), (1, 0))
     """
-    steps: list[Step] = []
+    steps: list[PatternStep] = []
     letters = iter(pattern)
     for letter in letters:
         if letter != "%":

@@ -22,7 +22,7 @@ _NEGATIVE = 0x4000
 _STRANGE, _INFINITE, _BELOW_ALL = 0xC000, 0xD000, 0xF000
 """What stands where a numeric has its sign: below 0, NaN, infinity and its negative."""
 
-Places = NDArray[np.int32]
+FieldPlaces = NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True)
@@ -40,7 +40,7 @@ def _short(data: Octets, at: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def split(data: Octets, start: int, end: int, starts: Places, sizes: Places) -> tuple[int, int]:
+def split(data: Octets, start: int, end: int, starts: FieldPlaces, sizes: FieldPlaces) -> tuple[int, int]:
     """The rows between two places that are there as a whole, and the place after them; -1 rows for what is none.
 
     Fields go into a row of ``starts`` and ``sizes`` per column.
@@ -68,7 +68,7 @@ def split(data: Octets, start: int, end: int, starts: Places, sizes: Places) -> 
 
 
 @njit(cache=True, nogil=True)
-def _read_eight(data: Octets, starts: Places, sizes: Places, numbers: Ints) -> bool:
+def _read_eight(data: Octets, starts: FieldPlaces, sizes: FieldPlaces, numbers: Ints) -> bool:
     """Whole numbers of eight bytes, 0 for nulls; False where one has another size."""
     wrong = False
     for row in range(starts.size):
@@ -78,7 +78,7 @@ def _read_eight(data: Octets, starts: Places, sizes: Places, numbers: Ints) -> b
 
 
 @njit(cache=True, nogil=True)
-def _read_whole(data: Octets, starts: Places, sizes: Places, width: int, numbers: Ints) -> bool:
+def _read_whole(data: Octets, starts: FieldPlaces, sizes: FieldPlaces, width: int, numbers: Ints) -> bool:
     """The same of fewer bytes."""
     unused = 64 - 8 * width
     wrong = False
@@ -90,7 +90,7 @@ def _read_whole(data: Octets, starts: Places, sizes: Places, width: int, numbers
 
 
 @njit(cache=True, nogil=True)
-def _copy(data: Octets, starts: Places, sizes: Places, ends: Ints, out: Octets) -> None:
+def _copy(data: Octets, starts: FieldPlaces, sizes: FieldPlaces, ends: Ints, out: Octets) -> None:
     """Fields one after another; ``ends`` has one more than there are fields."""
     at = ends[0] = 0
     for row in range(starts.size):
@@ -113,7 +113,7 @@ def _digit(data: Octets, start: int, place: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _numeric_room(data: Octets, starts: Places, sizes: Places) -> int:
+def _numeric_room(data: Octets, starts: FieldPlaces, sizes: FieldPlaces) -> int:
     """Bytes that suffice for all numerics as text; -1 where one is none."""
     room = 0
     for row in range(starts.size):
@@ -126,7 +126,7 @@ def _numeric_room(data: Octets, starts: Places, sizes: Places) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _write_numerics(data: Octets, starts: Places, sizes: Places, ends: Ints, out: Octets) -> None:
+def _write_numerics(data: Octets, starts: FieldPlaces, sizes: FieldPlaces, ends: Ints, out: Octets) -> None:
     """Numerics as the text that the server would write, one after another."""
     at = ends[0] = 0
     for row in range(starts.size):
@@ -161,8 +161,8 @@ class CopyFields:
     """The fields of one column: ``data[starts[row]:][:sizes[row]]``, of size -1 for a null."""
 
     data: Octets
-    starts: Places
-    sizes: Places
+    starts: FieldPlaces
+    sizes: FieldPlaces
 
     def array(self, arrow: Any, *values: NDArray[Any]) -> Any:
         """An Arrow array of these values, with nulls where fields are."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hushtable.kernel.sources.copy_fields import CopyFields, Places, split
+from hushtable.kernel.sources.copy_fields import CopyFields, FieldPlaces, split
 from hushtable.kernel.sources.copy_types import CopyReader
 from hushtable.kernel.sources.libpq import FULL, WAIT, rows_of
 from hushtable.kernel.sources.rows import Octets
@@ -37,8 +37,8 @@ class CopyBlock:
     """Some rows, whose fields have been found and not been read."""
 
     data: Octets
-    starts: Places
-    sizes: Places
+    starts: FieldPlaces
+    sizes: FieldPlaces
     readers: Sequence[CopyReader]
 
     def columns(self) -> list[Any]:

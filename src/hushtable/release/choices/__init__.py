@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
     from hushtable.release.choices.choice_view import ChoiceView
     from hushtable.release.choices.families import FAMILIES, Family, option_text, options_from_files, register
-    from hushtable.release.choices.record import CHOOSE, ChoiceRecord, refuse_choice
+    from hushtable.release.choices.record import ChoiceRecord, refuse_choice
     from hushtable.release.choices.several import options_from, require_several
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -26,8 +26,9 @@ from hushtable.privacy import UNIT, Budget, Cost, decimal, price_in
 from hushtable.release.choices.choice_plan import ChoicePlan, plan_choice
 from hushtable.release.choices.choice_view import ChoiceView, person_price
 from hushtable.release.choices.families import AnyRelease, Refinable, family_of, option_text
-from hushtable.release.choices.record import CHOOSE, Note, Opening, Refinement, Step, Taken, refinement
+from hushtable.release.choices.record import Note, Opening, Refinement, Step, Taken, refinement
 from hushtable.release.details import ChoiceDetail, RefinementDetail
+from hushtable.release.spend_kinds import CHOOSE
 from hushtable.schema import Schema
 
 

@@ -29,6 +29,7 @@ from hushtable.release.card import Card, Chosen, LedgerStamp, PlanFacts
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import AnyRelease, MeasuredChoice, option_text
 from hushtable.release.choices.record import ChoiceRecord
+from hushtable.release.spend_kinds import CHOOSE
 from hushtable.schema import Schema
 
 FROZEN_NOTE = "The price rests on the curator's word that no row changed while the choice was open."
@@ -253,7 +254,7 @@ class ChoiceView(ChoiceRecord):
     def card(self) -> Card:
         """The privacy card of what was measured so far."""
         stored = self._stored
-        plan = PlanFacts(strategy="choose", noise="discrete Gaussian", options=len(self.options))
+        plan = PlanFacts(strategy=CHOOSE, noise="discrete Gaussian", options=len(self.options))
         stamp = LedgerStamp.of(self._ledger, stored, account=False)
         return Card.of(
             self.schema, self.charged, plan, stamp, budget=self.detail.budget, choice=self.standing

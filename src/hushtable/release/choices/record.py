@@ -19,9 +19,7 @@ from hushtable.privacy import Cost
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import MeasuredPart, read_option
 from hushtable.release.details import ChoiceDetail, Written
-
-CHOOSE = "choose"
-"""What a ledger calls the spend of a choice."""
+from hushtable.release.spend_kinds import CHOOSE, is_choice
 
 _UNREADABLE = (BundleError, LookupError, ValueError, TypeError, AttributeError, StopIteration)
 
@@ -132,7 +130,7 @@ class ChoiceRecord:
     def _read(self) -> None:
         """What the ledger knows now."""
         found = self._ledger.find(self.id)
-        if found is None or found.reservation.kind != CHOOSE or "options" not in found.reservation.detail:
+        if found is None or not is_choice(found):
             raise LedgerError(
                 "choose.unknown",
                 "The ledger has no choice of this id.",

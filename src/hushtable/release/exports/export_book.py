@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
@@ -15,20 +15,17 @@ from hushtable.release.exports.column_sets import ColumnSet
 from hushtable.release.exports.export_table import Dimension, ExportTable, file_stems
 from hushtable.release.promise import MODELLED, interval_promise
 from hushtable.release.quality import QUALITY_FLAGS
+from hushtable.watching import Progress, silent
 
 if TYPE_CHECKING:
     from hushtable.release.card import Card
     from hushtable.release.release import Release
     from hushtable.schema import About
 
-Progress = Callable[[str, int, int], None]
 NOISE_ONLY = (
     "Errors are those of the noise that protects people: they say nothing about people who did not answer or were "
     "recorded wrongly."
 )
-
-
-def _silent(step: str, done: int, total: int) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +40,7 @@ class ExportBook:
     columns: ColumnSet
     alpha: float = 0.05
     raw: bool = False
-    progress: Progress = field(default=_silent)
+    progress: Progress = silent
 
     @property
     def about(self) -> About:

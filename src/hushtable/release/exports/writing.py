@@ -18,8 +18,8 @@ from hushtable.release.exports.formats import ExportFile, ExportFormat, format_n
 from hushtable.release.reading_lines import how_to_read
 
 if TYPE_CHECKING:
-    from hushtable.release.exports.export_book import Progress
     from hushtable.release.release import Release
+    from hushtable.watching import Progress
 
 README = "README.txt"
 _AGAIN = "repeat the command"
