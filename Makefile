@@ -5,10 +5,14 @@ BIN    := $(VENV)/bin
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo quick test test-all test-engines test-office coverage browser java hooks lint bench docs lock clean
+.PHONY: demo help quick test test-all test-engines test-office coverage browser java hooks lint bench docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/hush demo --out .demo
+
+# The commands, as CONTRIBUTING.md lists them.
+help:
+	@sed -n '/^```sh/,/^```$$/{/^```/!p}' CONTRIBUTING.md
 
 # A first look in under a minute: no browser, fuzzing, audits, crashes or snippets, and no test that takes a second.
 quick: $(VENV)/.dev

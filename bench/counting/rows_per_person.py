@@ -1,6 +1,6 @@
 """What a cap on rows per person costs: all pairs of ten attributes in Parquet, with and without it.
 
-    python bench/counting/rows_per_person.py [--rows 5000000] [--repeats 3]
+    hush bench rows_per_person -- [--rows 5000000] [--repeats 3]
 
 Prints processor and elapsed seconds, the best of each: without a cap, with one row of each person, and where every
 person has two or three rows of which one counts.

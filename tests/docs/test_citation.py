@@ -30,3 +30,10 @@ def test_the_changelog_has_the_version_or_what_comes_next() -> None:
         line for line in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines() if line[:3] == "## "
     ]
     assert any(head.startswith(f"## {ht.__version__}") for head in heads)
+
+
+def test_a_version_has_each_heading_once() -> None:
+    """Whoever looks for what concerns privacy finds all of it in one place."""
+    for version in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+        heads = [line for line in version.splitlines() if line.startswith("### ")]
+        assert len(heads) == len(set(heads)), version.splitlines()[0]
