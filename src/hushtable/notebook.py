@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 MOST_ROWS = 10
+"""Rows of a table in a notebook's cell: with more, a card no longer fits beside what explains it."""
 
 
 def html_card(

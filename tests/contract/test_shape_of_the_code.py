@@ -16,9 +16,11 @@ COMPILERS = ("njit", "vectorize", "guvectorize", "intrinsic")
 INTERFACE = {("session.py", "release")}
 """What others call as it is, whatever it takes: the public interface."""
 
-EXPLAINED = ("planning", "kernel", "reconstruct", "microdata", "measurement", "marginals", "linear")
-"""Packages whose numbers somebody chose: each says where it comes from and what moves with it."""
+SPARED = ("report", "selftest")
+"""Packages whose numbers are sizes on a page, or of made-up tables; elsewhere each says where it comes from and what
+moves with it."""
 NOT_CHOSEN = {
+    "cli/flags.py": {"Alpha"},
     "kernel/sources/assign.py": {"DROP"},
     "kernel/sources/defects.py": {"GOOD, EMPTY, LONG, NUL, ENCODING, QUOTES, FEW, MANY", "_NEWLINE, _RETURN"},
     "kernel/sources/keys.py": {"_PER_SECOND", "_WIDE"},
@@ -35,7 +37,12 @@ NOT_CHOSEN = {
     "kernel/sources/typed.py": {"_DAYS_PER"},
     "kernel/sources/written.py": {"_ZERO, _NINE, _POINT, _PLUS, _MINUS"},
     "kernel/warm.py": {"_FIRST"},
+    "ledger/entries.py": {"FORMAT", "GENESIS", "Natural"},
     "microdata/sequential.py": {"_UNIT"},
+    "plain.py": {"Text", "WholeNumber", "NotNegative"},
+    "privacy/budget.py": {"_DIGITS", "Cost.ZERO"},
+    "schema/bins.py": {"DAY_ZERO"},
+    "schema/build.py": {"_SCALES"},
 }
 """Codes of letters and states, units, and values given to a first call: no other number would do, or any would."""
 
@@ -136,7 +143,7 @@ def unexplained(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "file",
-    [file for file in MODULES if file.relative_to(SOURCE).parts[0] in EXPLAINED],
+    [file for file in MODULES if file.relative_to(SOURCE).parts[0] not in SPARED],
     ids=lambda file: str(file.relative_to(SOURCE)),
 )
 def test_a_chosen_number_says_why(file: Path) -> None:

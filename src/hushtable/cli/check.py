@@ -16,6 +16,7 @@ EXAMPLE = (
     "--query \"COUNT WHERE age >= 30 AND sex = 'F'\" --tau 5% --budget epsilon=0.25 --plan"
 )
 BAR = 40
+"""Letters of the longest bar: half of a line of 80, so that its number and words stay on the line."""
 
 
 def check(

@@ -14,6 +14,7 @@ from hushtable.outputs import can_make, is_taken, whole_file
 
 EXAMPLE = "Example: hush microdata out --out people.parquet --explain"
 MOST_TABLES = 25
+"""Tables that are listed, those farthest off: a screen's worth.  With more, the first lines scroll away."""
 
 
 def microdata(

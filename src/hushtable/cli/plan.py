@@ -15,6 +15,7 @@ EXAMPLE = (
     'hush plan --schema people.yaml --order 2 --want "age,sex=50"'
 )
 MOST_ROWS = 40
+"""Tables that are listed: a screen's worth.  With more, price and advice scroll away."""
 
 
 def plan(

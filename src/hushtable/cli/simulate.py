@@ -16,6 +16,7 @@ import yaml
 from numpy.typing import NDArray
 
 PEOPLE = 50_000
+"""Size of the town: with fewer, small tables drown in noise; with more, the demonstration takes longer."""
 SCHEMA = Path(__file__).with_name("town.yaml")
 
 

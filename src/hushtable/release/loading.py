@@ -54,6 +54,7 @@ ROUNDS_WITHOUT_ANSWER = 64
 _BYTES_PER_VALUE = 32
 """An integer, its page, its estimate and a copy."""
 _PARAMETER = 10_000
+"""Letters of a noise parameter in a stranger's file: exact fractions have hundreds; more is read for nothing."""
 _ORDER_FILE = re.compile(r"tables/order-(0|[1-9][0-9]{0,3})\.parquet")
 _LISTS = {
     "attributes.list.element": Leaf("INT32", listed=True),

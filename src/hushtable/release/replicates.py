@@ -29,7 +29,7 @@ ALPHA = 0.05
 """Of the table that replicates stand beside; they have no level themselves."""
 MOST_REPLICATES = 1000
 """Of one call: each takes as much memory as the tables themselves."""
-_HALF = 2.0**-54
+_HALF = 2.0**-54  # of a step between two draws: none of them is 0, where the normal quantile is infinite
 
 
 def replicates_of(

@@ -1,4 +1,8 @@
-"""Assigns codes to values: bins, "(null)", "(other)", or DROP; plain loops, compiled."""
+"""Assigns codes to values: bins, "(null)", "(other)", or DROP; plain loops, compiled.
+
+A value x of an attribute with starts s_0 < ... < s_n has the code i of the bin s_i <= x < s_i+1, and the upper
+bound belongs to the last bin; what lies outside follows the declared rule.  One pass, each row by itself.
+"""
 
 from __future__ import annotations
 
