@@ -103,6 +103,7 @@ def _explain(one: ht.deciders.PlannedQuestion, beta: float, distances: list[floa
         f"  smallest tau       {known} for an error of {beta:g}",
         f"  epsilon needed     {needed:.4g} per person to decide this tau with an error of {beta:g}",
         *supposing,
+        *(f"  note               {text}" for text in one.warnings),
         "",
         "If the true rows were the synthetic ones, and the synthetic answer this far from theirs:",
     )

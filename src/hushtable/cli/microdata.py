@@ -31,6 +31,7 @@ def microdata(
     rows: Annotated[int | None, Option("Number of records; by default as many as the fit has.", "N")] = None,
     seed: Annotated[int, Option("Another number, another draw.", "N")] = 0,
     levels: Annotated[str | None, Option("Coarser levels to add to the records.", "A,B")] = None,
+    labels: Annotated[bool, Option("Write numbers and dates as their bands, as in tables.")] = False,
     explain: Annotated[bool, Option("Say how far records and tables lie apart; kept in DIR.")] = False,
     raw: flags.Raw = False,
     json: flags.Json = False,
@@ -45,13 +46,19 @@ def microdata(
         _check_place(out)
     release = ht.Release.load(folder)
     order = _levels(release, priority)
-    above = [name.strip() for name in levels.split(",")] if levels else []
+    above = tuple(name.strip() for name in levels.split(",")) if levels else ()
     with progress(quiet=json) as steps:
         made = ht.release.make_microdata(
-            release, fit=fit, priorities=order, rows=rows, seed=seed, progress=steps, levels=above
+            release,
+            fit=fit,
+            priorities=order,
+            rows=rows,
+            seed=seed,
+            progress=steps,
+            columns=ht.release.RecordColumns(above, labels),
         )
     if out is not None:
-        _write(made, out, raw=raw)
+        _write(release.schema, made, out, raw=raw)
     if explain:
         ht.release.add_explanation(folder, made.explanation)
     _report(made, out, explain=explain, as_json=json)
@@ -68,14 +75,28 @@ def _levels(release: ht.Release, priority: list[str] | None) -> list[list[tuple[
 def _check_place(out: Path) -> None:
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError("microdata.format", "--out must end in .csv or .parquet.", "Give --out people.csv.")
-    if is_taken(out) or not can_make(out):
+    places = (out, *_beside(out))
+    if any(map(is_taken, places)) or not all(map(can_make, places)):
         raise BundleError(
-            "microdata.exists", f"{out} exists, or its folder takes no files.", "Give --out another file."
+            "microdata.exists",
+            f"{out} or the dictionary beside it exists, or its folder takes no files.",
+            "Give --out another file.",
         )
 
 
-def _write(made: ht.release.Microdata, out: Path, *, raw: bool) -> None:
+def _beside(out: Path) -> tuple[Path, Path]:
+    """The data dictionary and the data package of a file of records."""
+    return out.with_name(f"{out.name}.dictionary.csv"), out.with_name(f"{out.name}.datapackage.json")
+
+
+def _write(schema: ht.Schema, made: ht.release.Microdata, out: Path, *, raw: bool) -> None:
+    dictionary, package = _beside(out)
+    told = ht.release.records_package(schema, made.frame, out.name, dictionary.name)
     try:
+        with whole_file(dictionary) as file:
+            ht.spreadsheets.write_csv(made.dictionary, file, raw=raw)
+        with whole_file(package) as file:
+            file.write(told.to_json().encode())
         with whole_file(out) as file:
             if out.suffix.lower() == ".csv":
                 ht.spreadsheets.write_csv(made.frame, file, raw=raw)
@@ -91,7 +112,7 @@ def _report(made: ht.release.Microdata, out: Path | None, *, explain: bool, as_j
     if as_json:
         emit(made.to_dict())
         return
-    told, where = made.explanation, "" if out is None else f" to {out}"
+    told, where = made.explanation, "" if out is None else f" to {out}, described in {_beside(out)[0].name}"
     say(f"{made.frame.height:,} records of {made.frame.width} attributes ({told.fit}){where}", *told.notes)
     if explain:
         _show(made.explanation)

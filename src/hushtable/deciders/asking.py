@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hushtable import deciders
+from hushtable.deciders.band_cuts import band_cuts
 from hushtable.deciders.canonical import resolve
 from hushtable.deciders.columns import columns_of, find
 from hushtable.deciders.intervals import Number, check_tau
@@ -78,7 +79,7 @@ def plan_check(
         cost = charge(*made.price(rows).in_currency(kind, prefer=prefer))
         claim = made.claim(supposed.tally(made), question.resolution, question.largest)
         planned[written] = deciders.PlannedQuestion(
-            question, supposed, question.key(schema.version), cost, rows, claim
+            question, supposed, question.key(schema.version), cost, rows, claim, band_cuts(schema, query)
         )
     order = tuple(planned[str(query)].key for query in resolved)
     every = tuple(planned.values())

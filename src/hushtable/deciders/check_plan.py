@@ -39,6 +39,8 @@ class PlannedQuestion:
     cost: Cost
     rows: int
     claim: ErrorClaim
+    warnings: tuple[str, ...] = ()
+    """Of what the synthetic answer cannot know, in sentences."""
 
     @property
     def epsilon(self) -> Fraction:
@@ -77,6 +79,7 @@ class PlannedQuestion:
             "threshold": self.threshold(beta),
             "epsilon_needed": needed if isfinite(needed) else None,
             "supposes": self.supposes,
+            "warnings": list(self.warnings),
             "profile": [place._asdict() for place in self.profile()],
             "at": [place._asdict() for place in self.at(distances)],
         }
@@ -137,6 +140,11 @@ class CheckPlan:
     def cost(self) -> Cost:
         """What the ledger is charged: exact prices, summed and rounded up once."""
         return charge(*self.price.in_currency(self.kind, prefer=self.prefer))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Those of all questions, each once."""
+        return tuple(dict.fromkeys(text for one in self.planned for text in one.warnings))
 
     @property
     def questions(self) -> tuple[Question, ...]:

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from hushtable.microdata import seeded
     from hushtable.microdata.answer_groups import Measurement as Measurement
     from hushtable.microdata.decoding import codes_from_counts, frame_from_codes
+    from hushtable.microdata.dependent_values import settle
     from hushtable.microdata.fitting import Fit as Fit
     from hushtable.microdata.fitting import fit as fit
     from hushtable.microdata.fitting import require_foreseen

@@ -1,12 +1,15 @@
 """From codes to values: numbers inside their bins, days inside their periods, categories as they were declared.
 
 A value inside a bin is drawn evenly: integers and days among the whole steps, reals on the declared resolution or
-anywhere in the bin.  "(null)" becomes a missing value; "(other)" is a label among texts and missing among numbers.
+anywhere in the bin; or the bin itself is given, as its label.  "(null)" becomes a missing value; "(other)" is a label
+among texts and missing among numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, floor
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -24,13 +27,37 @@ def codes_from_counts(counts: NDArray[np.int64]) -> Codes:
     return np.stack(np.unravel_index(cells, counts.shape), axis=1).astype(np.int32)
 
 
-def frame_from_codes(schema: Schema, codes: Codes, *, seed: object = 0) -> pl.DataFrame:
-    """A frame with one column per attribute."""
-    columns = [
-        _column(attribute, codes[:, k], seeded.seeded("value", name, seed)).alias(name)
-        for k, (name, attribute) in enumerate(schema.attributes.items())
-    ]
+def frame_from_codes(
+    schema: Schema,
+    codes: Codes,
+    *,
+    seed: object = 0,
+    drawn: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+    labels: bool = False,
+) -> pl.DataFrame:
+    """A frame with one column per attribute; with ``labels`` numbers and dates are the labels of their bins.
+
+    ``drawn`` has values of attributes that depend on one another.
+    """
+    columns: list[pl.Series] = []
+    for k, (name, attribute) in enumerate(schema.attributes.items()):
+        made = codes[:, k]
+        if labels and isinstance(attribute, Binned):
+            column = band_labels(attribute).gather(made.astype(np.int64))
+        elif name in drawn and isinstance(attribute, Binned):
+            column = _with_nulls(attribute, drawn[name], made)
+        else:
+            column = _column(attribute, made, seeded.seeded("value", name, seed))
+        columns.append(column.alias(name))
     return pl.DataFrame(columns)
+
+
+def band_labels(attribute: Binned) -> pl.Series:
+    """What each code of a binned attribute is called; a missing value for "(null)"."""
+    texts: list[str | None] = list(attribute.labels)
+    if attribute.null_code is not None:
+        texts[attribute.null_code] = None
+    return pl.Series(texts, dtype=pl.String)
 
 
 def _column(attribute: Attribute, codes: Codes, state: seeded.STATE) -> pl.Series:
@@ -64,10 +91,15 @@ def _numbers(attribute: Binned, codes: Codes, state: seeded.STATE) -> pl.Series:
     low, end = attribute.edges[bins], attribute.edges[bins + 1]
     share = seeded.uniforms(state, len(codes))
     if isinstance(attribute, Real):
-        values = _reals(attribute, low, end, share)
-        return pl.Series(values).set(pl.Series(~inside), None)
+        return _with_nulls(attribute, _reals(attribute, low, end, share), codes)
     whole = low + np.minimum((share * (end - low)).astype(np.int64), end - low - 1)
-    series = pl.Series(whole.astype(np.int64)).set(pl.Series(~inside), None)
+    return _with_nulls(attribute, whole, codes)
+
+
+def _with_nulls(attribute: Binned, values: NDArray[Any], codes: Codes) -> pl.Series:
+    """Numbers or days, missing where a record has no bin."""
+    kept = values if isinstance(attribute, Real) else values.astype(np.int64)
+    series = pl.Series(kept).set(pl.Series(codes >= attribute.regular), None)
     return series.cast(pl.Int32).cast(pl.Date) if attribute.kind == "date" else series
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hushtable.release.choices import Choice, ChoiceView
     from hushtable.release.comparison import ReleaseComparison, compare
     from hushtable.release.details import CheckDetail
+    from hushtable.release.dictionaries import records_package
     from hushtable.release.exports import Exported, write_export
     from hushtable.release.loading import Bundle
     from hushtable.release.measured import measure
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hushtable.release.record_fits import (
         MOST_WORK,
         Microdata,
+        RecordColumns,
         complete_priorities,
         counts_promise,
         make_microdata,

@@ -39,6 +39,7 @@ from hushtable.microdata import (
     promise,
     require_foreseen,
     round_table,
+    settle,
     small_cells,
     walkable,
     whole_rows,
@@ -46,6 +47,7 @@ from hushtable.microdata import (
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
 from hushtable.release import level_records
+from hushtable.release.dictionaries import band_note, data_dictionary
 from hushtable.schema import Schema
 from hushtable.watching import Progress
 
@@ -73,13 +75,28 @@ MOST_COUNTED = 2e9
 """Records times marginals that the explanation counts."""
 
 
+@dataclass(frozen=True)
+class RecordColumns:
+    """What records show: coarser levels beside the attributes, numbers and dates as their bands (``labels``)."""
+
+    levels: tuple[str, ...] = ()
+    labels: bool = False
+
+
+PLAIN = RecordColumns()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Microdata:
-    """Records of a release; ``explanation`` says how they came about and compares them with every released table."""
+    """Records of a release; ``explanation`` says how they came about and compares them with every released table.
+
+    ``dictionary`` says of every column what it is, and of every category what it is called.
+    """
 
     frame: pl.DataFrame
     codes: NDArray[np.int32]
     explanation: Explanation
+    dictionary: pl.DataFrame
 
     def to_dict(self) -> dict[str, Any]:
         """How the records came about and how far they lie from the tables; not the records."""
@@ -105,12 +122,12 @@ def make_microdata(
     seed: object = 0,
     progress: Progress | None = None,
     work: float = MOST_WORK,
-    levels: Sequence[str] = (),
+    columns: RecordColumns = PLAIN,
 ) -> Microdata:
     """Records whose tables are near the released ones; ``rows`` is by default what the fit adds up to.
 
     The whole table is fitted where that takes at most ``work`` multiplications; otherwise, and where attributes have
-    levels, records are generated, as many as the released total says.  ``levels`` names coarser levels to add.
+    levels, records are generated, as many as the released total says.
     """
     wanted = None if rows is None else whole_rows(rows)
     way = checked_method(fit, ordered=priorities is not None)
@@ -118,9 +135,15 @@ def make_microdata(
     found, name = _whole_if_possible(release, way, priorities, wanted, seed, work), fit
     if found is None:
         found, name = _generated(release, wanted, seed, progress), "generated"
-    frame = frame_from_codes(release.schema, found[0], seed=seed)
-    frame = frame.with_columns(level_records.level_columns(release.schema, found[0], levels))
-    return Microdata(frame, found[0], _explained(release, name, *found))
+    codes, certificate, notes = found
+    codes, drawn = settle(release.schema, codes, seed=seed)
+    frame = frame_from_codes(release.schema, codes, seed=seed, drawn=drawn, labels=columns.labels)
+    frame = frame.with_columns(level_records.level_columns(release.schema, codes, columns.levels))
+    bands = () if columns.labels else band_note(release.schema)
+    dictionary = data_dictionary(release.schema, frame, labels=columns.labels)
+    return Microdata(
+        frame, codes, _explained(release, name, codes, certificate, (*notes, *bands)), dictionary
+    )
 
 
 def complete_priorities(release: Release, named: Sequence[Sequence[str]]) -> list[list[tuple[str, ...]]]:

@@ -42,7 +42,7 @@ from hushtable.release.exports import Exported, write_export
 from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
 from hushtable.release.promise import interval_promise
-from hushtable.release.record_fits import Priorities, make_microdata
+from hushtable.release.record_fits import Priorities, RecordColumns, make_microdata
 from hushtable.release.replicates import replicates_of
 from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
 from hushtable.schema import Schema
@@ -235,15 +235,17 @@ class Release:
         rows: int | None = None,
         seed: object = 0,
         levels: Sequence[str] = (),
+        labels: bool = False,
     ) -> pl.DataFrame:
         """Whole nonnegative records made from the released answers; nothing is spent.
 
         ``fit``: reweighted, nnls, max, sequential or ols; large domains are generated from the released tables.
         ``priorities`` (sequential): levels of marginals by name, most important first.  ``rows``: by default what
         the fit adds up to.  The same ``seed`` gives the same records.  Attributes with levels are on their finest one;
-        ``levels`` names coarser ones to add.
+        ``levels`` names coarser ones to add.  With ``labels`` numbers and dates are given as their bands, as in tables.
         """
-        how: dict[str, Any] = {"priorities": priorities, "rows": rows, "seed": seed, "levels": levels}
+        columns = RecordColumns(tuple(levels), labels)
+        how: dict[str, Any] = {"priorities": priorities, "rows": rows, "seed": seed, "columns": columns}
         return make_microdata(self, fit=fit, **how).frame
 
     def export(

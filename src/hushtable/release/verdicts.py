@@ -45,17 +45,24 @@ def currency_in(ledger: Ledger, spender: str | None = None) -> Currency:
 
 
 class Verdicts(list[Verdict]):
-    """The verdicts of one batch in the order of its questions, and how the ledger stands after them."""
+    """The verdicts of one batch in the order of its questions, and how the ledger stands after them.
 
-    def __init__(self, found: Iterable[Verdict], ledger: Ledger, spender: str | None) -> None:
+    ``warnings`` say what the synthetic answers cannot know.
+    """
+
+    def __init__(
+        self, found: Iterable[Verdict], ledger: Ledger, spender: str | None, warnings: Sequence[str] = ()
+    ) -> None:
         super().__init__(found)
+        self.warnings = tuple(warnings)
         self.unit, self.head = ledger.unit, ledger.head
         self.remaining = Remaining(ledger.remaining(spender))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         listed = [one.to_dict() for one in self]
-        return {"verdicts": listed, "remaining": self.remaining.to_dict(), "head": self.head}
+        told = {"verdicts": listed, "remaining": self.remaining.to_dict(), "head": self.head}
+        return told | ({"warnings": list(self.warnings)} if self.warnings else {})
 
     def __repr__(self) -> str:
         return (
@@ -64,7 +71,7 @@ class Verdicts(list[Verdict]):
 
     def __str__(self) -> str:
         facts = (f"unit       {self.unit}", f"remaining  {self.remaining}", f"head       {self.head}")
-        return "\n".join([*map(str, self), "", *(f"  {fact}" for fact in facts)])
+        return "\n".join([*map(str, self), *self.warnings, "", *(f"  {fact}" for fact in facts)])
 
     def _repr_html_(self) -> str:
         rows = [(one.query, "yes" if one.satisfied else "no") for one in self[:MOST_ROWS]]
@@ -108,7 +115,7 @@ def answered(
                 name = request_id(held, missing.keys, spender)
                 for line in decide(name, spend, missing).lines:
                     found |= verdicts_of(line)
-    return Verdicts((found[key] for key in plan.order), ledger, spender)
+    return Verdicts((found[key] for key in plan.order), ledger, spender, plan.warnings)
 
 
 @contextlib.contextmanager

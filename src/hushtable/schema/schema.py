@@ -24,6 +24,7 @@ from hushtable.notebook import html_card
 from hushtable.schema import build, document, write
 from hushtable.schema.about import About, read_about, spoken
 from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
+from hushtable.schema.dependencies import Dependency, all_dependencies, depending_rules, read_depends
 from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, key_text, suggestion
@@ -37,6 +38,7 @@ TOP_FIELDS = (
     "about",
     "attributes",
     "impossible",
+    "depends",
     "learnt_from_data",
 )
 MAX_ROWS_PER_PERSON = 1_000_000
@@ -78,6 +80,8 @@ class Schema:
     """The curator's word that no row changes while a choice is open."""
     aliases: Mapping[str, int] = field(init=False)
     """Axes by the names of attributes whose finest level is called otherwise."""
+    depends: tuple[Dependency, ...] = ()
+    """What is declared to follow from what, for records."""
     about: About = field(default_factory=About)
     """What the numbers are about, for readers."""
     names: tuple[str, ...] = field(init=False)
@@ -166,6 +170,8 @@ class Schema:
         top["attributes"] = {name: _attribute_dict(a, self.csv) for name, a in self.attributes.items()}
         if self.impossible:
             top["impossible"] = [dict(entry.given) for entry in self.impossible]
+        if self.depends:
+            top["depends"] = [one.to_dict() for one in self.depends]
         if self.learnt:
             top["learnt_from_data"] = {
                 "unreviewed": [mark.path for mark in self.learnt if not mark.reviewed],
@@ -195,9 +201,15 @@ class Schema:
 
     @property
     def record_rules(self) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]:
-        """What is impossible, by numbers of attributes and their codes."""
+        """What no record can have, by numbers of attributes and their codes: impossible, or against what follows."""
         place = {axis: k for k, axis in enumerate(self.record_axes)}
-        return tuple(tuple((place[axis], codes) for axis, codes in rule.codes) for rule in self.impossible)
+        given = tuple(tuple((place[axis], codes) for axis, codes in rule.codes) for rule in self.impossible)
+        return (*given, *depending_rules(self.following, self.attributes))
+
+    @property
+    def following(self) -> tuple[Dependency, ...]:
+        """What follows from what: as declared, and where attributes read one column."""
+        return all_dependencies(self.depends, self.attributes)
 
     def of_axis(self, axis: int) -> Attribute:
         """What the categories of an axis are."""
@@ -271,7 +283,7 @@ class Schema:
     def canonical(self) -> str:
         """JSON with sorted keys, without the record of review and the word on changes: equal for equal domains."""
         top = self.to_dict()
-        for field_of_use in ("learnt_from_data", "frozen", "about"):
+        for field_of_use in ("learnt_from_data", "frozen", "about", "depends"):
             top.pop(field_of_use, None)
         top["attributes"] = [(name, _in_order(fields)) for name, fields in top["attributes"].items()]
         return json.dumps(top, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
@@ -299,7 +311,7 @@ class Schema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
-        mine, others = ((s.canonical, s.learnt, s.frozen, s.about) for s in (self, other))
+        mine, others = ((s.canonical, s.learnt, s.frozen, s.about, s.depends) for s in (self, other))
         return mine == others
 
     def __hash__(self) -> int:
@@ -333,6 +345,7 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         person=fields.text("person"),
         frozen=fields.flag("frozen", False),
         csv=dialect,
+        depends=read_depends(source, fields.items("depends") or (), attributes),
         about=read_about(source, fields["about"], attributes) if "about" in fields else About(),
         learnt=_learnt(source, fields["learnt_from_data"], attributes)
         if "learnt_from_data" in fields
