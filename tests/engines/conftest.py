@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 import spark_sessions
@@ -68,3 +69,13 @@ def sparks() -> Iterator[spark_sessions.Sparks]:
     started = spark_sessions.start()
     yield started
     started.stop()
+
+
+@pytest.fixture
+def numbers(server: Server, database: str) -> Iterator[tuple[Any, str]]:
+    """A connection, and the URL of a table of 1,000 whole numbers in it."""
+    with server.connect(database) as link:
+        link.execute(
+            "CREATE TABLE numbers AS SELECT (i % 10)::int AS n, i AS id FROM generate_series(1, 1000) i"
+        )
+        yield link, server.url(database, table="numbers")

@@ -1,8 +1,9 @@
 """Tables and views of PostgreSQL, read in one snapshot.
 
-Opening begins a transaction (REPEATABLE READ, READ ONLY) that lasts as long as the table is in use and exports its
-snapshot; every pass is a connection of its own that reads in that snapshot, as a binary COPY that becomes Arrow
-batches.  Rows are encoded here, by the same code as those of files: SQL only names columns.  ``row_security`` is off,
+Opening begins a transaction that lasts as long as the table is in use.  It keeps the table from being changed (DROP,
+ALTER, TRUNCATE), and then exports a snapshot: the other way round, a table that is emptied and filled in between would
+be read as empty.  Every pass is a connection of its own that reads in that snapshot (REPEATABLE READ, READ ONLY), as a
+binary COPY that becomes Arrow batches.  Rows are encoded here, by the same code as those of files: SQL only names columns.  ``row_security`` is off,
 so that a policy which would hide rows raises.  Views and foreign tables, which may give other rows each time, are read
 once.
 
@@ -30,30 +31,34 @@ from hushtable.schema import Schema
 if TYPE_CHECKING:
     from hushtable.kernel.sources.copy_stream import CopyBlock
 
-_BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_KEEPER = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY"
+"""Each statement sees what was committed before it; the snapshot is that of the statement which exports it."""
+_READER = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _KEEP = ("SET LOCAL row_security = off", "SET LOCAL idle_in_transaction_session_timeout = 0")
 
 _COLUMNS = """
 WITH RECURSIVE base AS (
-    SELECT a.attnum, a.attname, t.oid, t.typname, t.typtype, t.typbasetype,
+    SELECT a.attnum, a.attname, t.oid, t.typname, t.typtype, t.typbasetype, t.typnamespace,
            CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END AS typmod, a.attcollation
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = %(table)s AND a.attnum > 0 AND NOT a.attisdropped
     UNION ALL
-    SELECT b.attnum, b.attname, t.oid, t.typname, t.typtype, t.typbasetype,
+    SELECT b.attnum, b.attname, t.oid, t.typname, t.typtype, t.typbasetype, t.typnamespace,
            CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE b.typmod END, b.attcollation
     FROM base b JOIN pg_type t ON t.oid = b.typbasetype WHERE b.typtype = 'd'
 )
-SELECT b.attname, b.typname, b.typtype = 'e', b.typmod, coalesce(c.collisdeterministic, true)
+SELECT b.attname, b.typname, b.typtype = 'e', b.typmod, coalesce(c.collisdeterministic, true),
+       b.typnamespace = 'pg_catalog'::regnamespace
 FROM base b LEFT JOIN pg_collation c ON c.oid = b.attcollation WHERE b.typtype <> 'd' ORDER BY b.attnum
 """
+_TABLE = "SELECT to_regclass(%s)::oid"
 _KIND = """
 WITH RECURSIVE below AS (
     SELECT oid, relkind FROM pg_class WHERE oid = %(table)s
     UNION SELECT c.oid, c.relkind FROM below b JOIN pg_inherits i ON i.inhparent = b.oid
                                               JOIN pg_class c ON c.oid = i.inhrelid
 )
-SELECT array_agg(relkind::text) FROM below
+SELECT oid::bigint, relkind::text FROM below ORDER BY oid
 """
 _GENERATED = "SELECT attname FROM pg_attribute WHERE attrelid = %(table)s AND attgenerated <> ''"
 
@@ -65,11 +70,13 @@ class _Column:
     enum: bool
     modifier: int
     deterministic: bool
+    own: bool
+    """Whether its type is the server's own, and not one of somebody who gave it the same name."""
 
     @property
     def type(self) -> CopyType:
         """How it is read; as a type that no attribute reads if it cannot be."""
-        found = TEXT if self.enum else TYPES.get(self.kind)
+        found = TEXT if self.enum else TYPES.get(self.kind) if self.own else None
         return unread_type(self.kind) if found is None else found
 
     @property
@@ -99,20 +106,22 @@ class PostgresTable:
 
     def _look(self, asking: _Asking) -> None:
         ask = self._links[0].execute
-        ask(_BEGIN)
+        ask(_KEEPER)
         for setting in _KEEP:
             ask(setting)
-        (table,) = ask("SELECT to_regclass(%s)::oid", (quoted(self._name),)).fetchone()
-        relations: list[str] = ask(_KIND, {"table": table}).fetchone()[0] or []
-        kinds = set(relations)
+        kinds = set(self._parts().values())
         if not kinds or not kinds <= set("rpmvf"):
             asking.refuse("source.no-table", "The database has no table or view of this name.", _NAMES)
-        columns = [_Column(*row) for row in ask(_COLUMNS, {"table": table}).fetchall()]
-        self.pinned = kinds <= set("rpm")
-        generated = {name for (name,) in ask(_GENERATED, {"table": table}).fetchall()}
-        self._stored = {column.name for column in columns} - generated if relations == ["r"] else set[str]()
         asking.reading = True
         ask(f"SELECT FROM {quoted(self._name)} LIMIT 0")  # refuses, and keeps the table from being changed
+        self._read = self._parts()
+        table = {"table": ask(_TABLE, (quoted(self._name),)).fetchone()[0]}
+        columns = [_Column(*row) for row in ask(_COLUMNS, table).fetchall()]
+        kinds = set(self._read.values())
+        self.pinned = kinds <= set("rpm")
+        generated = {name for (name,) in ask(_GENERATED, table).fetchall()}
+        plain = kinds == {"r"} and len(self._read) == 1
+        self._stored = {column.name for column in columns} - generated if plain else set[str]()
         (self._snapshot,) = ask("SELECT pg_export_snapshot()").fetchone()
         loose = {column.name: column.loose for column in columns if column.loose is not None}
         names, types = [column.name for column in columns], [column.type.arrow for column in columns]
@@ -121,6 +130,12 @@ class PostgresTable:
         for column in columns:
             if column.name == self._person and column.type.tell_apart is not None:
                 self._readers[column.name] = column.type.tell_apart
+
+    def _parts(self) -> dict[int, str]:
+        """The table and all partitions and heirs that are read with it, as they are now: what kind each is."""
+        ask = self._links[0].execute
+        (table,) = ask(_TABLE, (quoted(self._name),)).fetchone()
+        return dict(ask(_KIND, {"table": table}).fetchall())
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[CopyBlock]:
         """All rows of these columns, in whatever order the server gives them."""
@@ -132,6 +147,8 @@ class PostgresTable:
             stream = CopyStream(link, self._copied(columns))
             yield from stream.blocks([self._readers[name] for name in columns], size)
             next(reader)
+            if self._parts() != self._read:  # a snapshot does not pin them
+                asking.refuse("source.changed", "Parts of the table were added while it was in use.", _ANEW)
         asking.raise_failure()
 
     def _copied(self, columns: Sequence[str]) -> str:
@@ -146,9 +163,10 @@ class PostgresTable:
         link = self._links.pop() if len(self._links) > 1 else None
         try:
             if link is None:
-                link = package("psycopg", "postgres").connect(self._url, client_encoding="utf8")
-                for setting in (_BEGIN, f"SET TRANSACTION SNAPSHOT '{self._snapshot}'", *_KEEP):
+                link = package("psycopg", "postgres").connect(self._url, **_same_server(self._links[0]))
+                for setting in (_READER, f"SET TRANSACTION SNAPSHOT '{self._snapshot}'", *_KEEP):
                     link.execute(setting)
+                self._links[0].execute("SELECT")  # a server that was started again may have given the name anew
             yield link
             self._links.append(link)
             link = None
@@ -172,6 +190,7 @@ class PostgresOpener(TableOpener):
 _NAMES = (
     "Give the name letter for letter, with its schema and a point before it if it is not on the search path."
 )
+_ANEW = "Nothing was spent; type the command again."
 _AGAIN = "Nothing was spent; check the connection and the server's log, and type the command again."
 _ACCESS = (
     "Let its owner grant SELECT to your role; with row policies, read as a role that they do not apply to."
@@ -217,6 +236,13 @@ def _close(links: Sequence[Any]) -> None:
     for link in links:
         with suppress(Exception):
             link.close()
+
+
+def _same_server(link: Any) -> dict[str, Any]:
+    """What leads to the server of a connection where the URL names several hosts, or a name that is several."""
+    info = link.info
+    found = {"host": info.host, "hostaddr": info.hostaddr, "port": info.port, "client_encoding": "utf8"}
+    return {name: value for name, value in found.items() if value}
 
 
 def _connected(url: str) -> Any:

@@ -1,7 +1,8 @@
 """Counts rows that stream past: what is asked for is added up batch by batch, and the rows are forgotten.
 
-A pass is repeated for every table and every list of questions.  Where all codes or all values of a table are few bytes,
-they stay in memory after a first pass.
+A pass is repeated for every table and every list of questions, and nothing of it is kept.  One who asks again and again
+would wait for each of them: where all codes or all values of a table are few bytes, they stay in memory then, values
+from the second list of questions on.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class RowCounter:
     def __init__(self, source: Source, *, keeps_codes: bool = False) -> None:
         self._source = source
         self._codes = _Kept(source.batches, _bytes_of_codes, KEPT_BYTES if keeps_codes else 0)
-        self._frames = _Kept(lambda: record_frames(source), pl.DataFrame.estimated_size, KEPT_BYTES)
+        self._frames = _Kept(lambda: record_frames(source), pl.DataFrame.estimated_size, 0)
 
     def probe(self) -> Sequence[Header]:
         """What was seen when the source was opened."""
@@ -52,6 +53,7 @@ class RowCounter:
         for frame in self._frames if questions else ():
             found = [exact_tally(question, frame, columns) for question in questions]
             sums = [_added(*pair) for pair in zip(sums, found, strict=True)] if sums else found
+        self._frames.most = KEPT_BYTES
         return sums
 
     def keyed(self, ledger: str) -> RowCounter:
@@ -75,7 +77,7 @@ class _Kept(Generic[T]):
     """What a pass gives, read again each time unless all of it is at most ``most`` bytes."""
 
     def __init__(self, read: Callable[[], Iterable[T]], size: Callable[[T], float], most: int) -> None:
-        self._read, self._size, self._most = read, size, most
+        self._read, self._size, self.most = read, size, most
         self._all: list[T] | None = None
 
     def __iter__(self) -> Iterator[T]:
@@ -83,7 +85,7 @@ class _Kept(Generic[T]):
             yield from self._all
             return
         kept: list[T] = []
-        left: float = self._most
+        left: float = self.most
         for item in self._read():
             left -= self._size(item)
             if left >= 0:
