@@ -3,9 +3,10 @@
 Opening begins a transaction that lasts as long as the table is in use.  It keeps the table from being changed (DROP,
 ALTER, TRUNCATE), and then exports a snapshot: the other way round, a table that is emptied and filled in between would
 be read as empty.  Every pass is a connection of its own that reads in that snapshot (REPEATABLE READ, READ ONLY), as a
-binary COPY that becomes Arrow batches.  Rows are encoded here, by the same code as those of files: SQL only names columns.  ``row_security`` is off,
-so that a policy which would hide rows raises.  Views and foreign tables, which may give other rows each time, are read
-once.
+binary COPY that becomes Arrow batches.  Rows are encoded here, by the same code as those of files: SQL only names
+columns.  ``row_security`` is off, so that a policy which would hide rows raises.  Views and foreign tables, which may
+give other rows each time, are read once; partitions and heirs that come later, which no snapshot keeps out, are
+refused.
 
 What a person column may be is decided by its type in the database, where equality may be looser than ours.
 """
@@ -166,7 +167,9 @@ class PostgresTable:
                 link = package("psycopg", "postgres").connect(self._url, **_same_server(self._links[0]))
                 for setting in (_READER, f"SET TRANSACTION SNAPSHOT '{self._snapshot}'", *_KEEP):
                     link.execute(setting)
-                self._links[0].execute("SELECT")  # a server that was started again may have given the name anew
+                self._links[0].execute(
+                    "SELECT"
+                )  # a server that was started again may have given the name anew
             yield link
             self._links.append(link)
             link = None
