@@ -255,6 +255,10 @@ def test_every_result_has_a_short_text_and_a_look_in_notebooks(desk: Path) -> No
         release,
         release.card,
         release.released_table("age"),
+        ht.release.quantiles_of(release, "age", [0.5], [], 0.05),
+        ht.release.replicates_of(release, 3, ["age"]),
+        ht.compare(release, session.release(pairs(), budget=ht.ZCDP("0.1"), strategy="residual-planner")),
+        ht.release.write_export(release, "csv-files", "csv"),
         ht.release.make_microdata(release),
         verdict,
         session.check(["COUNT"], "people.csv", tau=50, budget=ht.PureDP("0.5")),
@@ -267,6 +271,7 @@ def test_every_result_has_a_short_text_and_a_look_in_notebooks(desk: Path) -> No
         session.ledger.reservations()[0],
         session.ledger.history()[0],
         session.ledger.verify(),
+        ht.ledger.Statement.of(session.ledger),
     ]
     for result in results:
         assert plain(result.to_dict()), type(result)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hushtable.ledger.ledger import Ledger
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Statement:
     """The limit of a ledger, what each kind of spend used, and what open reservations hold."""
 
@@ -52,6 +52,9 @@ class Statement:
         """What ``to_dict`` wrote."""
         spent = {kind: Cost.from_dict(cost) for kind, cost in given["spent"].items()}
         return cls(Cost.from_dict(given["limit"]), spent, Cost.from_dict(given["held"]))
+
+    def __repr__(self) -> str:
+        return f"<Statement: {self.limit}, {self.left} left>"
 
     def _repr_html_(self) -> str:
         facts = {"budget": self.limit, **self.spent, "held": self.held, "left": self.left}

@@ -23,6 +23,7 @@ from hushtable.marginals import AttributeSet
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.release.parquet_check import Leaf
 from hushtable.schema import Attribute, Schema
+from hushtable.texts import counted
 
 NUMBERS = ("estimate", "std", "lower", "upper", "measured")
 UNBIASED = ("unbiased", "unbiased_lower", "unbiased_upper")
@@ -64,7 +65,8 @@ class ReleasedTable:
         return {**told, "rows": self.frame.to_dicts()}
 
     def __repr__(self) -> str:
-        return f"<ReleasedTable {' x '.join(self.attributes) or 'total'}: {self.frame.height:,} cells>"
+        name = " x ".join(self.attributes) or "total"
+        return f"<ReleasedTable {name}: {counted(self.frame.height, 'row')}>"
 
     def _repr_html_(self) -> str:
         shown = self.frame.head(MOST_ROWS)

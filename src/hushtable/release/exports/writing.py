@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import UsageError, WorkloadError
+from hushtable.notebook import html_card
 from hushtable.release.bundle import new_folder
 from hushtable.release.data_packages import DATAPACKAGE, DataPackage, ResourceEntry
 from hushtable.release.exports.column_sets import COLUMN_SETS
@@ -16,6 +17,7 @@ from hushtable.release.exports.export_book import ExportBook
 from hushtable.release.exports.export_table import slug
 from hushtable.release.exports.formats import ExportFile, ExportFormat, format_named
 from hushtable.release.reading_lines import how_to_read
+from hushtable.texts import counted
 
 if TYPE_CHECKING:
     from hushtable.release.release import Release
@@ -25,7 +27,7 @@ README = "README.txt"
 _AGAIN = "repeat the command"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Exported:
     """An export on disk: where, in which format, and the files with what each holds."""
 
@@ -47,6 +49,13 @@ class Exported:
             "alpha": self.alpha,
             "files": [file.to_dict() for file in self.files],
         }
+
+    def __repr__(self) -> str:
+        return f"<Exported {counted(self.tables, 'table')} as {self.format} to {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        facts = {"format": self.format, "tables": self.tables, "files": len(self.files)}
+        return html_card(f"Exported to {self.folder}", facts)
 
 
 def write_export(
