@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from os import PathLike
+from pathlib import Path
+from typing import cast
 from urllib.parse import unquote
 
 from hushtable.errors import UsageError
@@ -24,6 +27,25 @@ def scheme_of(address: object, known: Container[str]) -> str | None:
         return None
     scheme = found[1].lower()
     return scheme if found[2] or scheme in known else None
+
+
+def name_of(data: object) -> str:
+    """What data are called: no folder, no server, no password.
+
+    >>> name_of("private/people.csv"), name_of("postgresql://host/db?table=people&host=/run"), name_of(3)
+    ('people.csv', 'people', 'int')
+    >>> name_of("sqlite:///private/people.db"), name_of("postgresql://me:secret@host")
+    ('people.db', 'table')
+    """
+    if isinstance(data, str) and scheme_of(data, ()) is not None:
+        place, _, query = data.partition("://")[2].partition("?")
+        found = re.search(r"(?:^|&)table=([^&]*)", query)
+        return found[1] if found else place.partition("/")[2].rpartition("/")[2] or "table"
+    if isinstance(data, str | PathLike):
+        return Path(cast("str | PathLike[str]", data)).name
+    if isinstance(data, list | tuple):
+        return ", ".join(map(name_of, cast("list[object]", data)))
+    return type(data).__name__
 
 
 def split_table(url: str) -> tuple[str, tuple[str, ...]]:

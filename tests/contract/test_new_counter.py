@@ -124,6 +124,26 @@ def test_the_command_line_takes_its_url_and_keeps_none_of_it_in_the_ledger(
     assert "sex:" in (tmp_path / "draft.yaml").read_text(encoding="utf-8")
 
 
+def test_a_command_knows_data_at_a_url_by_their_table(
+    url: str, tmp_path: Path, small_schema: ht.Schema, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever else the URL says, and with a folder at its end: another table was not released before."""
+    with sqlite3.connect(tmp_path / "people.db") as link:
+        [(made,)] = link.execute("SELECT sql FROM sqlite_master").fetchall()
+        link.execute(made.replace("people", "others"))
+    link.close()
+    small_schema.save(tmp_path / "s.yaml")
+    known = f"--schema {tmp_path}/s.yaml --ledger {tmp_path}/l --order 1 --budget rho=1 --strategy identity --no-report"
+    assert run(["ledger", "create", f"{tmp_path}/l", "--budget", "rho=9"]) == 0
+    others = url.replace("=people", "=others")
+
+    def release(data: str, out: str) -> int:
+        return run(["release", data, *known.split(), "--out", f"{tmp_path}/{out}"])
+
+    assert release(f"{url}&host=/run/s", "a") == 0 and release(f"{others}&host=/run/s", "b") == 0
+    assert release(url, "c") == 1 and "[repeat.paid-before]" in capsys.readouterr().err
+
+
 def test_what_a_kind_cannot_do_is_refused_and_refusals_list_the_kinds(
     tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import hushtable as ht
+from hushtable.addresses import name_of
 from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, note, progress, say
 from hushtable.cli.parameters import Group, Option
@@ -114,7 +115,7 @@ def start(
     resumable = None if out is None else ht.release.Resumable(out, data, ledger)
     holds = frozen or session.schema.frozen
     asking = ht.release.Asking.for_choice(
-        session.schema, session.spender, offered, price, data=Path(data).name, frozen=holds
+        session.schema, session.spender, offered, price, data=name_of(data), frozen=holds
     )
     name = earlier.request(asking, session.ledger, request, resumable)
     note_stored(session.ledger, name)

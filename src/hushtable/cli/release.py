@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import hushtable as ht
+from hushtable.addresses import name_of
 from hushtable.cli import flags
 from hushtable.cli.output import MOST_ROWS, emit, grid, note, progress, say
 from hushtable.cli.parameters import Option
@@ -75,7 +76,7 @@ def release(
         way: dict[str, Any] = {"strategy": strategy, "objective": objective, "reconstruct": reconstruct}
         plan = opened.plan(asked, budget=spent, **way, time=time, reuse=reuse)
     resumable = ht.release.Resumable(folder, data, ledger, must_exist=resume is not None)
-    name = choice.request(plan.asking(spender, Path(data).name), opened.ledger, request, resumable)
+    name = choice.request(plan.asking(spender, name_of(data)), opened.ledger, request, resumable)
     note_stored(opened.ledger, name)
     note(*filter(None, [ht.ledger.PreflightNotes(ledger).reminder(data)]))
     with telling_how_to_go_on(folder), resumable.under_way(name, opened.ledger, again=again):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.addresses import name_of
 from hushtable.arrays import Words
 from hushtable.errors import HushtableError
 from hushtable.kernel.hints import SeenColumn, hints_of, refused
@@ -33,7 +34,7 @@ from hushtable.kernel.sources.people import hash_fields
 from hushtable.kernel.sources.row_tables import Block, Table, require_fit
 from hushtable.kernel.sources.text import Texts, Values
 from hushtable.kernel.sources.typed import as_texts
-from hushtable.ledger import Address, PreflightNotes, name_of
+from hushtable.ledger import Address, PreflightNotes
 from hushtable.schema import (
     Attribute,
     Binned,

@@ -12,14 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import secrets
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from hushtable.addresses import scheme_of
+from hushtable.addresses import name_of, scheme_of
 from hushtable.errors import LedgerError, SchemaError
 from hushtable.ledger.ledger import Ledger
 from hushtable.ledger.stores import STORES, Address, place_of, store_at
@@ -109,22 +108,6 @@ class PreflightNotes:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass
         return {"key": secrets.token_hex(32), "data": {}}
-
-
-def name_of(data: object) -> str:
-    """What data are called here: no folder, no server, no password.
-
-    >>> name_of("private/people.csv"), name_of("postgresql://host/db?table=people"), name_of(3)
-    ('people.csv', 'people', 'int')
-    """
-    if isinstance(data, str) and scheme_of(data, ()) is not None:
-        found = re.search(r"[?&]table=([^&]*)", data)
-        return found[1] if found else "table"
-    if isinstance(data, str | os.PathLike):
-        return Path(cast("str | os.PathLike[str]", data)).name
-    if isinstance(data, list | tuple):
-        return ", ".join(map(name_of, cast("list[object]", data)))
-    return type(data).__name__
 
 
 def _place(ledger: Address) -> Path:
