@@ -10,18 +10,19 @@ CONTRAST = """(() => {
     const part = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
     return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
   };
+  const over = (top, share, below) => [0, 1, 2].map((k) => share * top[k] + (1 - share) * below[k]);
   const behind = (element) => {
-    for (let e = element; e; e = e.parentElement) {
-      const colour = parse(getComputedStyle(e).backgroundColor);
-      if (colour.length === 3 || colour[3] > 0) return colour;
-    }
-    return [255, 255, 255];
+    if (!element) return [255, 255, 255];
+    const colour = parse(getComputedStyle(element).backgroundColor);
+    const share = colour.length === 4 ? colour[3] : 1;
+    return share === 1 ? colour : over(colour, share, behind(element.parentElement));
   };
   const wrong = [];
   for (const element of document.querySelectorAll("body *")) {
     const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
     const style = getComputedStyle(element);
-    const hidden = style.visibility === "hidden" || style.display === "none" || !element.getClientRects().length;
+    const unseen = style.visibility === "hidden" || style.display === "none" || !element.getClientRects().length;
+    const hidden = unseen || element.closest(".hidden, option");
     if (!own || hidden || ["SCRIPT", "STYLE", "NOSCRIPT"].includes(element.tagName)) continue;
     const drawn = element instanceof SVGElement;
     const ink = light(parse(drawn ? style.fill : style.color));
@@ -40,7 +41,8 @@ NAMELESS = """(() => {
     e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.getAttribute("alt") || e.textContent.trim()
     || (e.id && document.querySelector(`label[for="${e.id}"]`));
   const wrong = [];
-  for (const e of document.querySelectorAll("button, input, img, a, [role=img], [role=region], figure, nav, section")) {
+  const kinds = "button, input, select, img, a, [role=img], [role=region], figure, nav, section";
+  for (const e of document.querySelectorAll(kinds)) {
     if (!named(e)) wrong.push(`no name: ${e.tagName} ${e.id}`);
   }
   for (const e of document.querySelectorAll("[role=img]")) {
@@ -65,7 +67,7 @@ NAMELESS = """(() => {
 REFERENCES = """(() => {
   const ids = new Set([...document.querySelectorAll("[id]")].map((e) => e.id));
   const wrong = [];
-  for (const e of document.querySelectorAll("a[href^='#']")) {
+  for (const e of document.querySelectorAll("a[href^='#']:not([href^='#table='])")) {
     if (!ids.has(e.getAttribute("href").slice(1))) wrong.push(e.getAttribute("href"));
   }
   for (const e of document.querySelectorAll("[aria-labelledby], label[for]")) {

@@ -1,124 +1,74 @@
-"""The report in a real browser: draws everything, asks nobody, fits a phone, and can be read without seeing.
-
-Needs Debian's chromium (`make browser`); skipped where it is absent.  Screenshots are kept in a temporary folder, or
-in the one that HUSHTABLE_ARTEFACTS names.
-"""
+"""The report in a real browser: draws everything, asks nobody, fits phone, desk and paper, is read without seeing."""
 
 from __future__ import annotations
 
-import os
-import shutil
+import io
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from opened import WIDTHS, Opened, assert_readable, axe_findings
 from page_checks import CONTRAST, NAMELESS, REFERENCES
 
 import hushtable as ht
-from hushtable.cli.simulate import town
 from hushtable.release import add_explanation, make_microdata
-from hushtable.report import write_confidential_report, write_report
-from hushtable.session import evaluate_release
+from hushtable.report import write_report
 from shared_data import data_file
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--no-first-run",
-    *(f"--disable-{what}" for what in ("gpu", "dev-shm-usage", "quic", "sync")),
-    *(f"--disable-{what}" for what in ("background-networking", "component-update")),
-]
-WIDTHS = {"phone": (390, 844), "desktop": (1280, 900)}
-TOWN = Path(ht.__file__).parent / "cli" / "town.yaml"
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make browser")
+CHAPTERS = ["Result", "Explore", "Quality", "Privacy", "Appendix"]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module")
-def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    named = os.environ.get("HUSHTABLE_ARTEFACTS")
-    folder = Path(named) if named else tmp_path_factory.mktemp("artefacts")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-class Opened:
-    """A page that has drawn all its charts, with everything it complained about or asked for."""
-
-    def __init__(self, browser: Any, file: Path, width: int, height: int) -> None:
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page = browser.new_page(viewport={"width": width, "height": height})
-        self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        start = time.monotonic()
-        self.page.goto(file.as_uri())
-        self.page.wait_for_selector("html[data-drawn=yes]", state="attached", timeout=30_000)
-        self.seconds = time.monotonic() - start
-
-
-def assert_readable(opened: Opened, file: Path) -> None:
-    """No complaint, no request, no scrolling sideways, and readable by eye and by ear."""
-    page = opened.page
-    assert opened.complaints == []
-    assert opened.requests == [file.as_uri()]
-    wide, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-    assert wide <= window
-    assert page.evaluate(CONTRAST) == []
-    assert page.evaluate(NAMELESS) == []
-    assert page.evaluate(REFERENCES) == []
-    assert page.locator(".chart svg").count() == page.locator(".chart").count() > 3
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release of a small town, two verdicts and a choice in its ledger, and the curator's own report."""
-    folder = tmp_path_factory.mktemp("town")
-    people = town(3000)
-    schema = ht.Schema.load(TOWN)
-    session = ht.Session.open(
-        people,
-        schema=schema,
-        ledger=folder / "town.ledger",
-        budget=ht.ApproxDP(epsilon=9, delta="1e-9", pure=2),
-    )
-    pairs = ht.Workload([("age", "sex"), ("employment", "education"), ("district", "car"), ("health",)])
-    session.release(pairs, budget=ht.ApproxDP(epsilon=2, delta="1e-9")).save(folder / "out")
-    synthetic = people.head(1500).select(schema.names)
-    session.check(
-        ["COUNT WHERE sex = 'F'", "COUNT WHERE age >= 30"], synthetic, tau="20%", budget=ht.PureDP(1)
-    )
-    options = [ht.linear.marginals(schema, order=1), ht.linear.marginals(schema, order=2)]
-    session.choose(options, budget=ht.ZCDP("0.01")).finish(0)
-    write_report(folder / "out", ledger=folder / "town.ledger")
-    release = ht.Release.load(folder / "out")
-    frames = evaluate_release(people, release, confidential=True)
-    write_confidential_report(folder / "out", frames, release.card)
-    return folder / "out"
-
-
-@pytest.mark.parametrize("device", WIDTHS)
-def test_the_report_draws_everything_and_asks_nobody(
-    device: str, published: Path, browser: Any, artefacts: Path
+def test_the_report_draws_everything_and_asks_nobody_at_any_width_in_light_and_dark(
+    published: Path, browser: Any, artefacts: Path
 ) -> None:
-    file = published / "report.html"
-    opened = Opened(browser, file, *WIDTHS[device])
-    opened.page.screenshot(path=artefacts / f"town-{device}.png", full_page=True)
-    assert_readable(opened, file)
-    opened.page.close()
+    opened = Opened(browser, published / "report.html", *WIDTHS["desktop"])
+    page = opened.page
+    assert page.locator("h2").all_inner_texts() == CHAPTERS
+    assert page.locator(".chart svg").count() > 6
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for device, (width, height) in WIDTHS.items():
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(100)  # charts follow the width of their place
+            if device == "phone" or scheme == "dark":
+                page.screenshot(path=artefacts / f"town-{device}-{scheme}.png", full_page=True)
+            assert_readable(opened)
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_wrong(scheme: str, published: Path, browser: Any) -> None:
+    for file in (published / "report.html", published.with_name("out-confidential.html")):
+        opened = Opened(browser, file, *WIDTHS["desktop"])
+        opened.page.emulate_media(color_scheme=scheme)
+        assert axe_findings(opened.page) == []
+        opened.page.close()
+
+
+def test_the_report_can_be_read_on_paper_also_from_a_dark_screen(
+    published: Path, browser: Any, artefacts: Path
+) -> None:
+    opened = Opened(browser, published / "report.html", *WIDTHS["desktop"])
+    page = opened.page
+    page.emulate_media(color_scheme="dark", media="print")
+    ink, paper = page.evaluate(
+        "['color', 'backgroundColor'].map((name) => getComputedStyle(document.body)[name])"
+    )
+    assert paper == "rgb(255, 255, 255)" and ink == "rgb(27, 31, 36)"
+    assert page.evaluate(CONTRAST) == []
+    assert not page.locator("nav").is_visible() and not page.locator(".explorer .panel").is_visible()
+    content = page.pdf(path=artefacts / "town.pdf", format="A4")
+    pypdf = pytest.importorskip("pypdf")
+    sheets = [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(content)).pages]
+    text = "\n".join(sheets)
+    for words in (*CHAPTERS, "At a glance", "Hashes and versions", "Total", "n 1", "Where the budget went"):
+        assert words in text, words
+    total = ht.Release.load(published).table().to_dicts()[0]
+    assert f"{total['estimate']:,.0f}" in sheets[0]
+    assert len(sheets) < 30 and all(len(sheet) > 20 for sheet in sheets), "no sheet is empty"
+    page.close()
 
 
 def test_tables_can_be_searched_and_data_saved(published: Path, browser: Any) -> None:
@@ -128,6 +78,8 @@ def test_tables_can_be_searched_and_data_saved(published: Path, browser: Any) ->
     page.fill("#marginals-search", "EDUCATION employ")
     assert page.locator("#table-marginals tbody tr").count() == 1
     assert "education" in page.inner_text("#table-marginals tbody tr th")
+    page.click("#table-marginals tbody tr th a")
+    page.wait_for_selector("#explorer[data-table='education,employment']")
     page.fill("#marginals-search", "nothing like it")
     assert page.inner_text("#marginals-status") == "0 of 0 shown"
     with page.expect_download() as saving:
@@ -192,5 +144,5 @@ def test_the_report_of_adult_is_small_and_quick(tmp_path: Path, browser: Any, ar
         opened = Opened(browser, file, *size)
         opened.page.screenshot(path=artefacts / f"adult-{device}.png", full_page=True)
         assert opened.seconds < 10
-        assert_readable(opened, file)
+        assert_readable(opened)
         opened.page.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -81,6 +82,7 @@ def test_the_bundle_keeps_it_and_the_report_shows_it(tmp_path: Path, monkeypatch
     assert ht.Release.load("out").in_language("de").table("sex")["sex"].to_list() == ["weiblich", "M"]
     assert run(["report", "out", "--out", "de.html", "--language", "de"]) == 0
     page = Path("de.html").read_text(encoding="utf-8")
-    assert "Residents &lt;of&gt; the town: what was released" in page and "weiblich" in page
+    assert "<h1>Residents &lt;of&gt; the town</h1>" in page and "weiblich" in page and "Geschlecht" in page
+    assert "persons with an address, Alder, 2025" in page and re.search(r"about \d+ persons \(between", page)
     assert "Reference period" in page and "2025" in page and "2. The second." in page
     assert run(["report", "out", "--out", "fr.html", "--language", "fr"]) == 2

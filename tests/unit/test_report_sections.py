@@ -48,7 +48,7 @@ def test_sections_appear_only_with_their_data(
 ) -> None:
     full = public_report(folder / "out", ledger=folder / "a.ledger")
     keys = [section.key for section in full.sections]
-    assert {"card", "budget", "reading", "errors", "charts", "tables"} <= set(keys)
+    assert {"card", "budget", "reading", "errors", "headline", "tables"} <= set(keys)
     assert {"microdata", "verdicts", "choices"} <= set(keys) and "rounds" not in keys
     session = ht.Session.open(small_frame, schema=small_schema, ledger=tmp_path / "l", budget=ht.ZCDP(1))
     workload = ht.Workload.all_marginals(small_schema, order=2)
@@ -100,10 +100,10 @@ def test_microdata_are_counted_by_the_labels_of_the_tables(folder: Path, small_s
     page = public_report(folder / "out", microdata=folder / "records.csv")
     records = pl.read_csv(folder / "records.csv")
     data = page.data()
-    assert data["counts-0"]["microdata"].to_list() == [
+    assert data["records-0"]["microdata"].to_list() == [
         records.filter(pl.col("age") // 20 == band).height for band in range(4)
     ]
-    assert data["counts-2"]["microdata"].sum() == records.height
+    assert data["records-2"]["microdata"].sum() == records.height
     fits = data["fits"]
     assert {"ols", "nnls", "max", "sequential", "reweighted"} <= set(fits["fit"])
 

@@ -26,7 +26,7 @@ def report(
         str | None, Option("Show the budget, checks and choices of this ledger.", "FILE", short="-l")
     ] = None,
     table: Annotated[
-        list[str] | None, Option("Chart this table, as age,sex; repeat for more.", "NAMES", short="-t")
+        list[str] | None, Option("Open with this table, as age,sex; repeat for more.", "NAMES", short="-t")
     ] = None,
     microdata: Annotated[
         Path | None, Option("Show these records beside the intervals.", "FILE", short="-m")

@@ -11,7 +11,7 @@ from os import PathLike
 
 from hushtable.deciders import Verdict, read_verdicts
 from hushtable.ledger import Holding, Ledger, Statement
-from hushtable.privacy import UNIT
+from hushtable.privacy import UNIT, Cost
 from hushtable.release import CHECK, Card, is_choice
 from hushtable.release.choices import ChoiceRecord
 
@@ -30,12 +30,23 @@ class MadeChoice:
 
 
 @dataclass(frozen=True)
+class Spend:
+    """What one entry of a ledger cost, when, and what for."""
+
+    number: int
+    time: str
+    kind: str
+    cost: Cost
+
+
+@dataclass(frozen=True)
 class Books:
-    """Statement, verdicts and choices, oldest first."""
+    """Statement, spends, verdicts and choices, oldest first."""
 
     account: Statement | None
     verdicts: tuple[Verdict, ...] = ()
     choices: tuple[MadeChoice, ...] = ()
+    spends: tuple[Spend, ...] = ()
 
     @classmethod
     def read(cls, ledger: str | PathLike[str] | None, card: Card) -> Books:
@@ -46,12 +57,17 @@ class Books:
         holdings = opened.reservations()
         verdicts = [v for h in holdings if h.reservation.kind == CHECK for v in _verdicts(opened, h)]
         choices = [_choice(opened, h) for h in holdings if is_choice(h)]
-        return cls(Statement.of(opened), tuple(verdicts), tuple(choices))
+        return cls(Statement.of(opened), tuple(verdicts), tuple(choices), tuple(map(_spend, holdings)))
 
 
 def _verdicts(ledger: Ledger, holding: Holding) -> list[Verdict]:
     stored = [charge.number for charge in holding.charges if charge.stored]
     return [v for number in stored for v in read_verdicts(ledger.payload(number)).values()]
+
+
+def _spend(holding: Holding) -> Spend:
+    entry = holding.reservation
+    return Spend(entry.number, entry.time, entry.kind, holding.drawn)
 
 
 def _choice(ledger: Ledger, holding: Holding) -> MadeChoice:

@@ -17,7 +17,7 @@ from hushtable.errors import UsageError
 from hushtable.reconstruct import Evaluation
 from hushtable.release import Card
 from hushtable.report.page import Page, ReportFile, check_place
-from hushtable.report.pieces import Figure, Grid, Section
+from hushtable.report.pieces import Chapter, Figure, Grid, Section
 from hushtable.report.sections.rows_section import rows_section
 from hushtable.report.theme import finished, histogram
 from hushtable.schema import Preflight
@@ -40,13 +40,17 @@ def confidential_page(found: Evaluation, card: Card, folder: str, rows: Prefligh
             "Computed from the confidential records themselves, for the curator alone. Do not publish any number "
             "of this page: none of them is protected."
         ),
-        sections=(
-            _overview(overall, found),
-            *([] if rows is None else [rows_section(rows)]),
-            _listed("marginals", "By table", "True errors", tables, "The worst first."),
-            _listed("groups", "By group", "Errors by group", groups, _ON_GROUPS),
-            _listed("sizes", "By size of the cell", "Errors by true count of the cell", found.sizes),
-            _listed("worst", "The worst cells", "Largest errors", found.worst),
+        chapters=(
+            Chapter.of(
+                "errors",
+                "",
+                _overview(overall, found),
+                None if rows is None else rows_section(rows),
+                _listed("marginals", "By table", "True errors", tables, "The worst first."),
+                _listed("groups", "By group", "Errors by group", groups, _ON_GROUPS),
+                _listed("sizes", "By size of the cell", "Errors by true count of the cell", found.sizes),
+                _listed("worst", "The worst cells", "Largest errors", found.worst),
+            ),
         ),
         footer=STAMP,
         folder=folder,

@@ -1,4 +1,4 @@
-"""The JavaScript of a report: Vega with Vega-Lite and Vega-Embed in one piece, and the page's own few lines.
+"""The JavaScript of a report: Vega with Vega-Lite and Vega-Embed in one piece, the explorer, and the page's few lines.
 
 Vega comes from ``vl-convert``, which needs some seconds to put it together; the result is kept in the user's cache
 folder, by version.  A cache that cannot be written only costs time.
@@ -20,7 +20,9 @@ from hushtable.outputs import whole_file
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 _LAST = "// the end"
 _END = re.compile(r"</(?=script)", re.IGNORECASE)
-_OWN = Path(__file__).with_name("page.js")
+_HOME = Path(__file__).parent
+EXPLORER = ("explorer-data.js", "explorer-files.js", "explorer-draw.js", "explorer-model.js", "explorer.js")
+"""The explorer, in the order in which a page needs its files."""
 
 
 def vega() -> str:
@@ -39,7 +41,12 @@ def vega() -> str:
 
 def page_script() -> str:
     """What draws the charts, searches the tables and saves their data."""
-    return _OWN.read_text(encoding="utf-8")
+    return (_HOME / "page.js").read_text(encoding="utf-8")
+
+
+def explorer_scripts() -> list[str]:
+    """The files of the explorer; a page may hold them or link to them."""
+    return [(_HOME / name).read_text(encoding="utf-8") for name in EXPLORER]
 
 
 def _vega_lite() -> str:

@@ -1,4 +1,4 @@
-// Draws the charts one after the other, searches tables, and saves the data behind a chart.
+// Draws the charts one after the other, opens the explorer, searches tables, and saves the data behind a chart.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("report-data").textContent);
@@ -9,14 +9,41 @@
       await vegaEmbed(place, spec, { actions: false, renderer: "svg", ast: true, tooltip: { theme: "custom" } });
       await new Promise((next) => setTimeout(next));
     }
-    document.documentElement.dataset.drawn = "yes";
   };
 
-  const cell = (text, isNumber, first) => {
-    const element = document.createElement(first ? "th" : "td");
-    if (first) element.scope = "row";
+  // The table in the address, as #table=age,sex; links of lists lead there.
+  const asked = () => (location.hash.startsWith("#table=") ? location.hash.slice(7) : null);
+
+  const openExplorer = async () => {
+    const packed = document.getElementById("explorer-data");
+    const place = document.getElementById("explorer");
+    if (!packed || !place) return;
+    const explorer = await hushtable.explore(place, JSON.parse(packed.textContent));
+    if (!explorer) return;
+    const follow = async (scroll) => {
+      const text = asked();
+      const axes = text === null ? null : explorer.axesOf(text);
+      if (axes === null) return false;
+      await explorer.show(axes);
+      if (scroll) document.getElementById("explore").scrollIntoView();
+      return true;
+    };
+    if (!(await follow(true))) await explorer.show(data.first);
+    addEventListener("hashchange", () => follow(true));
+  };
+
+  const cell = (text, isNumber, link) => {
+    const element = document.createElement(link === undefined ? "td" : "th");
+    if (link !== undefined) element.scope = "row";
     if (isNumber) element.className = "number";
-    element.textContent = text;
+    if (link) {
+      const anchor = document.createElement("a");
+      anchor.href = link;
+      anchor.textContent = text;
+      element.append(anchor);
+    } else {
+      element.textContent = text;
+    }
     return element;
   };
 
@@ -24,16 +51,14 @@
     const box = document.getElementById(`${key}-search`);
     const body = document.querySelector(`#table-${key} tbody`);
     const status = document.getElementById(`${key}-status`);
+    const rows = table.rows.map((row, k) => ({ row, text: row.join(" ").toLowerCase(), link: table.links ? table.links[k] : "" }));
     const show = () => {
       const words = box.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
-      const found = table.rows.filter((row) => {
-        const text = row.join(" ").toLowerCase();
-        return words.every((word) => text.includes(word));
-      });
+      const found = rows.filter(({ text }) => words.every((word) => text.includes(word)));
       const shown = words.length ? found.slice(0, table.most) : found.slice(0, table.first);
-      body.replaceChildren(...shown.map((row) => {
+      body.replaceChildren(...shown.map(({ row, link }) => {
         const line = document.createElement("tr");
-        line.append(...row.map((text, k) => cell(text, table.numbers[k], k === 0)));
+        line.append(...row.map((text, k) => cell(text, table.numbers[k], k === 0 ? link : undefined)));
         return line;
       }));
       status.textContent = `${shown.length.toLocaleString("en")} of ${found.length.toLocaleString("en")} shown`;
@@ -54,5 +79,5 @@
   for (const button of document.querySelectorAll("button[data-csv]")) {
     button.addEventListener("click", () => save(button));
   }
-  drawAll();
+  openExplorer().then(drawAll).then(() => { document.documentElement.dataset.drawn = "yes"; });
 })();

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -17,11 +17,13 @@ from hushtable.errors import BundleError
 from hushtable.notebook import html_card
 from hushtable.outputs import can_write, whole_file
 from hushtable.report import javascript
-from hushtable.report.pieces import SHOWN_ROWS, Grid, Section
+from hushtable.report.explorer import Explorer
+from hushtable.report.pieces import SHOWN_ROWS, Chapter, Grid, Section
 from hushtable.spreadsheets import write_csv
 from hushtable.texts import escaped_json, visible_lines
 
 _HOME = Path(__file__).parent
+STYLES = ("page.css", "explorer.css")
 MOST_FOUND = 200
 
 
@@ -34,12 +36,27 @@ class Page:
 
     title: str
     lead: str
-    sections: tuple[Section, ...]
+    chapters: tuple[Chapter, ...]
     footer: str
     folder: str
     version: str
+    subtitle: str = ""
     stamp: str | None = None
     raw: bool = False
+    first: tuple[int, ...] = ()
+    """The table that the explorer opens with."""
+    beside: Mapping[str, Page] = field(default_factory=dict[str, "Page"])
+    """Pages of more tables, by their names in ``folder``."""
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The sections of all chapters."""
+        return tuple(section for chapter in self.chapters for section in chapter.sections)
+
+    @property
+    def explorer(self) -> Explorer | None:
+        """The tables that can be picked on this page."""
+        return next((section.explorer for section in self.sections if section.explorer is not None), None)
 
     def html(self) -> str:
         """The page, the same bytes for the same contents."""
@@ -50,18 +67,22 @@ class Page:
             keep_trailing_newline=True,
             finalize=_visible_text,
         )
+        payload, explorer = self._payload(), self.explorer
+        packed = None if explorer is None else {**explorer.to_dict(), "raw": self.raw}
+        scripts = [javascript.vega()] if payload["specs"] else []
+        scripts += javascript.explorer_scripts() if explorer is not None else []
         return environment.get_template("page.html.j2").render(
             page=self,
             most_rows=SHOWN_ROWS,
-            style=Markup((_HOME / "page.css").read_text(encoding="utf-8")),
-            payload=Markup(_script_json(self._payload())),
-            vega=Markup(javascript.vega()),
-            script=Markup(javascript.page_script()),
+            style=Markup("".join((_HOME / name).read_text(encoding="utf-8") for name in STYLES)),
+            payload=Markup(_script_json(payload)),
+            explorer=None if packed is None else Markup(_script_json(packed)),
+            scripts=[Markup(script) for script in (*scripts, javascript.page_script())],
         )
 
     def data(self) -> dict[str, pl.DataFrame]:
         """The data behind every chart and table, by key."""
-        parts = [part for section in self.sections for part in (*section.figures, *section.grids)]
+        parts = [p for section in self.sections for p in (*section.bars, *section.figures, *section.grids)]
         return {part.key: part.data for part in parts}
 
     def write(self, file: Path) -> ReportFile:
@@ -75,6 +96,9 @@ class Page:
             for key, frame in self.data().items():
                 with whole_file(data / f"{key}.csv", mode=0o666 if self.stamp is None else 0o600) as table:
                     write_csv(frame, table, raw=self.raw)
+            for name, page in self.beside.items():
+                with whole_file(data / name) as other:
+                    other.write(page.html().encode())
             with whole_file(file, mode=0o666 if self.stamp is None else 0o600) as page:
                 page.write(self.html().encode())
         except OSError:
@@ -88,6 +112,7 @@ class Page:
             "specs": {figure.key: _visible(figure.spec) for figure in figures},
             "csv": {figure.key: write_csv(figure.data, raw=self.raw) for figure in figures},
             "tables": {grid.key: _visible(_search_data(grid)) for grid in grids},
+            "first": self.first,
         }
 
 
@@ -122,7 +147,8 @@ def not_written(file: Path) -> BundleError:
 
 def _search_data(grid: Grid) -> dict[str, Any]:
     numbers: Sequence[bool] = [column["number"] for column in grid.columns]
-    return {"rows": grid.rows, "numbers": numbers, "first": SHOWN_ROWS, "most": MOST_FOUND}
+    found: dict[str, Any] = {"rows": grid.rows, "numbers": numbers, "first": SHOWN_ROWS, "most": MOST_FOUND}
+    return found | ({"links": list(grid.links)} if grid.links else {})
 
 
 def _visible_text(value: Any) -> Any:

@@ -5,16 +5,20 @@ They hold released values only, already computed; ``page`` turns them into HTML 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
 import polars as pl
 
+from hushtable.report.bar_table import BarTable
+from hushtable.report.explorer import Explorer
 from hushtable.report.headings import COLUMNS, Heading
 
 SHOWN_ROWS = 25
+BARE = "bare"
+"""The kind of a section whose heading is for those who cannot see that it begins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,8 @@ class Figure:
 class Grid:
     """A table; a null is shown as a dash.  ``also`` has columns that are called otherwise here than elsewhere.
 
-    With ``searchable`` it gets a search box and shows its first rows until somebody searches.
+    With ``searchable`` it gets a search box and shows its first rows until somebody searches.  ``links`` has an address
+    for each row.
     """
 
     key: str
@@ -48,6 +53,9 @@ class Grid:
     data: pl.DataFrame
     searchable: bool = False
     also: Mapping[str, Heading] = field(default_factory=dict[str, Heading])
+    links: Sequence[str] = ()
+    listed: pl.DataFrame | None = None
+    """What the page lists where the data are too long for it."""
 
     @property
     def columns(self) -> list[dict[str, Any]]:
@@ -60,16 +68,29 @@ class Grid:
     @property
     def rows(self) -> list[list[str]]:
         """The cells as they are read."""
-        formats = [self._shown(name)[1] for name in self.data.columns]
-        return [[shown(v, f) for v, f in zip(row, formats, strict=True)] for row in self.data.iter_rows()]
+        data = self.data if self.listed is None else self.listed
+        formats = [self._shown(name)[1] for name in data.columns]
+        return [[shown(v, f) for v, f in zip(row, formats, strict=True)] for row in data.iter_rows()]
 
     def _shown(self, name: str) -> Heading:
         return self.also.get(name) or COLUMNS.get(name) or (name, "{:,}")
 
 
+@dataclass(frozen=True)
+class Tile:
+    """One number that a reader should take away, with its name and what qualifies it."""
+
+    name: str
+    value: str
+    note: str
+
+
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A heading, a few sentences, facts as pairs, charts and tables."""
+    """A heading, a few numbers, sentences, facts as pairs, bars, charts and tables, and perhaps the explorer.
+
+    ``kind`` is a class of the style sheet.
+    """
 
     key: str
     title: str
@@ -78,6 +99,25 @@ class Section:
     figures: tuple[Figure, ...] = ()
     grids: tuple[Grid, ...] = ()
     small_figures: bool = False
+    tiles: tuple[Tile, ...] = ()
+    bars: tuple[BarTable, ...] = ()
+    explorer: Explorer | None = None
+    kind: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Chapter:
+    """Sections under one heading; without a title they stand for themselves."""
+
+    key: str
+    title: str
+    sections: tuple[Section, ...]
+    lead: str = ""
+
+    @classmethod
+    def of(cls, key: str, title: str, *sections: Section | None, lead: str = "") -> Chapter:
+        """A chapter of those sections that there are."""
+        return cls(key, title, tuple(section for section in sections if section is not None), lead)
 
 
 def shown(value: Any, pattern: str = "{:,}") -> str:

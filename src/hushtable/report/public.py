@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from hushtable.report.bar_table import count_text
 from hushtable.report.books import Books
+from hushtable.report.explorer import Explorer, explorer_pages
 from hushtable.report.labelled import read_records
 from hushtable.report.page import Page, ReportFile, check_place
+from hushtable.report.pieces import Chapter
 from hushtable.report.sections.about_section import about_section
 from hushtable.report.sections.budget_section import budget_section
 from hushtable.report.sections.card_section import card_section
 from hushtable.report.sections.choices_section import choices_section
 from hushtable.report.sections.error_map_section import error_map_section
+from hushtable.report.sections.explore_section import explore_section, first_table
+from hushtable.report.sections.groups_section import groups_section
 from hushtable.report.sections.marginals_section import marginals_section
 from hushtable.report.sections.microdata_section import microdata_section
+from hushtable.report.sections.opening_section import opening_section
 from hushtable.report.sections.reading_section import reading_section
+from hushtable.report.sections.record_section import record_section
 from hushtable.report.sections.rounds_section import rounds_section
-from hushtable.report.sections.tables_section import tables_section
+from hushtable.report.sections.tables_section import headline_section, records_section
 from hushtable.report.sections.uncertainty_section import uncertainty_section
 from hushtable.report.sections.verdicts_section import verdicts_section
-from hushtable.report.view import View
+from hushtable.report.view import ALPHA, View
+from hushtable.texts import counted
 
 FILE, DATA = "report.html", "report-data"
+MOST_PACKED = 3_200_000
+"""Bytes of packed tables on one page: with charts and lists it stays below 5 MB, which mail and phones take."""
 _FOOTER = (
-    "Made from the released answers alone. Reading, copying or analysing this report reveals nothing more about any "
-    "person than the price above allows."
+    "Made from released answers alone. Reading, copying or analysing this report reveals nothing more about any "
+    "person than what was spent, as the chapter on privacy lists it, allows."
 )
 
 
@@ -41,41 +52,104 @@ def public_report(
 ) -> Page:
     """The report of a bundle.
 
-    ``ledger`` shows its budget as it stands now, its verdicts and its choices; ``tables`` are charted instead of the
-    single attributes; ``microdata`` is a file of records whose counts are drawn beside the intervals.  With ``raw``,
-    no text in the CSV files gets an apostrophe.  ``language`` takes the labels of one that the schema has words of.
+    ``ledger`` shows its budget as it stands now, its verdicts and its choices; ``tables`` open the report instead of
+    two single attributes; ``microdata`` is a file of records whose counts are drawn beside the intervals.  With
+    ``raw``, no text in the CSV files gets an apostrophe.  ``language`` takes the labels of one that the schema has
+    words of.
     """
+    return _page(folder, FILE, ledger, tables, microdata, raw=raw, language=language)
+
+
+def _page(
+    folder: str | PathLike[str],
+    file: str,
+    ledger: str | PathLike[str] | None,
+    tables: Sequence[tuple[str, ...]],
+    microdata: str | PathLike[str] | None,
+    *,
+    raw: bool,
+    language: str | None,
+) -> Page:
+    """The report that will be a file of this name, which pages beside it lead back to."""
     view = View.open(Path(folder), language)
     records = None if microdata is None else read_records(microdata, view.schema)
     books = Books.read(ledger, view.card)
-    rows = view.card.unit.rows
-    sections = (
-        about_section(view),
-        card_section(view),
-        budget_section(view, books.account),
-        reading_section(view),
-        error_map_section(view),
-        tables_section(view, tables, records),
-        marginals_section(view),
-        rounds_section(view),
-        microdata_section(view),
-        uncertainty_section(view),
-        verdicts_section(books.verdicts, rows),
-        choices_section(books.choices),
-    )
-    total = view.total
-    return Page(
-        title=f"{view.schema.about.title or view.card.ledger.name}: what was released, and how far to trust it",
-        lead=(
-            f"{len(view.release.workload):,} tables about {total['estimate']:,.0f} records "
-            f"(between {total['lower']:,.0f} and {total['upper']:,.0f} at 95%), "
-            f"{len(view.schema.attributes)} attributes, strategy {view.card.plan.strategy}."
+    explorer, others = _explorers(view, file)
+    about = view.schema.about
+    made = Page(
+        title=about.title or view.card.ledger.name,
+        subtitle=", ".join(filter(None, (about.universe, about.area, about.period))),
+        lead=_lead(view),
+        chapters=(
+            Chapter.of(
+                "result",
+                "Result",
+                opening_section(view, books.account),
+                headline_section(view, tables),
+                about_section(view),
+            ),
+            Chapter.of("explore", "Explore", explore_section(view, explorer, others)),
+            Chapter.of(
+                "quality",
+                "Quality",
+                reading_section(view),
+                error_map_section(view),
+                marginals_section(view),
+                groups_section(view),
+                records_section(view, records, tables),
+                microdata_section(view),
+                uncertainty_section(view),
+            ),
+            Chapter.of(
+                "privacy",
+                "Privacy",
+                card_section(view),
+                budget_section(view, books.account, books.spends),
+                rounds_section(view),
+                verdicts_section(books.verdicts, view.card.unit.rows),
+                choices_section(books.choices),
+            ),
+            Chapter.of("appendix", "Appendix", record_section(view)),
         ),
-        sections=tuple(section for section in sections if section is not None),
         footer=_FOOTER,
         folder=DATA,
         raw=raw,
         version=view.card.versions["hushtable"],
+        first=first_table(view, tables[0] if tables else None, explorer),
+    )
+    return replace(made, beside={name: _tables_page(made, view, page) for name, page in others.items()})
+
+
+def _lead(view: View) -> str:
+    total, unit = view.total, view.schema.about.unit or "records"
+    return (
+        f"{counted(len(view.release.workload), 'table')} about {count_text(total['estimate'])} {unit} (between "
+        f"{count_text(total['lower'])} and {count_text(total['upper'])} at 95%), with noise that protects every person."
+    )
+
+
+def _explorers(view: View, file: str) -> tuple[Explorer | None, dict[str, Explorer]]:
+    """The tables of the report itself, and those of pages beside it by their names, all knowing of each other."""
+    if view.cells is None:
+        return None, {}
+    first, *more = explorer_pages(view.release, view.cells, ALPHA, MOST_PACKED)
+    named = {f"tables-{k}.html": page for k, page in enumerate(more, 2)}
+    inside = {f"{DATA}/{name}": page for name, page in named.items()}
+    back = {f"../{file}": first}
+    others = {
+        name: page.beside(back | {other: p for other, p in named.items() if other != name})
+        for name, page in named.items()
+    }
+    return first.beside(inside), others
+
+
+def _tables_page(report: Page, view: View, explorer: Explorer) -> Page:
+    """A page of more tables beside the report."""
+    section = explore_section(view, explorer, {})
+    return replace(
+        report,
+        chapters=(Chapter.of("explore", "More tables", section),),
+        first=first_table(view, None, explorer),
     )
 
 
@@ -92,7 +166,4 @@ def write_report(
     """Write the report of a bundle, by default as ``report.html`` inside it."""
     file = Path(folder) / FILE if out is None else Path(out)
     check_place(file)
-    page = public_report(
-        folder, ledger=ledger, tables=tables, microdata=microdata, raw=raw, language=language
-    )
-    return page.write(file)
+    return _page(folder, file.name, ledger, tables, microdata, raw=raw, language=language).write(file)

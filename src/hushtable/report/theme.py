@@ -1,4 +1,4 @@
-"""How charts look: one palette with enough contrast, one font, data inside the chart."""
+"""How charts look: the colours of the page, one font, data inside the chart."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ from typing import Any, cast
 import altair as alt
 import polars as pl
 
-INK = "#1b1f24"
-SOFT = "#57606a"
-BLUE = "#0b5cad"
-PALE = "#9ec5e8"
-RED = "#b3261e"
-GREEN = "#1a7f37"
-GREY = "#c9ced6"
-KINDS = ("#0b5cad", "#7a4fb5", "#1a7f37", "#9a6700", "#8c959f")
+INK, SOFT, LINE = "var(--ink)", "var(--soft)", "var(--faint)"
+BLUE, PALE, RED, GREEN, GREY = "var(--blue)", "var(--pale)", "var(--red)", "var(--green)", "var(--grey)"
+KINDS = (BLUE, "var(--purple)", GREEN, "var(--amber)", "var(--slate)")
+SHADES = tuple(f"var(--map-{k})" for k in range(1, 7))
+"""From faint to strong.  Colours are names of the style sheet, which has them for light, for dark and for paper."""
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 _CONFIG: dict[str, Any] = {
-    "background": "#ffffff",
+    "background": "transparent",
     "font": _FONT,
     "view": {"stroke": None},
     "axis": {
         "labelColor": INK,
         "titleColor": INK,
-        "gridColor": "#e6e8eb",
+        "gridColor": LINE,
         "domainColor": SOFT,
         "tickColor": SOFT,
         "labelFontSize": 12,

@@ -18,7 +18,8 @@ import polars as pl
 from hushtable.marginals import AttributeSet, marginal_label, subsets
 from hushtable.microdata import Explanation
 from hushtable.reconstruct import measured_flags
-from hushtable.release import Bundle, Card, Release
+from hushtable.release import QUALITY_FLAGS, Bundle, Card, Release, quality_codes
+from hushtable.report.cells import Cells
 from hushtable.schema import Schema
 
 ALPHA = 0.05
@@ -87,8 +88,29 @@ class View:
         accuracy = self.release.accuracy(ALPHA)
         cells = [self._cells(order) for order in self._bundle.orders]
         if not cells:
-            return accuracy.with_columns(half_range=pl.lit(None, pl.Float64), below=pl.lit(None, pl.Float64))
+            nothing = pl.lit(None, pl.Float64)
+            return accuracy.with_columns(half_range=nothing, below=nothing, reliable=nothing)
         return accuracy.join(pl.concat(cells), on="marginal", how="left", maintain_order="left")
+
+    @cached_property
+    def cells(self) -> Cells | None:
+        """All tables that a page can hold, cell by cell; None where even the first is too large."""
+        return Cells.of(self.release, self._bundle, ALPHA)
+
+    @cached_property
+    def quality(self) -> dict[str, int]:
+        """How many cells of the tables that were asked for have which quality."""
+        counts = np.zeros(len(QUALITY_FLAGS), np.int64)
+        for numbers in (self._bundle.numbers(order) for order in self._bundle.orders):
+            codes = quality_codes(numbers["estimate"], numbers["lower"], numbers["upper"], ALPHA)
+            counts += np.bincount(codes, minlength=len(counts))
+        return {flag.name: int(count) for flag, count in zip(QUALITY_FLAGS, counts, strict=True)}
+
+    @cached_property
+    def typical_half(self) -> float | None:
+        """Half the width of the interval of a typical cell: the median over the tables that were asked for."""
+        halves = [(n["upper"] - n["lower"]) / 2 for n in map(self._bundle.numbers, self._bundle.orders)]
+        return float(np.median(np.concatenate(halves))) if halves else None
 
     @cached_property
     def explanation(self) -> Explanation | None:
@@ -101,7 +123,7 @@ class View:
         return self.release.table().to_dicts()[0]
 
     def _cells(self, order: int) -> pl.DataFrame:
-        """Half the range of the bounds (median over cells) and the share of cells below two standard errors."""
+        """Half the range of the bounds (median over cells), shares of cells below two standard errors and reliable."""
         sets = [s for s in self.release.workload if len(s) == order]
         numbers = self._bundle.numbers(order)
         lengths = [prod(self.schema.sizes[i] for i in s) for s in sets]
@@ -111,11 +133,12 @@ class View:
                 "half": (numbers["upper"] - numbers["lower"]) / 2,
                 "below": numbers["estimate"] < 2 * numbers["std"],
                 "known": ~np.isnan(numbers["std"]),
+                "good": quality_codes(numbers["estimate"], numbers["lower"], numbers["upper"], ALPHA) == 0,
             }
         )
         below = pl.col("below").filter("known").mean().alias("below")
         found = frame.group_by("place", maintain_order=True).agg(
-            pl.col("half").median().alias("half_range"), below
+            pl.col("half").median().alias("half_range"), below, pl.col("good").mean().alias("reliable")
         )
         labels = pl.Series("marginal", [self.label(s) for s in sets], dtype=pl.String)
-        return found.select(labels.gather(found["place"]), "half_range", "below")
+        return found.select(labels.gather(found["place"]), "half_range", "below", "reliable")

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 import polars as pl
 
 from hushtable.ledger import Statement
 from hushtable.privacy import UNIT, Cost
+from hushtable.report.books import Spend
 from hushtable.report.pieces import Figure, Section
-from hushtable.report.theme import BLUE, GREEN, GREY, KINDS, bars, finished, tips
+from hushtable.report.theme import BLUE, GREEN, GREY, KINDS, bars, chart, finished, tips
 from hushtable.report.view import View
 
 SELECTION, MEASUREMENT, LEFT, HELD = "selection", "measurement", "left", "held"
+OWN = "this release"
 _WORDS = {"release": "other releases", "choose": "choices", "check": "checks"}
+_KINDS = {"release": "release", "choose": "choice", "check": "check"}
 _COLOURS = {SELECTION: KINDS[1], MEASUREMENT: BLUE, LEFT: GREY, HELD: KINDS[3]}
-_CURRENCIES = (("rho", "zCDP rho"), ("xi", "pure epsilon"), ("delta", "set-aside delta"))
+CURRENCIES = (("rho", "zCDP rho"), ("xi", "pure epsilon"), ("delta", "set-aside delta"))
 _UNITS = {"delta": 1}
 """What one of an amount is worth, where it is not 1e-12."""
 
 
-def budget_section(view: View, account: Statement | None) -> Section:
-    """A waterfall of the dataset's budget, or of this release alone where the ledger is not known."""
+def budget_section(view: View, account: Statement | None, spends: Sequence[Spend] = ()) -> Section:
+    """A waterfall of the dataset's budget, or of this release alone where the ledger is not known; and its course."""
     data = budget_data(view, account)
     whole = "the budget of this dataset" if account is not None else "the price of this release"
     text = [f"The bars add up to {whole}, per person. What is spent can never be taken back."]
@@ -28,9 +33,52 @@ def budget_section(view: View, account: Statement | None) -> Section:
         text.append(
             "Nothing is left: nothing more can be published of this dataset without raising its budget."
         )
-    figures = tuple(_figure(name, data.filter(pl.col("currency") == name), whole) for _, name in _CURRENCIES)
-    drawn = tuple(figure for figure in figures if figure is not None)
-    return Section("budget", "Where the budget went", tuple(text), figures=drawn)
+    figures = tuple(_figure(name, data.filter(pl.col("currency") == name), whole) for _, name in CURRENCIES)
+    drawn = [figure for figure in figures if figure is not None]
+    if account is not None and len(spends) > 1:
+        drawn.append(_course(course_data(account, spends)))
+    return Section("budget", "Where the budget went", tuple(text), figures=tuple(drawn))
+
+
+def course_data(account: Statement, spends: Sequence[Spend]) -> pl.DataFrame:
+    """One row per entry and currency: when, what for, what it cost, and the share of the budget spent by then."""
+    rows: list[dict[str, object]] = []
+    for key, name in CURRENCIES:
+        limit, at = getattr(account.limit, key), 0
+        for spend in spends if limit else ():
+            at += getattr(spend.cost, key)
+            rows.append(
+                {
+                    "currency": name,
+                    "entry": spend.number,
+                    "time": spend.time,
+                    "kind": _KINDS.get(spend.kind, spend.kind),
+                    "amount": float(getattr(spend.cost, key) / _UNITS.get(key, UNIT)),
+                    "spent": float(at / limit),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def _course(data: pl.DataFrame) -> Figure:
+    last = data.group_by("currency", maintain_order=True).last()
+    ends = ", ".join(f"{row['spent']:.1%} of the {row['currency']}" for row in last.iter_rows(named=True))
+    sentence = (
+        f"How the budget was used up over {data['entry'].n_unique()} entries of the ledger: by now {ends}."
+    )
+    lines = (
+        chart(data)
+        .mark_line(interpolate="step-after", point=True)
+        .encode(
+            x=alt.X("entry:O", title="entry of the ledger", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+            y=alt.Y(
+                "spent:Q", title="share spent", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])
+            ),
+            color=alt.Color("currency:N", title=None, scale=alt.Scale(range=list(KINDS))),
+            tooltip=tips("entry:O", "time:N", "kind:N", ("amount:Q", ".6g"), ("spent:Q", ".1%")),
+        )
+    )
+    return Figure("budget-course", "The budget over time", sentence, finished(lines, height=200), data)
 
 
 def _figure(currency: str, data: pl.DataFrame, whole: str) -> Figure | None:
@@ -48,13 +96,20 @@ def budget_data(view: View, account: Statement | None) -> pl.DataFrame:
     selection = _selection(view, own)
     steps = {SELECTION: selection, MEASUREMENT: own - selection}
     if account is not None:
-        for kind, cost in sorted(account.spent.items()):
-            rest = cost - own if kind == own_kind(view) else cost
-            steps[_WORDS.get(kind, kind)] = rest
+        steps |= {name: cost for name, cost in spent_steps(view, account).items() if name != OWN}
         steps |= {HELD: account.held, LEFT: account.left}
     whole = account.limit if account is not None else own
-    rows = [row for key, name in _CURRENCIES if getattr(whole, key) for row in _rows(steps, key, name, whole)]
+    rows = [row for key, name in CURRENCIES if getattr(whole, key) for row in _rows(steps, key, name, whole)]
     return pl.DataFrame(rows)
+
+
+def spent_steps(view: View, account: Statement) -> dict[str, Cost]:
+    """What an account has spent: on this release, on others, on checks, on choices."""
+    own = view.card.charged
+    steps = {OWN: own}
+    for kind, cost in sorted(account.spent.items()):
+        steps[_WORDS.get(kind, kind)] = cost - own if kind == own_kind(view) else cost
+    return steps
 
 
 def own_kind(view: View) -> str:

@@ -1,4 +1,4 @@
-"""The privacy card: what is promised, to whom, and where it can be checked."""
+"""The privacy card: what is promised, to whom, and at what price."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hushtable.report.view import View
 
 
 def card_section(view: View) -> Section:
-    """Unit, neighbours, amounts, noise, versions and the ledger's head."""
+    """Unit, neighbours, amounts and noise."""
     guarantees = Grid(
         "guarantees",
         "What the price means: an (epsilon, delta) guarantee for each delta",
@@ -36,11 +36,11 @@ def guarantee_data(view: View) -> pl.DataFrame:
 
 def _facts(view: View) -> tuple[tuple[str, str], ...]:
     card = view.card
-    entry, learnt = card.ledger, card.learnt_from_data
+    learnt = card.learnt_from_data
     return (
         ("Who is protected", f"{card.unit}. {card.unit.note}"),
         ("Neighbours", card.neighbours),
-        ("Price", f"{card.charged} per person"),
+        ("Price of this release", f"{card.charged} per person"),
         ("Budget asked for", card.budget or "–"),
         ("Noise", card.plan.noise or "–"),
         ("Strategy", f"{card.plan.strategy}, tables by {card.reconstruct}"),
@@ -48,8 +48,4 @@ def _facts(view: View) -> tuple[tuple[str, str], ...]:
             "Domain",
             "declared" if not learnt else f"declared; learnt from the data and reviewed: {', '.join(learnt)}",
         ),
-        ("Ledger", f"{entry.name}, entry {entry.entry}, {entry.time}"),
-        ("Ledger head", entry.head),
-        ("Schema", f"SHA-256 {card.schema_sha256}"),
-        ("Made with", ", ".join(f"{name} {version}" for name, version in card.versions.items())),
     )

@@ -93,12 +93,24 @@ def _fit_row(found: Explanation) -> dict[str, Any]:
     }
 
 
+def k_marginal_score(found: Explanation) -> float | None:
+    """1,000 times the mean overlap of records and released tables: one minus half of their L1 distance, no less than 0.
+
+    The score of synthetic data challenges, with released tables in the place of the truth.
+    """
+    distances = [min(2.0, table.l1_share) for table in found.tables if table.cells > 1]
+    return 1000.0 * (1.0 - sum(distances) / len(distances) / 2.0) if distances else None
+
+
 def _facts(found: Explanation) -> tuple[tuple[str, str], ...]:
     total = found.sum
     facts = [
         ("Records", f"{found.rows:,}, {found.fit}"),
         ("Tables that agree up to noise", f"{found.agreeing:,} of {len(found.tables):,}"),
     ]
+    score = k_marginal_score(found)
+    if score is not None:
+        facts.append(("k-marginal score against the tables", f"{score:,.0f} of 1,000"))
     if total.released is not None:
         std = "" if total.std is None else f" (standard error {total.std:,.1f})"
         facts.append(("Released total", f"{total.released:,.1f}{std}"))

@@ -1,45 +1,71 @@
-"""Charts of chosen tables: estimates with intervals, and the microdata's value as a dot."""
+"""Chosen tables in bars: those that a report opens with, and counts of records beside the intervals of tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
 
-import altair as alt
 import polars as pl
 
+from hushtable.report.bar_table import BarTable, count_text
 from hushtable.report.labelled import NULL
-from hushtable.report.pieces import Figure, Section
-from hushtable.report.theme import BLUE, INK, PALE, RED, chart, finished, tips
+from hushtable.report.pieces import Section
 from hushtable.report.view import ALPHA, View
 
+HEADLINES = 2
+"""A report opens with two tables: more hide the numbers above them."""
 MOST_CHARTS = 30
 MOST_CELLS = 60
-STEP = 15
+MOST_HEADLINE_CELLS = 24
+"""Rows that a reader takes in at a glance, and that fit a page of paper with their text."""
 Names = tuple[str, ...]
 
 
-def tables_section(
-    view: View, chosen: Sequence[Names] = (), records: pl.DataFrame | None = None
-) -> Section | None:
-    """A chart of each table in ``chosen``; by default of every single attribute, the small ones first."""
-    tables = tuple(chosen) or default_tables(view)
+def headline_section(view: View, chosen: Sequence[Names] = ()) -> Section | None:
+    """The tables that a report opens with; by default two single attributes of few categories."""
+    tables = tuple(chosen) or _headlines(view)
     if not tables:
         return None
-    figures = tuple(_figure(view, names, records) for names in tables)
-    text = ["The dark mark is the released estimate, the band its interval. " + view.release.promise(ALPHA)]
-    if records is not None:
-        text.append(
-            "The dot is the same count in the microdata; it is red where it lies outside the interval: read that "
-            "count from the table."
-        )
-    return Section("charts", "Tables with their error bars", tuple(text), figures=figures, small_figures=True)
+    bars = tuple(_bars(view, names, None, MOST_HEADLINE_CELLS) for names in tables)
+    text = (
+        "The bar is the estimate, the whisker its interval. Grey bars have a mark: noise is large beside the number.",
+        view.release.promise(ALPHA),
+    )
+    return Section("headline", "At a glance", text, bars=bars)
+
+
+def records_section(view: View, records: pl.DataFrame | None, chosen: Sequence[Names] = ()) -> Section | None:
+    """Counts of a file of records beside tables; by default of every single attribute, the small ones first."""
+    tables = tuple(chosen) or default_tables(view)
+    if not tables or records is None:
+        return None
+    bars = tuple(_bars(view, names, records, MOST_CELLS) for names in tables)
+    outside, cells = (sum(found) for found in zip(*map(_outside, bars), strict=True))
+    text = (
+        "The dot is the same count in the records. It is red where it lies outside the interval: read that count "
+        "from the table.",
+        f"Of {cells:,} counts, {outside:,} lie outside.",
+    )
+    return Section("records", "Records beside the tables", text, bars=bars)
+
+
+def _outside(bars: BarTable) -> tuple[int, int]:
+    return bars.data.filter(pl.col("microdata_is") == "outside").height, bars.data.height
 
 
 def default_tables(view: View) -> tuple[Names, ...]:
     """Single attributes of up to 60 categories inside the release, at most 30 of them."""
-    sets = [s for s in view.small_sets if len(s) == 1 and view.schema.sizes[s[0]] <= MOST_CELLS]
-    return tuple((view.schema.names[s[0]],) for s in sets[:MOST_CHARTS])
+    return _singles(view, MOST_CELLS)[:MOST_CHARTS]
+
+
+def _headlines(view: View) -> tuple[Names, ...]:
+    few = _singles(view, MOST_HEADLINE_CELLS) or _singles(view, MOST_CELLS)
+    return few[:HEADLINES]
+
+
+def _singles(view: View, most: int) -> tuple[Names, ...]:
+    sets = [s for s in view.small_sets if len(s) == 1 and view.schema.sizes[s[0]] <= most]
+    return tuple((view.schema.names[s[0]],) for s in sets)
 
 
 def table_data(view: View, names: Names, records: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -57,39 +83,22 @@ def table_data(view: View, names: Names, records: pl.DataFrame | None = None) ->
     return data.with_columns(microdata_is=pl.when(inside).then(pl.lit("inside")).otherwise(pl.lit("outside")))
 
 
-def _figure(view: View, names: Names, records: pl.DataFrame | None) -> Figure:
+def _bars(view: View, names: Names, records: pl.DataFrame | None, most: int) -> BarTable:
     data = table_data(view, names, records)
-    if data.height > MOST_CELLS:
-        data = data.top_k(MOST_CELLS, by="estimate")
-    title = " by ".join(names)
-    largest = data.sort("estimate", descending=True).to_dicts()[0]
     cells = prod(view.schema.sizes[a] for a in view.schema.axes(names))
-    part = f" (the {MOST_CELLS} largest of {cells:,} cells)" if cells > MOST_CELLS else ""
-    sentence = (
-        f"Estimated counts of {title} with intervals{part}; the largest is {largest['cell']} with about "
-        f"{largest['estimate']:,.0f}, between {largest['lower']:,.0f} and {largest['upper']:,.0f}."
-    )
-    if records is not None:
-        outside = data.filter(pl.col("microdata_is") == "outside").height
-        sentence += f" The microdata lie outside {outside} of {data.height} intervals."
-    key = "counts-" + "-".join(str(a) for a in view.schema.axes(names))
-    return Figure(key, title, sentence, _draw(data), data)
+    if data.height > most:
+        data = data.top_k(most, by="estimate")
+    labels = [view.schema.levels[name].label or name for name in names]
+    title = " by ".join(labels)
+    part = f", the {most} largest of {cells:,} cells" if cells > most else ""
+    key = ("counts-" if records is None else "records-") + "-".join(str(a) for a in view.schema.axes(names))
+    return BarTable(key, title + part, " · ".join(labels), bars_sentence(data), data, ALPHA)
 
 
-def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
-    ordered = data["cell"].to_list()
-    numbers = [(f"{name}:Q", ",.1f") for name in ("estimate", "lower", "upper")]
-    told = tips("cell:N", *numbers, "measured:N")
-    base = chart(data).encode(y=alt.Y("cell:N", sort=ordered, title=None), tooltip=told)
-    title = "count" if "microdata" not in data.columns else "count (dot: microdata)"
-    band = base.mark_bar(height=9, color=PALE).encode(
-        x=alt.X("lower:Q", title=title, scale=alt.Scale(zero=True, nice=False)), x2=alt.X2("upper:Q")
+def bars_sentence(data: pl.DataFrame) -> str:
+    """What a table says in short: its largest count with its interval."""
+    largest = data.sort("estimate", descending=True).to_dicts()[0]
+    return (
+        f"The largest is {largest['cell']} with about {count_text(largest['estimate'])}, between "
+        f"{count_text(largest['lower'])} and {count_text(largest['upper'])}."
     )
-    mark = base.mark_tick(color=INK, thickness=2, height=13).encode(x="estimate:Q")
-    layers = [band]
-    if "microdata" in data.columns:
-        scale = alt.Scale(domain=["inside", "outside"], range=[BLUE, RED])
-        colour = alt.Color("microdata_is:N", scale=scale, legend=None)
-        layers.append(base.mark_circle(size=48, opacity=1).encode(x="microdata:Q", color=colour))
-    layers.append(mark)
-    return finished(alt.layer(*layers), height=max(60, STEP * data.height))

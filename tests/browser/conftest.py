@@ -1,0 +1,81 @@
+"""Chromium for all browser tests, a folder for screenshots, and a published town to look at.
+
+Needs Debian's chromium (`make browser`); skipped where it is absent.  Screenshots are kept in a temporary folder, or
+in the one that HUSHTABLE_ARTEFACTS names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opened import CHROMIUM
+
+import hushtable as ht
+from hushtable.cli.simulate import town
+from hushtable.release import add_explanation, make_microdata
+from hushtable.report import write_confidential_report, write_report
+from hushtable.session import evaluate_release
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--no-first-run",
+    *(f"--disable-{what}" for what in ("gpu", "dev-shm-usage", "quic", "sync")),
+    *(f"--disable-{what}" for what in ("background-networking", "component-update")),
+]
+TOWN = Path(ht.__file__).parent / "cli" / "town.yaml"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: make browser")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    named = os.environ.get("HUSHTABLE_ARTEFACTS")
+    folder = Path(named) if named else tmp_path_factory.mktemp("artefacts")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of a small town with records, two verdicts and a choice in its ledger, and the curator's own report."""
+    folder = tmp_path_factory.mktemp("town")
+    people = town(3000)
+    schema = ht.Schema.load(TOWN)
+    session = ht.Session.open(
+        people,
+        schema=schema,
+        ledger=folder / "town.ledger",
+        budget=ht.ApproxDP(epsilon=9, delta="1e-9", pure=2),
+    )
+    pairs = ht.Workload(
+        [("age", "sex", "car"), ("employment", "education"), ("district", "car"), ("health",)]
+    )
+    release = session.release(pairs, budget=ht.ApproxDP(epsilon=2, delta="1e-9"))
+    release.save(folder / "out")
+    made = make_microdata(release)
+    made.frame.write_csv(folder / "records.csv")
+    add_explanation(folder / "out", made.explanation)
+    synthetic = people.head(1500).select(schema.names)
+    session.check(
+        ["COUNT WHERE sex = 'F'", "COUNT WHERE age >= 30"], synthetic, tau="20%", budget=ht.PureDP(1)
+    )
+    options = [ht.linear.marginals(schema, order=1), ht.linear.marginals(schema, order=2)]
+    session.choose(options, budget=ht.ZCDP("0.01")).finish(0)
+    write_report(folder / "out", ledger=folder / "town.ledger", microdata=folder / "records.csv")
+    frames = evaluate_release(people, release, confidential=True)
+    write_confidential_report(folder / "out", frames, release.card)
+    return folder / "out"

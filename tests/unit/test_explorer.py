@@ -1,0 +1,138 @@
+"""The tables inside a report are those of the release: every one, with its ends, up to a rounding that is said."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable.release import QUALITY_FLAGS, quality_column
+from hushtable.report import public
+from hushtable.report.explorer import explorer_pages
+from hushtable.report.public import public_report
+from hushtable.report.view import ALPHA, View
+from unpacked import explorer_data, index_of, tables_of
+
+NESTED = {
+    "attributes": {
+        "place": {
+            "type": "categorical",
+            "levels": ["region", "town"],
+            "tree": {"North": ["a", "b", "c"], "South": ["d"], "West": ["e", "f"]},
+        },
+        "sex": {"type": "categorical", "values": ["F", "M"], "outside": "other"},
+        "age": {"type": "integer", "bounds": [0, 59], "width": 20},
+    }
+}
+
+
+def people(rows: int) -> pl.DataFrame:
+    """Made up, uneven."""
+    places = "aaabbcddef"
+    return pl.DataFrame(
+        {
+            "place": [places[(r * r + 3 * r) % 10] for r in range(rows)],
+            "sex": ["FMMF?"[(r * 7) % 5] for r in range(rows)],
+            "age": [(r * r * 11) % 60 for r in range(rows)],
+        }
+    )
+
+
+def saved(folder: Path, budget: ht.privacy.Budget, order: int = 2, rows: int = 4000, **how: str) -> Path:
+    """A release of all tables of some order."""
+    session = ht.Session.open(people(rows), schema=NESTED, ledger=folder / "l", budget=budget)
+    workload = ht.Workload.all_marginals(session.schema, order=order)
+    session.release(workload, budget=budget, **how).save(folder / "out")
+    return folder / "out"
+
+
+WAYS = [
+    ("residual-planner", "mle", ht.ZCDP("0.02")),
+    ("residual-planner", "maxent", ht.ZCDP("0.5")),
+    ("residual-planner", "mle", ht.ZCDP(90)),
+    ("auto", "maxent", ht.ZCDP("0.01")),
+    ("auto", "maxent", ht.ZCDP("0.00001")),
+]
+
+
+@pytest.mark.parametrize(("strategy", "reconstruct", "budget"), WAYS)
+def test_every_table_and_every_total_is_there_with_its_ends(
+    strategy: str, reconstruct: str, budget: ht.privacy.Budget, tmp_path: Path
+) -> None:
+    out = saved(tmp_path, budget, strategy=strategy, reconstruct=reconstruct)
+    release = ht.Release.load(out)
+    found = tables_of(explorer_data(public_report(out).html()))
+    assert {names for names, table in found.items() if table["asked"]} == set(release.marginals)
+    assert {(), ("region",), ("town",), ("sex",), ("region", "sex")} <= found.keys()
+    for names, table in found.items():
+        true = release.table(*names)
+        step = table["step"]
+        noise = (true["upper"] - true["lower"]).mean() / 4
+        assert step <= max(0.01, noise / 2) and step <= 1
+        assert np.abs(table["estimate"] - true["estimate"].to_numpy()).max() <= step / 2 + 1e-9
+        assert table["lower"].min() >= 0
+        words = [QUALITY_FLAGS[code].name for code in table["flags"]]
+        assert words == quality_column(true, 0.05).to_list()
+        for end in ("lower", "upper"):
+            assert np.abs(table[end] - true[end].to_numpy()).max() <= 1.001 * step + 1e-4, (names, end)
+        if table["kind"] == "2":  # bounds are rounded outwards
+            assert (table["lower"] <= true["lower"].to_numpy() + 1e-9).all()
+            assert (table["upper"] >= true["upper"].to_numpy() - 1e-9).all()
+        else:
+            assert np.abs(table["unbiased"] - true["unbiased"].to_numpy()).max() <= step / 2 + 1e-9
+            assert np.allclose(table["std"], true["std"].to_numpy(), rtol=1e-5)
+            assert (table["far"] > 1.5 * table["reach"]).all()
+
+
+def test_tables_that_do_not_fit_are_on_other_pages_which_know_of_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hushtable.report.explorer.PIECE", 10)
+    monkeypatch.setattr(public, "MOST_PACKED", 60)
+    out = saved(tmp_path, ht.ZCDP(1), strategy="residual-planner")
+    public.write_report(out)
+    pages = sorted((out / "report-data").glob("tables-*.html"))
+    assert len(pages) > 1 and pages[0].name == "tables-2.html"
+    asked = set(ht.Release.load(out).marginals)
+    seen: list[tuple[str, ...]] = []
+    for page in (out / "report.html", *pages):
+        data = explorer_data(page)
+        here = [names for names, table in tables_of(data).items() if table["asked"]]
+        elsewhere = index_of(data)["elsewhere"]
+        names = [a["name"] for a in data["attributes"]]
+        told = {tuple(names[a] for a in axes): other["file"] for other in elsewhere for axes in other["sets"]}
+        assert not told.keys() & set(here) and told.keys() | set(here) == asked
+        for file in set(told.values()):
+            assert (page.parent / file).exists()
+        seen += here
+    assert sorted(seen) == sorted(asked)
+    text = (out / "report.html").read_text(encoding="utf-8")
+    assert f"more are on {len(pages)} pages beside this one" in text
+    assert ht.Release.load(out).marginals, "pages beside the report leave the bundle a bundle"
+
+
+def test_tables_beyond_what_a_page_can_hold_are_said_to_be_in_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = saved(tmp_path, ht.ZCDP(1), strategy="residual-planner")
+    release = ht.Release.load(out)
+    sizes = release.schema.sizes
+    cells = sorted(prod(sizes[a] for a in s) for s in release.workload)
+    monkeypatch.setattr("hushtable.report.cells.MOST_CELLS", sum(cells) - 1)
+    html = public_report(out).html()
+    here = [table for table in tables_of(explorer_data(html)).values() if table["asked"]]
+    assert 0 < len(here) < len(release.workload)
+    assert f"The other {len(release.workload) - len(here)} are too large for a page" in html
+    monkeypatch.setattr("hushtable.report.cells.MOST_CELLS", 1)
+    assert 'explorer-data">' not in public_report(out).html()
+
+
+def test_a_piece_holds_whole_tables_and_pages_no_more_than_they_may(tmp_path: Path) -> None:
+    out = saved(tmp_path, ht.ZCDP(1), strategy="residual-planner", order=3)
+    view = View.open(out)
+    (one,) = explorer_pages(view.release, view.cells, ALPHA, 10**6)
+    assert len(one.pieces) == 1 and len(one.asked) == len(view.release.workload)
