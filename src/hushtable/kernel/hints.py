@@ -215,7 +215,7 @@ def _unused_hints(
                 )
 
 
-Rule = Callable[[SeenColumn, Counter[str]], Hint | None]
+HintRule = Callable[[SeenColumn, Counter[str]], Hint | None]
 
 
 def _column_hints(column: SeenColumn, seen: Sequence[SeenColumn], rows: int) -> Iterator[Hint]:
@@ -440,7 +440,7 @@ def _unexplained(column: SeenColumn) -> list[Hint]:
     return [Hint("no-value", f"More than one text in a hundred of {name!r} is no value of it.", fix)]
 
 
-RULES: list[Rule] = [
+RULES: list[HintRule] = [
     *(_header_again, _null_words, _labels, _spelling, _days, _marks, _words, _fractions, _units),
 ]
 """Asked in this order; each explains most of the texts that misfit, or says nothing."""
