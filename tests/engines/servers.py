@@ -41,10 +41,11 @@ def installed() -> dict[str, Path]:
 
 @dataclass
 class Server:
-    """A running server; ``settings`` go over the common ones."""
+    """A running server; ``settings`` go over the common ones.  One with a ``primary`` is its streaming standby."""
 
     programs: Path
     settings: dict[str, str] = field(default_factory=dict)
+    primary: Server | None = None
 
     def __post_init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
@@ -55,16 +56,12 @@ class Server:
             for place in (self.folder, self.folder / "pw"):
                 os.chown(place, self._user, -1)
         self.folder.chmod(0o755)
-        options = [
-            "--auth=scram-sha-256",
-            "-U",
-            "postgres",
-            f"--pwfile={self.folder}/pw",
-            "-E",
-            "UTF8",
-            "--no-locale",
-        ]
-        self._run("initdb", "-D", str(self.data), "--no-sync", *options)
+        if self.primary is None:
+            options = ["--auth=scram-sha-256", "-U", "postgres", f"--pwfile={self.folder}/pw", "-E", "UTF8"]
+            self._run("initdb", "-D", str(self.data), "--no-sync", "--no-locale", *options)
+        else:
+            options = ["-d", self.primary.url(), "--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
+            self._run("pg_basebackup", "-D", str(self.data), *options)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -142,6 +139,7 @@ class Server:
             [self.programs / program, *arguments],
             user=self._user,
             cwd=self.folder,
+            env=os.environ | self.environment,
             capture_output=True,
             check=False,
         )
