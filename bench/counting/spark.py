@@ -1,10 +1,11 @@
 """What counting on Spark costs over reading Parquet here: all pairs of ten attributes, with and without a cap.
 
-    python bench/counting/spark.py [--rows 10000000] [--repeats 2] [--parts 0]
+    python bench/counting/spark.py [--rows 10000000] [--files 1] [--warm 2] [--repeats 3] [--cap no yes]
 
-Prints processor seconds (best) of every process that took part, elapsed seconds, and the largest memory of driver,
-Java and Python workers.  Spark runs in this process's own Java, on two cores; the first pass, which compiles, is left
-out.  ``--parts`` divides the rows before they are counted.
+Prints processor seconds (best, with Java's part and the workers') of every process that took part, elapsed seconds, and
+the largest memory of driver, Java and Python workers.  Spark runs in this process's own Java, on two cores; the first
+passes, which compile, are left out.  Every pass opens the table anew, as every session does.  ``--files`` is in how
+many files the rows lie.
 """
 
 from __future__ import annotations
@@ -38,20 +39,24 @@ STEP = 1_000_000
 TICK = os.sysconf("SC_CLK_TCK")
 
 
-def write(path: Path, rows: int) -> None:
-    """Ten attributes and a person for each row, a million rows at a time."""
-    words = pa.array([f"v{j}" for j in range(5)])
-    writer = None
-    for start in range(0, rows, STEP):
-        size, random = min(STEP, rows - start), np.random.default_rng(start)
-        columns: dict[str, Any] = {"id": pa.array(np.arange(start, start + size))}
-        columns |= {f"c{k}": words.take(pa.array(random.integers(0, 5, size))) for k in range(6)}
-        columns |= {f"i{k}": pa.array(random.integers(0, 1000, size)) for k in range(3)}
-        table = pa.table(columns | {"r": pa.array(random.random(size).round(4))})
-        writer = writer or pq.ParquetWriter(path, table.schema)
-        writer.write_table(table, row_group_size=250_000)
-    if writer is not None:
-        writer.close()
+def write(folder: Path, rows: int, files: int) -> None:
+    """Ten attributes and a person for each row, at most a million rows at a time."""
+    folder.mkdir()
+    each = -(-rows // files)
+    for number in range(files):
+        first, last = number * each, min((number + 1) * each, rows)
+        with pq.ParquetWriter(folder / f"{number:04}.parquet", made(0, 0).schema) as writer:
+            for start in range(first, last, STEP):
+                writer.write_table(made(start, min(STEP, last - start)), row_group_size=250_000)
+
+
+def made(start: int, size: int) -> pa.Table:
+    """Some rows, by the number of the first."""
+    words, random = pa.array([f"v{j}" for j in range(5)]), np.random.default_rng(start)
+    columns: dict[str, Any] = {"id": pa.array(np.arange(start, start + size))}
+    columns |= {f"c{k}": words.take(pa.array(random.integers(0, 5, size))) for k in range(6)}
+    columns |= {f"i{k}": pa.array(random.integers(0, 1000, size)) for k in range(3)}
+    return pa.table(columns | {"r": pa.array(random.random(size).round(4))})
 
 
 def family() -> Iterator[tuple[int, str, float, float]]:
@@ -77,6 +82,11 @@ def family() -> Iterator[tuple[int, str, float, float]]:
             yield number, *fact
 
 
+def kind_of(number: int, name: str) -> str:
+    """Which kind of process one of them is."""
+    return "driver" if number == os.getpid() else "java" if name.startswith("java") else "workers"
+
+
 class Watched:
     """Processor seconds and the largest memory of all processes that took part, looking ten times in a second.
 
@@ -86,24 +96,29 @@ class Watched:
     def __init__(self) -> None:
         self.peaks: dict[str, float] = {}
         self._before: dict[int, float] = {}
-        self._last: dict[int, float] = {}
+        self._last: dict[int, tuple[str, float]] = {}
         self._ended = threading.Event()
         self._looking = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Watched:
         self._before = {number: seconds for number, _, seconds, _ in family()}
+        self._start = time.perf_counter()
         self._looking.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.elapsed = time.perf_counter() - self._start
         self._ended.set()
         self._looking.join()
         self._see()
 
     @property
-    def processor(self) -> float:
-        """Seconds since it was entered."""
-        return sum(seconds - self._before.get(number, 0) for number, seconds in self._last.items())
+    def processor(self) -> dict[str, float]:
+        """Seconds since it was entered, by kind of process."""
+        found: dict[str, float] = {}
+        for number, (kind, seconds) in self._last.items():
+            found[kind] = found.get(kind, 0) + seconds - self._before.get(number, 0)
+        return found
 
     def _look(self) -> None:
         while not self._ended.wait(0.1):
@@ -112,25 +127,29 @@ class Watched:
     def _see(self) -> None:
         sums: dict[str, float] = {}
         for number, name, seconds, megabytes in family():
-            self._last[number] = seconds
-            kind = "driver" if number == os.getpid() else "java" if name.startswith("java") else "workers"
+            kind = kind_of(number, name)
+            self._last[number] = kind, seconds
             sums[kind] = sums.get(kind, 0) + megabytes
         sums["all"] = sum(sums.values())
         for kind, value in sums.items():
             self.peaks[kind] = max(self.peaks.get(kind, 0), value)
 
 
-def timed(count: Callable[[], Any], repeats: int) -> dict[str, float]:
-    """Best processor and elapsed seconds, after a first pass that is not counted, and the largest memory."""
-    count()
-    costs: list[dict[str, float]] = []
+def timed(count: Callable[[], Any], warm: int, repeats: int) -> dict[str, Any]:
+    """Best processor and elapsed seconds, after passes that are not counted, and the largest memory in megabytes."""
+    for _ in range(warm):
+        count()
+    found: list[Watched] = []
     for _ in range(repeats):
-        start = time.perf_counter()
         with Watched() as watched:
             count()
-        elapsed = time.perf_counter() - start
-        costs.append({"processor": watched.processor, "elapsed": elapsed, **watched.peaks})
-    return min(costs, key=lambda cost: cost["processor"])
+        found.append(watched)
+    best = min(found, key=lambda each: sum(each.processor.values()))
+    cost = {"processor": sum(best.processor.values()), "elapsed": min(each.elapsed for each in found)}
+    cost |= {f"{kind} seconds": value for kind, value in best.processor.items()}
+    kinds = ("driver", "java", "workers", "all")
+    peaks = {f"{kind} MB": round(max(each.peaks.get(kind, 0) for each in found)) for kind in kinds}
+    return {key: round(value, 2) for key, value in cost.items()} | peaks
 
 
 def session() -> Any:
@@ -140,6 +159,7 @@ def session() -> Any:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "1g")
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:+UseParallelGC")
     found = builder.getOrCreate()
     found.sparkContext.setLogLevel("OFF")
     return found
@@ -149,28 +169,34 @@ def main() -> None:
     """Print one line of JSON for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--parts", type=int, default=0)
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("--warm", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--files", type=int, default=1)
+    parser.add_argument("--by", nargs="+", choices=["parquet", "spark"], default=["parquet", "spark"])
+    parser.add_argument("--cap", nargs="+", choices=["no", "yes"], default=["no", "yes"])
+    parser.add_argument("--data", type=Path, help="a folder to keep the rows in, or to take them from")
     given = parser.parse_args()
-    spark = session()
+    spark = session() if "spark" in given.by else None
     with TemporaryDirectory() as folder:
-        path = given.data or Path(folder) / "people.parquet"
-        if not path.exists():
-            write(path, given.rows)
-        frame = spark.read.parquet(str(path))
-        frame = frame.repartition(given.parts) if given.parts else frame
-        for person in (None, "id"):
-            schema = Schema.from_dict(
-                {"attributes": ATTRIBUTES, **({} if person is None else {"person": person})}
-            )
+        place = given.data or Path(folder) / "people"
+        if not place.exists():
+            write(place, given.rows, given.files)
+        tables = {"parquet": str(place / "*.parquet")}
+        if spark is not None:
+            tables["spark"] = spark.read.parquet(str(place))
+        for cap in given.cap:
+            schema = Schema.from_dict({"attributes": ATTRIBUTES} | ({"person": "id"} if cap == "yes" else {}))
             layout = Layout(schema.sizes, tuple(combinations(range(10), 2)))
-            here, there = open_counter(path, schema), open_counter(frame, schema)
-            for name, counter in (("parquet", here), ("spark", there)):
-                cost = timed(lambda counter=counter, layout=layout: counter.tabulate(layout), given.repeats)
-                case = {"rows": given.rows, "parts": given.parts, "cap": person is not None, "by": name}
-                print(json.dumps(case | {key: round(value, 2) for key, value in cost.items()}), flush=True)
-    spark.stop()
+            for name in given.by:
+                data = tables[name]
+
+                def count(data: Any = data, schema: Schema = schema, layout: Layout = layout) -> Any:
+                    return open_counter(data, schema).tabulate(layout)
+
+                case = {"rows": given.rows, "files": given.files, "cap": cap, "by": name}
+                print(json.dumps(case | timed(count, given.warm, given.repeats)), flush=True)
+    if spark is not None:
+        spark.stop()
 
 
 if __name__ == "__main__":

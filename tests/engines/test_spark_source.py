@@ -74,6 +74,16 @@ def test_the_same_bits_give_the_same_payloads(
         assert len(found) > 9 and found == expected
 
 
+@pytest.mark.parametrize("kind", ["local", "connect"])
+def test_a_job_leaves_the_settings_of_a_session_as_they_were(kind: str, sparks: Sparks, table: Path) -> None:
+    session = getattr(sparks, kind)
+    rows, size = (f"spark.sql.execution.arrow.max{what}PerBatch" for what in ("Records", "Bytes"))
+    session.conf.set(rows, "1234")
+    open_counter(session.read.parquet(str(table)), schema()).tabulate(all_pairs(schema()))
+    assert session.conf.get(rows) == "1234" and session.conf.get(size, None) is None
+    session.conf.unset(rows)
+
+
 @pytest.mark.parametrize("parts", [1, 3, 64])
 def test_tables_do_not_depend_on_parts(parts: int, sparks: Sparks, table: Path) -> None:
     frame = sparks.local.read.parquet(str(table)).repartition(parts)

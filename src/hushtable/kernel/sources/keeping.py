@@ -79,16 +79,17 @@ class Ranking:
         return ranks
 
 
-def packed(words: Sequence[Words], below: Sequence[int]) -> Words:
+def packed(words: Sequence[NDArray[np.unsignedinteger[Any]]], below: Sequence[int]) -> Words:
     """Words, each below a bound, in fewer of them, which take less time to hash: as many to one as fit."""
     found: list[Words] = []
     room = 0
     for word, bound in zip(words, below, strict=True):
         if bound <= room:
-            found[-1] = found[-1] * np.uint64(bound) + word
+            found[-1] *= np.uint64(bound)
+            found[-1] += word
             room //= bound
         else:
-            found.append(word)
+            found.append(word.astype(np.uint64))
             room = (1 << 64) // bound
     return np.stack(found, axis=1)
 

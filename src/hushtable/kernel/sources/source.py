@@ -163,8 +163,11 @@ class Source:
         return self._crowded
 
     def _each(self, columns: Sequence[str], use: Callable[[_Columns], T]) -> Generator[T]:
-        """What is made of each block, in order, by a few threads ahead of the caller."""
+        """What is made of each block, in order, by a few threads ahead of the caller; by the caller's if it is one."""
         blocks = iter(self._table.blocks(columns, self._size))
+        if self._threads == 1:
+            yield from (use(block.columns()) for block in blocks)
+            return
         with ThreadPoolExecutor(self._threads) as pool:
 
             def begin(block: Block) -> Future[T]:

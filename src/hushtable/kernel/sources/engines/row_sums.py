@@ -59,10 +59,10 @@ class Fingerprint:
         return np.concatenate([[self._rows], self._sums.view(np.int64)])
 
 
-def _words(column: NDArray[Any]) -> Words:
-    if column.dtype.kind == "f":
-        return column.astype(np.float64).view(np.uint64)
-    return column.astype(np.uint64 if column.dtype.kind == "u" else np.int64).view(np.uint64)
+def _words(column: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:
+    if column.dtype.kind == "u":
+        return column
+    return column.astype(np.float64 if column.dtype.kind == "f" else np.int64).view(np.uint64)
 
 
 class RowSum(Protocol):

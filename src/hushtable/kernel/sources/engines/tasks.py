@@ -37,6 +37,7 @@ from hushtable.kernel.sources.engines.versions import require_versions
 from hushtable.kernel.sources.keeping import Held
 from hushtable.kernel.sources.people import People
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
+from hushtable.kernel.sources.rows import Octets
 from hushtable.kernel.sources.source import LabelledRows, Source
 from hushtable.schema import Schema
 
@@ -152,13 +153,14 @@ class _Labelled:
         self.kind = np.dtype([*words, *((str(k), kind) for k, kind in enumerate(kinds))])
         self.names = [str(k) for k in range(len(kinds))]
 
-    def packed(self, found: LabelledRows) -> NDArray[Any]:
+    def packed(self, found: LabelledRows) -> Octets:
+        """One row of bytes for each; as bytes they are moved several times as fast as in their types."""
         rows = np.empty(len(found.people), self.kind)
         rows["high"], rows["low"] = found.people.T
         rows["rank"], rows["below"] = found.ranks.T
         for name, array in zip(self.names, found.arrays, strict=True):
             rows[name] = array
-        return rows
+        return rows.view(np.uint8).reshape(len(rows), self.kind.itemsize)
 
 
 def buckets_of(high: Words) -> NDArray[np.uint16]:
@@ -175,7 +177,7 @@ class LabelRows:
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
         key = np.frombuffer(self.reading.people_key, np.uint64).copy()
         labelled = _Labelled(self.reading.kinds)
-        sent, waiting, rows = np.zeros(BUCKETS, np.int64), list[NDArray[Any]](), 0
+        sent, waiting, rows = np.zeros(BUCKETS, np.int64), list[Octets](), 0
         for found in self.reading.source(batches).labelled(key, plain=self.reading.plain):
             waiting.append(labelled.packed(found))
             rows += len(found.people)
@@ -187,13 +189,12 @@ class LabelRows:
         yield parcel_batch(Parcel(k, place, LAST, int(sent[k]), b"") for k in range(BUCKETS))
 
 
-def _by_bucket(rows: NDArray[Any], place: Place, sent: Ints) -> Any:
-    buckets = buckets_of(rows["high"])
+def _by_bucket(rows: Octets, place: Place, sent: Ints) -> Any:
+    buckets = buckets_of(np.ascontiguousarray(rows[:, :8]).view(np.uint64)[:, 0])
     order = np.argsort(buckets, kind="stable")
     ends = np.cumsum(np.bincount(buckets, minlength=BUCKETS))
-    ordered = rows[order]
     parcels: list[Parcel] = []
-    for bucket, part in enumerate(np.split(ordered, ends[:-1])):
+    for bucket, part in enumerate(np.split(np.take(rows, order, axis=0), ends[:-1])):
         if len(part):
             parcels.append(Parcel(bucket, place, int(sent[bucket]), len(part), part.tobytes()))
             sent[bucket] += 1
