@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import threading
+from collections import deque
 from contextlib import suppress
 
 import psycopg
@@ -39,10 +40,11 @@ def written(kind: bytes, content: bytes) -> bytes:
 class Pooler:
     """Listens on a port of its own until the block ends."""
 
-    def __init__(self, server: int, *, shares: bool) -> None:
-        self._server, self._shares = server, shares
-        self._shared: socket.socket | None = None
-        self._turn = threading.Lock()
+    def __init__(self, server: int, *, shared: int) -> None:
+        """``shared``: how many sessions all clients share, each transaction the next one; 0 for one each."""
+        self._server, self._shares = server, shared
+        self._shared: deque[socket.socket] = deque()
+        self._free = threading.Condition()
         self._links: list[object] = []
 
     def __enter__(self) -> Pooler:
@@ -99,11 +101,8 @@ class Pooler:
         asked = message(client)
         if asked[0] == b"X":
             raise EOFError
-        with self._turn if own is None else threading.Lock():
-            if own is None and self._shared is None:
-                self._shared = self._open()
-            server = own or self._shared
-            assert server is not None
+        server = own or self._taken()
+        try:
             while True:
                 server.sendall(written(*asked))
                 if asked[0] in (b"Q", b"S"):
@@ -114,3 +113,19 @@ class Pooler:
                     if answer[1] == b"I":
                         return
                 asked = message(client)
+        finally:
+            if own is None:
+                self._give_back(server)
+
+    def _taken(self) -> socket.socket:
+        """The session that has waited longest."""
+        with self._free:
+            if len(self._links) < self._shares:
+                return self._open()
+            self._free.wait_for(lambda: self._shared)
+            return self._shared.popleft()
+
+    def _give_back(self, server: socket.socket) -> None:
+        with self._free:
+            self._shared.append(server)
+            self._free.notify()

@@ -276,14 +276,17 @@ def test_a_commit_is_synchronous_and_reads_what_came_before_whatever_the_server_
 def test_a_pooler_that_shares_sessions_is_refused_and_one_that_does_not_is_taken(
     durable: Server, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also one that gives every transaction another session, in turn."""
     ledger = home.create(ZCDP(1))
-    for shares in (True, False):
-        with Pooler(durable.port, shares=shares) as pooler:
+    for shared in (1, 2, 3, 4, 5, 7, 0):
+        with Pooler(durable.port, shared=shared) as pooler:
             there = Ledger.open(
                 home.address.replace(f":{durable.port}/", f":{pooler.port}/") + "&sslmode=disable"
             )
-            if shares:
-                assert code_of(lambda there=there: there.turn("r").__enter__()) == "ledger.pooler"
+            if shared:
+                for _ in range(shared):
+                    assert code_of(lambda there=there: there.turn("r").__enter__()) == "ledger.pooler"
+                    there.spent()
             else:
                 with there.turn("r") as turn:
                     assert turn.held

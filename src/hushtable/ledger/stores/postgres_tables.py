@@ -49,6 +49,8 @@ DEFAULT = "main"
 PART = 16 * 1024 * 1024
 """Bytes of a payload in one row: a value may have a gigabyte at most, and a server takes several times its size to read
 it.  Smaller parts cost more rows, larger ones more memory of the server."""
+LOOKS = 3
+"""How often a pooler is looked at.  One would do if nobody else used it; each takes a few answers of the server."""
 PAUSE = 0.1
 """Seconds between two attempts to reach a server that went away."""
 
@@ -286,17 +288,23 @@ class PostgresStore(LedgerStore):
     def _refuse_pooler(self, link: psycopg.Connection) -> None:
         """Refuse a pooler that shares sessions: a lock of one would be everybody's, and nobody's.
 
-        A pooler gives the client a number of its own for the session.  Whether it shares is seen by a second client: it
-        gets the first one's session while that is idle, or the first one gets another.
+        A pooler gives the client a number of its own for the session.  Whether it shares is seen by asking again, and
+        by a second client: it gets the first one's session while that is idle, or the first one gets another.  What
+        others do at the same time may hide that once, so it is looked for a few times.
         """
-        own = "SELECT pg_backend_pid()"
-        [(first,)] = link.execute(own).fetchall()
+
+        def session(of: psycopg.Connection) -> int:
+            return of.execute("SELECT pg_backend_pid()").fetchall()[0][0]
+
+        first = session(link)
         if first == link.info.backend_pid:
             return
+        seen, others = [session(link)], list[int]()
         with contextlib.closing(self._connect()) as other:
-            [(second,)] = other.execute(own).fetchall()
-            [(third,)] = link.execute(own).fetchall()
-        if second == first or third != first:
+            for _ in range(LOOKS):
+                others.append(session(other))
+                seen += [session(link), session(link)]
+        if first in others or set(seen) != {first}:
             raise LedgerError(
                 "ledger.pooler",
                 f"Between here and {self.place} is a pooler that shares sessions, so no request can be locked.",
