@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import norm
 
 import hushtable as ht
-from hushtable.marginals import AttributeSet, Layout
+from hushtable.marginals import AttributeSet, Layout, closure, lift_all
 from hushtable.reconstruct import from_residuals
-from hushtable.reconstruct.bounds import Bounder
+from hushtable.reconstruct.bounds import Bounder, intervals
 
 SIZES = (3, 4, 2, 5)
 KNOWN = ((), (0,), (1,), (2,), (3,), (0, 1), (1, 2), (0, 2), (2, 3))
@@ -98,3 +98,48 @@ def test_files_hold_the_numbers_of_the_frames(
     for name in ("estimate", "lower", "upper", "std"):
         assert np.allclose(long[name].to_numpy(), frames[name].to_numpy(), equal_nan=True, rtol=1e-12)
     assert (long["lower"] <= long["estimate"]).all() and (long["estimate"] <= long["upper"]).all()
+
+
+ROUGHLY = ((0, 1, 2), (0, 1, 3))
+
+
+def noisy_counts(seed: int):
+    """A table of many empty cells whose pairs are known well and whose triples roughly; and its true counts."""
+    chance = np.random.default_rng(seed)
+    counts = chance.multinomial(2000, chance.dirichlet(np.full(SIZES, 0.05).ravel())).reshape(SIZES)
+    sets = closure(ROUGHLY)
+    layout = Layout(SIZES, sets)
+    precisions = [Fraction(1, 4) if len(s) < 3 else Fraction(1, 2500) for s in sets]
+    true = {s: counts.sum(axis=tuple(k for k in range(4) if k not in s)) for s in sets}
+    lifted = lift_all(layout, np.concatenate([true[s].ravel() for s in sets]))
+    spread = np.repeat([float(1 / p) ** 0.5 for p in precisions], layout.lengths) * np.repeat(
+        layout.lengths, layout.lengths
+    )
+    noise = np.rint(chance.normal(0.0, spread)).astype(np.int64)
+    return from_residuals(layout, lifted + noise, precisions), true
+
+
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_intervals_of_rough_tables_use_the_tables_below_and_hold(simultaneous: bool) -> None:
+    layout = Layout(SIZES, ROUGHLY)
+    held, own, width = [], [], []
+    for seed in range(300):
+        found, true = noisy_counts(seed)
+        made = intervals(found, layout, 0.05, simultaneous=simultaneous)
+        counts = np.concatenate([true[s].ravel() for s in ROUGHLY])
+        inside = (np.maximum(made.lower, 0.0) <= counts) & (counts <= np.maximum(made.upper, 0.0))
+        held.append(inside[:24].all() if simultaneous else inside.mean())
+        width.append(np.mean(np.maximum(made.upper, 0.0) - np.maximum(made.lower, 0.0)))
+        own.append(np.mean(2 * made.reach))
+        assert made.measured == ["fully", "fully"]
+    assert np.mean(held) >= 0.95 - 3 * np.std(held) / len(held) ** 0.5
+    assert np.mean(width) < 0.5 * np.mean(own)
+
+
+def test_what_takes_part_follows_from_variances_and_not_from_answers() -> None:
+    made = [intervals(noisy_counts(seed)[0], Layout(SIZES, ROUGHLY), 0.05) for seed in (1, 2)]
+    assert np.array_equal(made[0].reach, made[1].reach)
+    for seed in (1, 2):
+        found, _ = noisy_counts(seed)
+        assert Bounder(found, ROUGHLY, 0.05).rough(ROUGHLY).tolist() == [True, True]
+        assert not Bounder(found, ((0, 1),), 0.05).rough(((0, 1), (0,), ())).any()

@@ -27,6 +27,9 @@ def table(
     ] = None,
     area: Annotated[str | None, Option("These categories of the tree together, as Alder,Elm.", "A,B")] = None,
     alpha: flags.Alpha = 0.05,
+    simultaneous: Annotated[
+        bool, Option("Intervals that hold for all cells of the table together; they are wider.")
+    ] = False,
     csv: Annotated[bool, Option("Print CSV.")] = False,
     raw: flags.Raw = False,
     replicates: Annotated[
@@ -41,7 +44,7 @@ def table(
     release = ht.Release.load(folder)
     asked, leaves = attributes or [], [text.strip() for text in area.split(",")] if area is not None else []
     shown = (
-        ht.release.asked_table(release, asked, leaves, alpha)
+        ht.release.asked_table(release, asked, leaves, alpha, simultaneous=simultaneous)
         if replicates is None
         else ht.release.replicates_of(release, replicates, asked)
     )

@@ -4,7 +4,14 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
-    from hushtable.reconstruct.bounds import DERIVED, FULLY, PARTLY, Bounder, measured_flags, published_ends
+    from hushtable.reconstruct.bounds import (
+        DERIVED,
+        FULLY,
+        PARTLY,
+        intervals,
+        measured_flags,
+        published_ends,
+    )
     from hushtable.reconstruct.cell_sums import combined, sum_table, sum_variances
     from hushtable.reconstruct.evaluation import Evaluation
     from hushtable.reconstruct.fits import (

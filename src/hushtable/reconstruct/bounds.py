@@ -1,24 +1,37 @@
-"""Bounds on cells of marginals that may not have been measured in full.
+"""Intervals of the cells of marginals, from all that was measured.
 
 A marginal whose residuals were all measured has unbiased estimates with known variance, hence intervals.  Any other one
 is bounded by its measured sub-tables: a cell is at most each of them, and at least what two of them force together
 (Frechet).  Both hold whatever the data are; an estimate from a model carries no guarantee of its own.
+
+A marginal that was measured roughly has both, and the interval published is what they have in common.  Each has a share
+of alpha, and whether it takes part follows from noise variances alone: were it the realised widths that decide, the
+narrower of two would hold less often than it says (proofs/intervals.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from math import isfinite
+from math import isfinite, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout, closure, largest_sets, subsets
 from hushtable.reconstruct.mle import ResidualEstimates
 
 FULLY, PARTLY, DERIVED = "fully", "partly", "derived"
+
+ROUGH = 2.0
+"""A table is rough if its cells have this many times the standard deviation of some table below it: bounds from below
+then take part in its intervals.  A smaller number lets them take part where they seldom help."""
+OWN = 0.8
+"""Share of alpha that a rough table's own noise keeps.  It widens its own interval by 5%; with 0.5 by 14%, and bounds
+from below, whose share is divided once more, become narrower by about as much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +57,63 @@ def published_ends(lower: Floats, upper: Floats, estimate: Floats) -> tuple[Floa
     return np.maximum(low, 0.0), np.maximum(high, 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Of all cells of some marginals, flat: ends, the unbiased estimate and its own reach (nan where not all was
+    measured), standard deviations (nan too), and by marginal what was measured."""
+
+    lower: Floats
+    upper: Floats
+    unbiased: Floats
+    reach: Floats
+    stds: Floats
+    measured: list[str]
+
+
+def intervals(
+    estimates: ResidualEstimates, layout: Layout, alpha: float, *, simultaneous: bool = False
+) -> Intervals:
+    """Intervals that hold for each cell with probability at least ``1 - alpha``; or for all cells of a table together.
+
+    The noise of an adaptive release is taken for Gaussian, as everywhere.
+    """
+    model = estimates.model
+    known = np.isfinite(model.cell_variances(layout.sets))
+    every = np.repeat(known, layout.lengths)
+    bounder = Bounder(estimates, layout.sets, alpha)
+    rough = bounder.rough(layout.sets)
+    reach = np.where(every, _reaches(estimates, layout, np.full(len(known), alpha), simultaneous), np.nan)
+    own = reach
+    if rough.any():
+        own = _reaches(estimates, layout, np.where(rough, OWN, 1.0) * alpha, simultaneous)
+    unbiased = np.where(every, estimates.estimate_all(layout), np.nan)
+    lower, upper = unbiased - own, unbiased + own
+    flags = [FULLY] * len(layout.sets)
+    for k in np.flatnonzero(rough | ~known).tolist():
+        cells, s = slice(layout.offsets[k], layout.offsets[k + 1]), layout.sets[k]
+        part = bounder.from_below(s, 1.0 - OWN if known[k] else 1.0, together=simultaneous)
+        lower[cells] = np.fmax(lower[cells], part.lower)
+        upper[cells] = np.fmin(upper[cells], part.upper)
+        flags[k] = FULLY if known[k] else part.measured
+    stds = np.where(every, np.sqrt(model.variances_of(layout)), np.nan)
+    return Intervals(lower, upper, unbiased, reach, stds, flags)
+
+
+def _reaches(estimates: ResidualEstimates, layout: Layout, alphas: Floats, simultaneous: bool) -> Floats:
+    """Half-widths of all cells, each marginal at its level; divided among its cells where they hold together."""
+    levels = alphas / layout.lengths if simultaneous else alphas
+    if np.ptp(levels) == 0.0:
+        return estimates.model.half_widths_of(layout, float(levels[0]))
+    found = np.empty(layout.cells)
+    for level in np.unique(levels):
+        numbers = np.flatnonzero(levels == level)
+        some = Layout(layout.sizes, tuple(layout.sets[k] for k in numbers))
+        widths = estimates.model.half_widths_of(some, float(level))
+        for j, k in enumerate(numbers.tolist()):
+            layout.at(found, k)[:] = some.at(widths, j)
+    return found
+
+
 class Bounder:
     """Bounds of many marginals: what they share is computed once."""
 
@@ -52,9 +122,23 @@ class Bounder:
         inside = closure(sets, estimates.layout.sizes)
         known = np.isfinite(estimates.model.cell_variances(inside))
         self._layout = Layout(estimates.layout.sizes, tuple(inside[k] for k in np.flatnonzero(known)))
-        self._flat = estimates.estimate_all(self._layout)
-        self._std = estimates.errors(self._layout.sets, alpha).std
-        self._reach: dict[int, Floats] = {}
+        self._std = np.sqrt(estimates.model.cell_variances(self._layout.sets))
+        self._reach: dict[float, Floats] = {}
+
+    @cached_property
+    def _flat(self) -> Floats:
+        return self._estimates.estimate_all(self._layout)
+
+    def rough(self, sets: Sequence[AttributeSet]) -> NDArray[np.bool_]:
+        """Which marginals were measured in full, but so that a table below says more; from noise variances alone."""
+        index, axes = self._layout.index, self._layout.axes
+        deviation = dict(zip(index, self._std.tolist(), strict=True))
+        found = np.zeros(len(sets), bool)
+        for k, s in enumerate(sets):
+            if s in deviation:
+                below = [deviation[cover] for cover in axes.covers(s) if cover in deviation]
+                found[k] = bool(below) and deviation[s] > ROUGH * min(below)
+        return found
 
     def bounds(self, attributes: AttributeSet, shared: int | None = None) -> CellBounds:
         """Bounds that hold for each cell with probability at least ``1 - alpha``.
@@ -63,15 +147,30 @@ class Bounder:
         """
         index = self._layout.index
         if attributes in index:
-            lower, upper = self._ends(attributes, attributes, 1)
+            lower, upper = self._ends(attributes, attributes, self._alpha)
             return CellBounds(lower.ravel(), upper.ravel(), float(self._std[index[attributes]]), FULLY)
+        return self.from_below(attributes, shared=shared)
+
+    def from_below(
+        self,
+        attributes: AttributeSet,
+        part: float = 1.0,
+        *,
+        together: bool = False,
+        shared: int | None = None,
+    ) -> CellBounds:
+        """Bounds by the measured tables below a marginal, for a ``part`` of alpha that they divide among themselves.
+
+        ``together``: they hold for all cells of the marginal at once.
+        """
         known = self._largest_measured(attributes)
         flag = PARTLY if any(len(s) == len(attributes) - 1 for s in known) else DERIVED
         whole = set(attributes)
         forcing = [(a, b) for a, b in combinations(known, 2) if whole == {*a, *b}]
         common = {(a, b): tuple(sorted({*a} & {*b})) for a, b in forcing}
         used = {*known, *common.values()}
-        ends = {s: self._ends(s, attributes, shared or len(used)) for s in used}
+        among = shared or (self._cells(used) if together else len(used))
+        ends = {s: self._ends(s, attributes, part * self._alpha / max(among, 1)) for s in used}
         shape = self._estimates.layout.shape(attributes)
         lower, upper = np.zeros(shape), np.full(shape, np.inf)
         for s in known:
@@ -81,17 +180,19 @@ class Bounder:
         np.minimum(lower, upper, out=lower)
         return CellBounds(lower.ravel(), upper.ravel(), np.nan, flag)
 
-    def _largest_measured(self, attributes: AttributeSet) -> tuple[AttributeSet, ...]:
-        """Sub-tables that are fully measured and lie in no other such."""
-        sizes = self._layout.sizes
-        return largest_sets([s for s in subsets(attributes, sizes) if s in self._layout.index], sizes)
+    def _cells(self, sets: Iterable[AttributeSet]) -> int:
+        return sum(prod(self._layout.shape(s)) for s in sets)
 
-    def _ends(self, attributes: AttributeSet, above: AttributeSet, shared: int) -> tuple[Floats, Floats]:
-        """Interval of a sub-table's cells at level ``1 - alpha / shared``, shaped to be repeated over ``above``."""
-        if shared not in self._reach:
-            sets, alpha = self._layout.sets, self._alpha / shared
-            self._reach[shared] = self._estimates.model.half_widths(sets, alpha)
-        reach = float(self._reach[shared][self._layout.index[attributes]])
+    def _largest_measured(self, attributes: AttributeSet) -> tuple[AttributeSet, ...]:
+        """Tables below that are fully measured and lie in no other such."""
+        sizes, index = self._layout.sizes, self._layout.index
+        return largest_sets([s for s in subsets(attributes, sizes) if s in index and s != attributes], sizes)
+
+    def _ends(self, attributes: AttributeSet, above: AttributeSet, alpha: float) -> tuple[Floats, Floats]:
+        """Interval of a sub-table's cells at level ``1 - alpha``, shaped to be repeated over ``above``."""
+        if alpha not in self._reach:
+            self._reach[alpha] = self._estimates.model.half_widths(self._layout.sets, alpha)
+        reach = float(self._reach[alpha][self._layout.index[attributes]])
         axes = self._layout.axes
         held = [axes.level_in(attributes, axis) for axis in above]
         shape = tuple(1 if a < 0 else axes[a] for a in held)

@@ -1,9 +1,9 @@
 """Bounds on the L1 error of whole tables: the least of all that is proved, for the tables that are released.
 
     noise    a table measured in full is its unbiased estimate plus noise of known covariance
-    cells    the cells of any other one lie between bounds from its sub-tables; with P what the true cells can exceed
-             the fitted ones by, Q what they can fall short by, and D the difference of the two sums, the distance is
-             at most P + Q, 2 P - D and 2 Q + D
+    cells    the cells of any other one, or of a rough one, lie between bounds from its sub-tables; with P what the true
+             cells can exceed the fitted ones by, Q what they can fall short by, and D the difference of the two sums,
+             the distance is at most P + Q, 2 P - D and 2 Q + D
     total    no two tables differ by more than what both add up to; the true one adds up to the number of records,
              which lies in its measured interval
     claims   what a loop proved about the tables of some moment
@@ -16,9 +16,10 @@ replies, is taken for Gaussian, as in the intervals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isinf, prod
+from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout
@@ -41,9 +42,7 @@ def l1_bounds(
     """
     whole = Layout(estimates.layout.sizes, tuple(sets))
     noise, records = estimates.model.l1_limits(whole.sets, NOISE), _records(estimates)
-    cells = _Cells(
-        estimates, [s for s, n in zip(whole.sets, noise.tolist(), strict=True) if isinf(n)], records
-    )
+    cells = _Cells(estimates, whole.sets, np.isinf(noise), records)
     places = [Layout(whole.sizes, claim.sets) for claim in claims]
     parts: list[Floats] = []
     for numbers in np.split(np.arange(len(sets)), np.flatnonzero(np.diff(whole.offsets[1:] // PART)) + 1):
@@ -60,25 +59,30 @@ def l1_bounds(
 
 
 class _Cells:
-    """Limits from bounds of single cells that hold together, for tables that were not measured in full."""
+    """Limits from bounds of single cells that hold together, for tables that were not measured in full or roughly."""
 
     def __init__(
-        self, estimates: ResidualEstimates, sets: list[AttributeSet], records: tuple[float, float]
+        self,
+        estimates: ResidualEstimates,
+        sets: Sequence[AttributeSet],
+        unknown: NDArray[np.bool_],
+        records: tuple[float, float],
     ) -> None:
-        self._sets, self._records = frozenset(sets), records
-        self._bounder = Bounder(estimates, sets, CELLS)
+        self._records, self._bounder = records, Bounder(estimates, sets, CELLS)
+        bounded = np.flatnonzero(unknown | self._bounder.rough(sets))
+        self._sets = frozenset(sets[k] for k in bounded.tolist())
         sizes = estimates.layout.sizes
-        below = [prod(sizes[a] + 1 for a in s) - prod(sizes[a] for a in s) for s in sets]
+        below = [prod(sizes[a] + 1 for a in s) - prod(sizes[a] for a in s) for s in self._sets]
         self._shared = max(below, default=1)
 
     def limits(self, layout: Layout, final: Floats) -> Floats:
-        """For each table of ``layout``; infinite for those that were measured in full."""
+        """For each table of ``layout``; infinite for those that have no such bounds."""
         low, high = self._records
         found = np.full(len(layout.sets), np.inf)
         for k, s in enumerate(layout.sets):
             if s in self._sets:
                 table = final[layout.offsets[k] : layout.offsets[k + 1]]
-                bounds = self._bounder.bounds(s, self._shared)
+                bounds = self._bounder.from_below(s, shared=self._shared)
                 above = float(np.maximum(bounds.upper - table, 0.0).sum())
                 short = float(np.maximum(table - bounds.lower, 0.0).sum())
                 fitted = float(table.sum())

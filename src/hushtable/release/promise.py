@@ -33,9 +33,11 @@ def approximate(card: Card) -> bool:
     return card.plan.strategy == CHOOSE or card.reuse is not None or not _foreseen(card.plan.strategy)
 
 
-def interval_promise(card: Card, alpha: float = 0.05) -> str:
+def interval_promise(card: Card, alpha: float = 0.05, *, simultaneous: bool = False) -> str:
     """The sentence for intervals at ``1 - alpha`` of the release with this privacy card."""
     strategy, level = card.plan.strategy, f"{100 * (1 - alpha):.10g}%"
+    if simultaneous:
+        return f"All intervals of the table are meant to hold together, with probability {level} or more."
     meant = f"Each interval is meant to hold the true count with probability {level}"
     if strategy == CHOOSE:
         return (

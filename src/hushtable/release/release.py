@@ -24,13 +24,12 @@ from hushtable.measurement import Answers, Claim
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import BETA
 from hushtable.reconstruct import (
-    FULLY,
-    Bounder,
     Fitted,
     ResidualEstimates,
     Zeros,
     fit_tables,
     from_answers,
+    intervals,
     l1_bounds,
     measured_flags,
     published_ends,
@@ -87,16 +86,18 @@ class Release:
         """The marginals that were asked for, by attribute names."""
         return tuple(tuple(self.schema.names[i] for i in s) for s in self.workload)
 
-    def table(self, *attributes: str, alpha: float = 0.05) -> pl.DataFrame:
+    def table(self, *attributes: str, alpha: float = 0.05, simultaneous: bool = False) -> pl.DataFrame:
         """One marginal as a tidy frame: attributes, estimate, std, lower, upper, measured, and three columns more.
 
         The attributes come in the order asked for; none gives the total.  An interval is meant to hold the true count
-        with probability ``1 - alpha`` or more; it never reaches below 0.  ``std`` is null where no variance is known.
+        with probability ``1 - alpha`` or more; it never reaches below 0.  With ``simultaneous`` all intervals of the
+        table are meant to hold together.  ``std`` is null where no variance is known.
         ``unbiased``, ``unbiased_lower``, ``unbiased_upper``: the unbiased estimate with its own interval, which may
         reach below 0; null where not all was measured.
         """
         axes = self.check_table(attributes)
-        return tidy(self.schema, axes, self.columns((tuple(sorted(axes)),), alpha))
+        numbers = self.columns((tuple(sorted(axes)),), alpha, simultaneous=simultaneous)
+        return tidy(self.schema, axes, numbers)
 
     def check_table(self, attributes: Sequence[str]) -> tuple[int, ...]:
         """The axes of a table that can be read; refuses others."""
@@ -176,13 +177,16 @@ class Release:
         """Whether a marginal lies inside those that were asked for."""
         return attributes in self._inside
 
-    def released_table(self, *attributes: str, alpha: float = 0.05) -> ReleasedTable:
+    def released_table(
+        self, *attributes: str, alpha: float = 0.05, simultaneous: bool = False
+    ) -> ReleasedTable:
         """The same with the sentence about its intervals, for those who show it."""
-        return ReleasedTable(attributes, self.table(*attributes, alpha=alpha), alpha, self.promise(alpha))
+        frame = self.table(*attributes, alpha=alpha, simultaneous=simultaneous)
+        return ReleasedTable(attributes, frame, alpha, self.promise(alpha, simultaneous=simultaneous))
 
-    def promise(self, alpha: float = 0.05) -> str:
+    def promise(self, alpha: float = 0.05, *, simultaneous: bool = False) -> str:
         """What the intervals at ``1 - alpha`` hold for, in a sentence: exact for a batch, approximate otherwise."""
-        return interval_promise(self.card, alpha)
+        return interval_promise(self.card, alpha, simultaneous=simultaneous)
 
     def tables(self, alpha: float = 0.05) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
         """Every marginal of the workload with its frame."""
@@ -192,11 +196,11 @@ class Release:
     def accuracy(self, alpha: float = 0.05) -> pl.DataFrame:
         """One row per marginal: cells, what was measured, and where it is known std, half-width and expected L1.
 
-        ``l1_bound``, where the reconstruction is unbiased or the strategy adaptive: with probability 95% the table's
-        absolute errors add up to no more, for each table on its own.
+        ``l1_bound``: with probability 95% the table's absolute errors add up to no more, for each table on its own;
+        null where nothing is proved.
         """
         errors = self.estimates.errors(self.workload, alpha)
-        known, bounds = np.isfinite(errors.std), self._l1_bounds()
+        known, bounds = np.isfinite(errors.std), self._l1_bounds
         return pl.DataFrame(
             {
                 "marginal": [marginal_label(s, self.schema.names) for s in self.workload],
@@ -205,7 +209,7 @@ class Release:
                 "std": np.where(known, errors.std, np.nan),
                 "half_width": np.where(known, errors.half_width, np.nan),
                 "expected_l1": np.where(known, errors.l1, np.nan),
-                **({} if bounds is None else {"l1_bound": bounds}),
+                "l1_bound": bounds,
             },
             nan_to_null=True,
         )
@@ -316,36 +320,28 @@ class Release:
     def _inside(self) -> frozenset[AttributeSet]:
         return frozenset(self._closure)
 
-    def _l1_bounds(self) -> Sequence[float | None] | None:
-        """Bounds on the L1 errors of the tables: those of the card, or of the noise where estimates are unbiased."""
+    @cached_property
+    def _l1_bounds(self) -> Sequence[float | None]:
+        """Bounds on the L1 errors of the tables: those of the card, or what the noise and the fit say."""
         if self.card.l1_bounds is not None:
             return self.card.l1_bounds.records
-        if not reconstruction_named(self.reconstruction).unbiased:
-            return None
-        limits = self.estimates.model.l1_limits(self.workload, BETA).tolist()
-        return [limit if isfinite(limit) else None for limit in limits]
+        limits = (
+            self.estimates.model.l1_limits(self.workload, BETA)
+            if reconstruction_named(self.reconstruction).unbiased
+            else l1_bounds((), self.workload, self.fitted, self.estimates)
+        )
+        return [limit if isfinite(limit) else None for limit in limits.tolist()]
 
-    def columns(self, sets: Sequence[AttributeSet], alpha: float) -> CellNumbers:
+    def columns(
+        self, sets: Sequence[AttributeSet], alpha: float, *, simultaneous: bool = False
+    ) -> CellNumbers:
         """The numbers of several marginals, flat; what lies outside the workload is read without a fit."""
         layout = Layout(self.schema.sizes, tuple(sets))
         fitted = self.fitted if self._inside.issuperset(sets) else self.estimates
         values = fitted.estimate_all(layout)
-        model = self.estimates.model
-        known = np.isfinite(model.cell_variances(layout.sets))
-        shared = fitted is self.estimates and bool(known.all())
-        unbiased = values if shared else self.estimates.estimate_all(layout)
-        every = np.repeat(known, layout.lengths)
-        reach = np.where(every, model.half_widths_of(layout, alpha), np.nan)
-        lower, upper = unbiased - reach, unbiased + reach
-        stds, flags = np.where(every, np.sqrt(model.variances_of(layout)), np.nan), [FULLY] * len(sets)
-        bounder = Bounder(self.estimates, [layout.sets[k] for k in np.flatnonzero(~known)], alpha)
-        for k in np.flatnonzero(~known).tolist():
-            bounds = bounder.bounds(layout.sets[k])
-            cells = slice(layout.offsets[k], layout.offsets[k + 1])
-            lower[cells], upper[cells], unbiased[cells] = bounds.lower, bounds.upper, np.nan
-            flags[k] = bounds.measured
-        lower, upper = published_ends(lower, upper, values)
-        return CellNumbers(values, lower, upper, unbiased, reach, stds, flags)
+        found = intervals(self.estimates, layout, alpha, simultaneous=simultaneous)
+        lower, upper = published_ends(found.lower, found.upper, values)
+        return CellNumbers(values, lower, upper, found.unbiased, found.reach, found.stds, found.measured)
 
     def _listing(self) -> str:
         shown = ", ".join(" x ".join(names) or "the total" for names in self.marginals[:5])

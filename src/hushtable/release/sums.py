@@ -48,7 +48,12 @@ class Sums:
 
 
 def asked_table(
-    release: Release, words: Sequence[str], area: Sequence[str] = (), alpha: float = 0.05
+    release: Release,
+    words: Sequence[str],
+    area: Sequence[str] = (),
+    alpha: float = 0.05,
+    *,
+    simultaneous: bool = False,
 ) -> ReleasedTable:
     """A table by words: attributes; with ``age=18-64`` or an area, what these hold in every cell of the others."""
     ranges = [word for word in words if "=" in word and word not in release.schema.names]
@@ -59,10 +64,16 @@ def asked_table(
             "Only one interval or area can be asked for.",
             "Ask for the others one by one.",
         )
+    if simultaneous and (area or ranges):
+        raise WorkloadError(
+            "table.simultaneous",
+            "Intervals of an area or an interval of values do not hold together.",
+            "Ask for them one by one, or for the table of all values.",
+        )
     if area:
         return area_of(release, area, None, by, alpha)
     if not ranges:
-        return release.released_table(*words, alpha=alpha)
+        return release.released_table(*words, alpha=alpha, simultaneous=simultaneous)
     name, _, interval = ranges[0].partition("=")
     return range_of(release, name, interval, None, by, alpha)
 
