@@ -174,6 +174,11 @@ class Axes(tuple[int, ...]):
             code for code, above in enumerate(self.codes_above(leaf, axis).tolist()) if above in codes
         }
 
+    def free_share(self, axis: int) -> float:
+        """Mean of ``1 - 1/n`` over categories with neighbours, n those of their block."""
+        share = 1.0 - 1.0 / self.block_sizes(axis) if self.parents[axis] >= 0 else np.ones(0)
+        return float(share[share > 0.0].mean()) if share.any() else 1.0 - 1.0 / self[axis]
+
     def mean_share(self, axis: int, power: int) -> float:
         """Mean of ``(1 - 1/n)^power`` over categories with neighbours, n those of their block, over ``1 - 1/n`` of the
         widest."""

@@ -30,9 +30,18 @@ class Residuals:
         """1 / s2."""
         return float(self.precisions[self.layout.index[attributes]])
 
+    def price(self, attributes: AttributeSet) -> float:
+        """``prod (1 - 1/n)``, the free part of a table's cells; on levels the mean over those with neighbours."""
+        return math.prod(self.layout.axes.free_share(axis) for axis in attributes)
+
     def cell_noise(self, attributes: AttributeSet) -> float:
         """Variance of the noise of one centred cell; on levels the mean over those that have any."""
         return self._block_mean(attributes, 2) / self.precision(attributes)
+
+    def relative_noise(self, attributes: AttributeSet, total: float) -> float:
+        """``block_noise`` over the mean count of a cell when all add up to ``total``."""
+        cells = math.prod(self.layout.sizes[a] for a in attributes)
+        return self.block_noise(attributes) * cells / total
 
     def block_noise(self, attributes: AttributeSet) -> float:
         """Variance of the noise of a cell before it was centred; on levels the mean over those that have any."""

@@ -19,10 +19,6 @@ from hushtable.compiled import njit
 from hushtable.marginals import BINS, LEVELS, SMALLEST, Incidence, Layout, bin_of
 from hushtable.planning.problem import prices
 
-MODERATION = 0.5
-"""How strongly a residual's weight in a table follows its share of the table's error (0: all alike, 1: in full).
-Chosen on adult, where 0 costs 1% at epsilon 1 and 10 and 1 nothing beyond noise."""
-
 GRID = 112
 """Points of the grid of log precisions on which gains are tabulated, over 25 units.  With 28 or 448 errors on adult do
 not move; more are slower."""
@@ -66,12 +62,14 @@ class Allocation:
 
     def disperse_all(self, numbers: NDArray[np.int64], distances: Floats) -> None:
         """Set the dispersions at which the unmeasured tables are ``distances`` wrong."""
-        dispersions_of(numbers, self.histograms, distances, LEVELS, self.dispersion)
+        dispersions_of(
+            numbers, self.histograms, distances / np.sqrt(self.price[numbers]), LEVELS, self.dispersion
+        )
 
     def errors(self, precision: Floats | None = None) -> Floats:
         """Expected L1 error that each residual contributes."""
         x = self.precision if precision is None else precision
-        return expected_errors(self.histograms, self.dispersion, self.smooth, x, LEVELS)
+        return np.sqrt(self.price) * expected_errors(self.histograms, self.dispersion, self.smooth, x, LEVELS)
 
     def table_errors(self, precision: Floats) -> tuple[Floats, Floats]:
         """The part of each (table, residual) pair, and the error of each table (parts add as variances do)."""
@@ -88,10 +86,11 @@ class Allocation:
         logs = np.linspace(top - 25.0, top, GRID)
         gains = np.zeros((len(active), len(logs)))
         tabulate_gains(self.histograms, self.dispersion, self.smooth, active, logs, LEVELS, gains)
+        gains *= np.sqrt(self.price)[:, None]
         weight, x = np.zeros(len(active)), self.precision
         for step in range(6):
             parts, tables = self.table_errors(x)
-            share = (parts / (tables[self._owners] + 1e-9)) ** MODERATION * self._weights[self._owners]
+            share = parts / (tables[self._owners] + 1e-9) * self._weights[self._owners]
             fresh = np.bincount(self._members, share, len(active))
             weight = fresh if step == 0 else np.sqrt(weight * fresh)
             x = water_fill(gains, logs, self.precision, self.price, np.where(active, weight, 0.0), 2.0 * rho)

@@ -13,8 +13,12 @@ DISPERSIONS = np.exp(np.linspace(math.log(1e-2), math.log(3e4), 28))
 count.  More candidates are slower, and a wider range matters only to tables at its ends; not tuned."""
 
 
-def dispersions(likelihoods: Floats) -> Floats:
-    """Posterior mean of phi for each table (rows), under a log-normal prior that all tables share, fitted by EM."""
+def dispersions(likelihoods: Floats, noise: Floats) -> Floats:
+    """The phi of each table (rows) that moves it as far as the posterior would on average.
+
+    The prior of phi is log-normal, shared by all tables and fitted by EM.  A cell of mean m goes phi m / (phi m + s) of
+    the way to its measurement; ``noise`` is s / m of a table's mean cell.
+    """
     logs = np.log(DISPERSIONS)
     centre, width = math.log(30.0), 2.0
     scaled = likelihoods - likelihoods.max(axis=1, keepdims=True)
@@ -25,4 +29,5 @@ def dispersions(likelihoods: Floats) -> Floats:
         weight /= weight.sum(axis=1, keepdims=True)
         centre = float((weight @ logs).mean())
         width = max(0.7, math.sqrt(float((weight * (logs - centre) ** 2).sum(axis=1).mean())))
-    return weight @ DISPERSIONS
+    part = (weight * (DISPERSIONS / (DISPERSIONS + noise[:, None]))).sum(axis=1)
+    return noise * part / np.maximum(1.0 - part, 1e-12)

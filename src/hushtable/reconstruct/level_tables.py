@@ -20,7 +20,7 @@ from hushtable.marginals import AttributeSet, Layout, centre_all
 from hushtable.measurement import Residuals
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
-from hushtable.reconstruct.maxent_tables import NO_MASS, SWEEPS, SWEEPS_AFTER
+from hushtable.reconstruct.maxent_tables import NO_MASS, SWEEPS
 from hushtable.reconstruct.zeros import Zeros
 
 
@@ -77,18 +77,22 @@ class LevelTables:
     def _move(self, table: Floats, attributes: AttributeSet) -> None:
         strength = self.residuals.block_noise(attributes) / self.dispersion[attributes]
         loops.shrink_cells(table.reshape(-1), self.gap(table, attributes), strength)
-        self._fit_below(table, attributes, SWEEPS_AFTER)
+        self._fit_below(table, attributes, SWEEPS)
 
     def _fit_below(self, table: Floats, attributes: AttributeSet, sweeps: int) -> None:
         """Scale a table, in place, until its sums over each attribute's blocks are the fitted tables just below it."""
         below = [self.table(s) for s in self.axes.covers(attributes)]
         for _ in range(sweeps):
+            gap = 0.0
             for k, (axis, face) in enumerate(zip(attributes, below, strict=True)):
                 starts = self.axes.blocks[axis]
                 sums = np.add.reduceat(table, starts[:-1], axis=k)
                 target = face.reshape(sums.shape)
+                gap += float(np.abs(target - sums).sum())
                 factor = np.divide(target, sums, out=np.zeros_like(sums), where=sums > NO_MASS)
                 table *= np.repeat(factor, np.diff(starts), axis=k)
+            if gap <= loops.TOLERANCE * self.total:
+                break
 
 
 def fit_levels(residuals: Residuals, sets: Sequence[AttributeSet], zeros: Zeros | None = None) -> LevelTables:
@@ -113,8 +117,11 @@ def _fit_group(fitted: LevelTables, sets: list[AttributeSet]) -> None:
     likelihoods = np.empty((len(measured), DISPERSIONS.size))
     for k, s in enumerate(measured):
         mean = fitted.spread(s)
-        noise = fitted.residuals.cell_noise(s)
-        loops.dispersion_likelihood(fitted.gap(mean, s), mean.reshape(-1), noise, DISPERSIONS, likelihoods[k])
-    fitted.dispersion |= dict(zip(measured, dispersions(likelihoods).tolist(), strict=True))
+        noise, price = fitted.residuals.block_noise(s), fitted.residuals.price(s)
+        loops.dispersion_likelihood(
+            fitted.gap(mean, s), mean.reshape(-1), noise, price, DISPERSIONS, likelihoods[k]
+        )
+    relative = np.array([fitted.residuals.relative_noise(s, fitted.total) for s in measured])
+    fitted.dispersion |= dict(zip(measured, dispersions(likelihoods, relative).tolist(), strict=True))
     for s in sets:
         fitted.table(s)

@@ -14,7 +14,7 @@ from hushtable.arrays import Floats, Ints
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.planning import State
 from hushtable.reconstruct.maxent import disperse_three, start_tables
-from hushtable.reconstruct.maxent_tables import SWEEPS_AFTER, MaxentTables
+from hushtable.reconstruct.maxent_tables import SWEEPS, MaxentTables
 from hushtable.reconstruct.pair_fit import shrink_to_products
 from hushtable.reconstruct.triples import Triples
 from hushtable.reconstruct.zeros import Zeros
@@ -72,6 +72,6 @@ class LocalTables:
         if known:
             disperse_three(fitted, known)
             moved = fitted.made_of_pairs(known)
-            moved.move(fitted.residuals, fitted.dispersion, SWEEPS_AFTER)
+            moved.move(fitted.residuals, fitted.dispersion, SWEEPS)
             for s in known:
                 self.layout.view(self.tables, s)[...] = moved.layout.view(moved.tables, s)

@@ -19,13 +19,16 @@ from hushtable.marginals import AttributeSet, Layout, centre
 from hushtable.measurement import Residuals
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
-from hushtable.reconstruct.maxent_tables import SWEEPS, MaxentTables
+from hushtable.reconstruct.maxent_tables import MaxentTables
 from hushtable.reconstruct.pair_fit import FEWEST_NEIGHBOURS, fit_pairs, neighbours
 from hushtable.reconstruct.zeros import Zeros
 
 SMALLEST = 1e-3
 """Least expected count of a one-way cell: no category is ruled out by noise.  With 1e-6 or 0.1 errors on adult do not
 move, with 1 by 0.3% at epsilon 10."""
+
+MASKED_SWEEPS = 12
+"""Sweeps that give a product with impossible cells its margins again; such tables are few and small.  Not tuned."""
 
 MOST_AGREED = 50_000_000
 """Three-way tables with more cells together, 400 MB, are fitted one by one, and do not agree."""
@@ -64,7 +67,7 @@ def start_tables(
         margins = loops.Margins(ones[s[0]], ones[s[1]])
         products[s] = np.outer(*margins) / total
         if s in empty.masks:
-            loops.scale_to_margins(empty.clear(s, products[s]), margins, 2 * SWEEPS)
+            loops.scale_to_margins(empty.clear(s, products[s]), margins, MASKED_SWEEPS)
     return MaxentTables(residuals, total, ones, products, empty)
 
 
@@ -98,9 +101,10 @@ def _smooth_ones(residuals: Residuals, ones: dict[int, Floats], total: float, ze
         mean = np.maximum(mean, 1e-3 * total / size) * _possible(axis, size, zeros)
         means[axis] = mean * (total / mean.sum())
         residual = total / size + residuals.value((axis,)) - means[axis]
-        noise = residuals.cell_noise((axis,))
-        loops.dispersion_likelihood(residual, means[axis], noise, DISPERSIONS, likelihoods[k])
-    for axis, phi in zip(axes, dispersions(likelihoods).tolist(), strict=True):
+        noise, price = residuals.block_noise((axis,)), residuals.price((axis,))
+        loops.dispersion_likelihood(residual, means[axis], noise, price, DISPERSIONS, likelihoods[k])
+    relative = np.array([residuals.relative_noise((axis,), total) for axis in axes])
+    for axis, phi in zip(axes, dispersions(likelihoods, relative).tolist(), strict=True):
         possible = means[axis] > 0
         strength = 1.0 / (residuals.precision((axis,)) * phi)
         logs = np.log(means[axis][possible])
@@ -128,8 +132,7 @@ def disperse_three(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
     for part in np.unique(ends):
         sets = [measured[k] for k in np.flatnonzero(ends == part)]
         found.append(fitted.made_of_pairs(sets).likelihoods(fitted.residuals))
-    phi = dispersions(np.concatenate(found))
-    fitted.dispersion |= dict(zip(measured, phi.tolist(), strict=True))
+    _take(fitted, measured, np.concatenate(found))
 
 
 def _disperse(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
@@ -140,6 +143,12 @@ def _disperse(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
     for k, s in enumerate(measured):
         mean = fitted.spread([s]).reshape(fitted.residuals.layout.shape(s))
         residual = (fitted.residuals.value(s) - centre(mean)).reshape(-1)
-        noise = fitted.residuals.cell_noise(s)
-        loops.dispersion_likelihood(residual, mean.reshape(-1), noise, DISPERSIONS, likelihoods[k])
-    fitted.dispersion |= dict(zip(measured, dispersions(likelihoods).tolist(), strict=True))
+        noise, price = fitted.residuals.block_noise(s), fitted.residuals.price(s)
+        loops.dispersion_likelihood(residual, mean.reshape(-1), noise, price, DISPERSIONS, likelihoods[k])
+    _take(fitted, measured, likelihoods)
+
+
+def _take(fitted: MaxentTables, measured: list[AttributeSet], likelihoods: Floats) -> None:
+    """Note the dispersions of some tables."""
+    noise = np.array([fitted.residuals.relative_noise(s, fitted.total) for s in measured])
+    fitted.dispersion |= dict(zip(measured, dispersions(likelihoods, noise).tolist(), strict=True))

@@ -16,11 +16,10 @@ from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.triples import Small, Triples
 from hushtable.reconstruct.zeros import Zeros
 
-SWEEPS = 6
-SWEEPS_AFTER = 4
-"""Sweeps of proportional fitting that make a table of its sub-tables, and those that follow a move by its own residual.
-On adult, same measurements read again: with 2, 3 or 12 instead of 6 the mean L1 moves by less than 1%, at epsilon 1 and
-10 by less than 0.2%; with 1 or 8 instead of 4 not in its first four digits.  More are slower."""
+SWEEPS = 100
+"""Most sweeps of proportional fitting that make a table of its sub-tables, or follow a move by its own residual; fewer
+where the sums are right before (``maxent_loops.TOLERANCE``).  Most tables take three to six.  Where attributes depend
+on each other strongly, six leave half as much error again as the measurements have."""
 NO_MASS = 1e-280
 """A sum at or below this is no mass: the largest counts divided by it are still numbers."""
 
@@ -60,7 +59,7 @@ class MaxentTables:
             move = self.residuals.value(attributes) - centre(table)
             strength = 1.0 / (self.residuals.precision(attributes) * self.dispersion[attributes])
             loops.shrink_cells(table.reshape(-1), np.ascontiguousarray(move).reshape(-1), strength)
-            self._fit_faces(table, attributes, SWEEPS_AFTER)
+            self._fit_faces(table, attributes, SWEEPS)
         return table
 
     def spread(self, sets: Sequence[AttributeSet], sweeps: int = SWEEPS) -> Floats:
@@ -112,7 +111,7 @@ class MaxentTables:
 
     def _made(self, sets: Sequence[AttributeSet]) -> Triples:
         made = self.made_of_pairs(sets)
-        made.move(self.residuals, self.dispersion, SWEEPS_AFTER)
+        made.move(self.residuals, self.dispersion, SWEEPS)
         return made
 
     @cached_property
@@ -132,10 +131,14 @@ class MaxentTables:
     def _fit_faces(self, table: Floats, attributes: AttributeSet, sweeps: int) -> None:
         faces = [self._face(s) for s in combinations(attributes, len(attributes) - 1)]
         for _ in range(sweeps):
+            gap = 0.0
             for axis, face in zip(range(len(attributes) - 1, -1, -1), faces, strict=True):
                 sums = table.sum(axis=axis)
+                gap += float(np.abs(face - sums).sum())
                 factor = np.divide(face, sums, out=np.zeros_like(sums), where=sums > NO_MASS)
                 table *= np.expand_dims(factor, axis)
+            if gap <= loops.TOLERANCE * self.total:
+                break
         if self.zeros and table.any():
             table *= self.total / table.sum()
 

@@ -5,9 +5,9 @@ to the mean of what they say of it; they converge, because the tables of indepen
 difference is left is taken out in residuals, with a step towards a strictly positive table if that needs one; where a
 schema declares cells impossible it is left, below 1e-9 of the total.  All of it is post-processing.
 
-These are not the nonnegative tables of greatest likelihood.  They fit the measurements about as well as the truth does,
-half a unit of squared noise for each measured number; the most likely tables fit better than the truth, because they
-follow the noise, and their error is 1.7 to 25 times as large (docs/adr/0010-adaptive.md).
+These are not the nonnegative tables of greatest likelihood.  They fit the measurements less well than those, which
+follow the noise and have 1.7 to 25 times the error (docs/adr/0010-adaptive.md), and better than the truth does, which
+is half a unit of squared noise off for each measured number.
 """
 
 from __future__ import annotations

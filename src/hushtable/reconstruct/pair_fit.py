@@ -88,10 +88,12 @@ def _shrink(fitted: MaxentTables, noisy: dict[AttributeSet, Floats]) -> None:
         mean = fitted.prior[pair]
         out = np.empty(DISPERSIONS.size)
         residual = (noisy[pair] - mean).reshape(-1)
-        loops.dispersion_likelihood(residual, mean.reshape(-1), residuals.cell_noise(pair), DISPERSIONS, out)
+        noise, price = residuals.block_noise(pair), residuals.price(pair)
+        loops.dispersion_likelihood(residual, mean.reshape(-1), noise, price, DISPERSIONS, out)
         return out
 
-    found = dispersions(np.array(_each(likelihood, measured)))
+    relative = np.array([residuals.relative_noise(s, fitted.total) for s in measured])
+    found = dispersions(np.array(_each(likelihood, measured)), relative)
     fitted.dispersion = dict(zip(measured, found.tolist(), strict=True))
 
     def shrink(pair: AttributeSet) -> Floats:
@@ -135,7 +137,7 @@ def _chained(fitted: MaxentTables, pair: AttributeSet, noisy: Floats | None) -> 
     np.clip(logs, -5.0, 5.0, out=logs)
     loops.centre_logs(logs, margins, fitted.total)
     mean = np.empty_like(product)
-    noise = fitted.residuals.cell_noise(pair)
+    noise = fitted.residuals.block_noise(pair)
     loops.fit_chains(noisy, product, logs, noise, margins, CHAIN_SPREAD, DISPERSIONS, mean)
     return fitted.zeros.clear(pair, np.maximum(mean, 1e-9))
 

@@ -127,7 +127,10 @@ def departure_likelihoods(
     """For each measured table the likelihood of every dispersion of its residual around the table."""
     for j in range(first, last):
         move = measured_departure(measured, j, tables)
-        dispersion_likelihood(move, table_of(tables, measured.numbers[j]), noise[j], grid, out[j])
+        price = 1.0
+        for n in tables.shapes[measured.numbers[j]]:
+            price *= 1.0 - 1.0 / n
+        dispersion_likelihood(move, table_of(tables, measured.numbers[j]), noise[j], price, grid, out[j])
 
 
 @njit(cache=True, nogil=True)

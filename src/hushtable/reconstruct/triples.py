@@ -121,12 +121,12 @@ class Triples:
         return {s: small.layout.view(pairs, s) for s in small.layout.sets}
 
     def _measured(self, residuals: Residuals) -> tuple[loops.MeasuredResiduals, Floats, Floats]:
-        """The measured tables with their residuals, noise of a cell, and precision."""
+        """The measured tables with their residuals, noise of a cell before it was centred, and precision."""
         sets = self.layout.sets
         numbers = [k for k, s in enumerate(sets) if residuals.known(s)]
         measured = [sets[k] for k in numbers]
         starts = [int(residuals.layout.offsets[residuals.layout.index[s]]) for s in measured]
-        noise = [residuals.cell_noise(s) for s in measured]
+        noise = [residuals.block_noise(s) for s in measured]
         precision = [residuals.precision(s) for s in measured]
         found = loops.MeasuredResiduals(
             np.array(numbers, np.int64), np.array(starts, np.int64), residuals.values
