@@ -8,11 +8,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import hushtable as ht
 from hushtable.errors import LedgerError
+from hushtable.reconstruct import RECONSTRUCTIONS
 from hushtable.session import open_choice
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
@@ -56,7 +58,12 @@ def same(release: ht.Release, request: str) -> None:
     assert [int(v) for v in release.answers.values] == facts["values"]
     assert [list(s) for s in release.answers.layout.sets] == facts["sets"]
     assert release.card.charged.to_dict() == facts["charged"]
-    assert release.table("age", "sex")["estimate"].to_list() == pytest.approx(facts["age-sex"], abs=0.05)
+    table = release.table("age", "sex")
+    if RECONSTRUCTIONS[release.reconstruction].unbiased:
+        assert table["estimate"].to_list() == pytest.approx(facts["age-sex"], abs=0.05)
+    else:  # a model reads the same integers, and may read them better than it did
+        moved = np.abs(table["estimate"].to_numpy() - np.array(facts["age-sex"]))
+        assert (moved < 0.25 * np.maximum(table["std"].fill_null(4.0).to_numpy(), 2.0)).all()
 
 
 @pytest.mark.parametrize("ledger", LEDGERS)

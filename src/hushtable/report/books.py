@@ -30,7 +30,7 @@ class MadeChoice:
 
 
 @dataclass(frozen=True)
-class Spend:
+class BookedSpend:
     """What one entry of a ledger cost, when, and what for."""
 
     number: int
@@ -46,7 +46,7 @@ class Books:
     account: Statement | None
     verdicts: tuple[Verdict, ...] = ()
     choices: tuple[MadeChoice, ...] = ()
-    spends: tuple[Spend, ...] = ()
+    spends: tuple[BookedSpend, ...] = ()
 
     @classmethod
     def read(cls, ledger: str | PathLike[str] | None, card: Card) -> Books:
@@ -65,9 +65,9 @@ def _verdicts(ledger: Ledger, holding: Holding) -> list[Verdict]:
     return [v for number in stored for v in read_verdicts(ledger.payload(number)).values()]
 
 
-def _spend(holding: Holding) -> Spend:
+def _spend(holding: Holding) -> BookedSpend:
     entry = holding.reservation
-    return Spend(entry.number, entry.time, entry.kind, holding.drawn)
+    return BookedSpend(entry.number, entry.time, entry.kind, holding.drawn)
 
 
 def _choice(ledger: Ledger, holding: Holding) -> MadeChoice:

@@ -56,7 +56,7 @@ class Explorer:
 
 
 @dataclass
-class _Page:
+class _TablesPage:
     """A page that is being filled."""
 
     sets: list[AttributeSet] = field(default_factory=list[AttributeSet])
@@ -117,9 +117,9 @@ def explorer_words(release: Release, alpha: float) -> dict[str, Any]:
     }
 
 
-def _paged(packed: Packed, sizes: tuple[int, ...], most_bytes: int) -> Iterator[_Page]:
+def _paged(packed: Packed, sizes: tuple[int, ...], most_bytes: int) -> Iterator[_TablesPage]:
     """Tables with the ones inside them, which are their totals, page by page."""
-    page = _Page()
+    page = _TablesPage()
     for attributes in packed.asked:
         for inside in subsets(attributes, sizes):
             if inside not in page.held:
@@ -132,7 +132,7 @@ def _paged(packed: Packed, sizes: tuple[int, ...], most_bytes: int) -> Iterator[
             page.flush(packed)
             if page.size >= most_bytes:
                 yield page
-                page = _Page()
+                page = _TablesPage()
     page.flush(packed)
     if page.sets:
         yield page

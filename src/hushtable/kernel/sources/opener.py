@@ -27,6 +27,8 @@ class Opener(ABC):
     """What a message says one may give."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     schemes: ClassVar[tuple[str, ...]] = ()
+    slashes: ClassVar[bool] = False
+    """Whether ``//`` always follows the scheme: a name with a colon alone is then a path."""
     keeps_place: ClassVar[bool] = False
     """Whether a ledger may note the address, which then holds no secret."""
 

@@ -133,7 +133,8 @@ def _recognised(data: Any) -> tuple[Opener, Any]:
 
 
 def _scheme(data: Any) -> str | None:
-    return scheme_of(data, {scheme for opener in OPENERS.values() for scheme in opener.schemes})
+    bare = {scheme for opener in OPENERS.values() if not opener.slashes for scheme in opener.schemes}
+    return scheme_of(data, bare)
 
 
 def _is_path_list(data: Any) -> bool:

@@ -151,6 +151,7 @@ class S3Opener(TableOpener):
     name = "s3"
     what = "s3://BUCKET/FOLDER"
     schemes = ("s3",)
+    slashes = True
 
     def table(self, data: str, schema: Schema | None) -> ParquetFolder:
         return ParquetFolder("s3", data)
