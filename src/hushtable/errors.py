@@ -18,6 +18,8 @@ An error has a stable ``code`` (``docs/reference/errors.md`` lists them all), a 
 
 from __future__ import annotations
 
+from hushtable.python_words import in_python
+
 
 class HushtableError(Exception):
     """Base of all errors of this package."""
@@ -31,7 +33,8 @@ class HushtableError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        return f"{self.message} {self.fix}".strip() + f" [{self.code}]"
+        """For a program: what to type is said in Python; ``fix`` says it in flags."""
+        return f"{self.message} {in_python(self.fix)}".strip() + f" [{self.code}]"
 
 
 class UsageError(HushtableError):

@@ -193,6 +193,30 @@ def a_choice(hush: Callable[..., Any]) -> None:
     assert ended == plain(ht.Ledger.open("people.ledger").holding("left").to_dict())
 
 
+def a_longer_choice(hush: Callable[..., Any]) -> None:
+    Path("sex.yaml").write_text("- [sex]\n")
+    Path("age.yaml").write_text("- [age]\n- [sex]\n")
+    Path("both.yaml").write_text("- [age, sex]\n")
+    files = ["--options", "sex.yaml", "age.yaml", "both.yaml"]
+    hush("choose", "people.csv", *KNOWN, *files, "--budget", "rho=0.01", "--request", "long")
+    known = ["--ledger", "people.ledger", "--choice", "long"]
+    view = ht.release.ChoiceView(ht.Ledger.open("people.ledger"), "long")
+    told = hush("choose", "outlook", *known, "--prior-variance", "1000")
+    assert told == plain(view.outlook(prior_variance=1000).to_dict())
+    assert told["options"][0]["gain"] == pytest.approx(view.gain(0, prior_variance=1000))
+    advanced = hush("choose", "advance", *known)
+    assert advanced["stage"] == 1
+    refined = hush("choose", "refine", *known, "--rho", "0.002")
+    after = ht.release.ChoiceView(ht.Ledger.open("people.ledger"), "long")
+    assert refined == plain(after.to_dict()) and after.stage == 1
+
+
+def a_curve(hush: Callable[..., Any]) -> None:
+    assert hush("bounds", "out") == plain(ht.release.curve_of(ht.Release.load("out")).to_dict())
+    asked = hush("bounds", "--cells", "500", "--budget", "epsilon=1")
+    assert asked == plain(ht.release.curve_at(500, ht.PureDP(1)).to_dict())
+
+
 def ledgers(hush: Callable[..., Any]) -> None:
     made = hush("ledger", "create", "other.ledger", "--budget", "rho=1")
     assert made == plain(ht.Ledger.open("other.ledger").to_dict())
@@ -228,12 +252,14 @@ WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
     a_report: {"report"},
     a_check: {"check"},
     a_choice: {"choose start", "choose show", "choose finish", "choose abandon"},
+    a_longer_choice: {"choose advance", "choose refine", "choose outlook"},
+    a_curve: {"bounds"},
     ledgers: {
         f"ledger {verb}" for verb in ("create", "show", "grant", "raise", "end", "verify", "export", "copy")
     },
 }
-ELSEWHERE = {"demo", "bench", "selftest"}
-"""The story of the demonstration, other programs, and a self-test that takes a minute: shown by their own tests."""
+ELSEWHERE = {"demo", "bench", "selftest", "completion"}
+"""The story of the demonstration, other programs, a long self-test, lines for a shell: shown by their own tests."""
 
 
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.__name__)

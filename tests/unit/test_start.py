@@ -45,7 +45,7 @@ PACKAGES = sorted(
 LAZY = [name for name in ["hushtable", *PACKAGES] if hasattr(importlib.import_module(name), "__getattr__")]
 VERBS = [
     *(["ledger", verb] for verb in ("create", "show", "grant", "raise", "end", "verify", "export", "copy")),
-    *(["choose", verb] for verb in ("start", "finish", "abandon", "show")),
+    *(["choose", verb] for verb in ("start", "finish", "abandon", "show", "advance", "refine", "outlook")),
 ]
 HELPS = [*([command, "--help"] for command in COMMANDS), *([*verb, "--help"] for verb in VERBS)]
 USAGE = [
@@ -78,6 +78,10 @@ SLIPS = [
     ("budget.unreadable", [*PLAN, "--budget", "rho=bad"]),
     ("usage.query", [*CHECK, *PAID, "--tau", "5"]),
     ("budget.unreadable", [*CHECK, "--query", "COUNT", "--tau", "5", "--budget", "zz"]),
+    ("export.format", ["export", "o", "--format", "xls"]),
+    ("usage.bounds", ["bounds"]),
+    ("usage.bounds", ["bounds", "--cells", "5"]),
+    ("usage.shell", ["completion", "tcsh"]),
     ("usage.options", ["choose", *GIVEN, *PAID]),
     ("usage.snr", [*CHOOSE, *PAID, "--snr", "zz"]),
     ("linear.rule", [*CHOOSE, *PAID, "--rule", "zz"]),

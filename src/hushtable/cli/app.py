@@ -37,10 +37,12 @@ COMMANDS = (
     "report",
     "check",
     "choose",
+    "bounds",
     "ledger",
     "demo",
     "bench",
     "selftest",
+    "completion",
 )
 """In the order in which a newcomer meets them; each is a module beside this one."""
 

@@ -9,6 +9,7 @@ import hushtable as ht
 from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Option
+from hushtable.cli.pending import note_name
 from hushtable.errors import UsageError
 
 EXAMPLE = (
@@ -71,6 +72,7 @@ def check(
     opened = ht.Session.open(data, schema=schema, ledger=ledger, spender=spender, head=head, now=False)
     with progress(quiet=json) as steps:
         checked = opened.check(asked, synthetic, **wanted, wait=wait, progress=steps)
+    note_name(opened.ledger, data)
     if json:
         emit(checked.to_dict())
     else:

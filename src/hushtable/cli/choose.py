@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
+
+import click
 
 import hushtable as ht
 from hushtable.addresses import name_of
 from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, note, progress, say
 from hushtable.cli.parameters import Group, Option
-from hushtable.cli.pending import note_stored, repeated, tell_ended, telling_how_to_go_on
+from hushtable.cli.pending import note_name, note_stored, repeated, tell_ended, telling_how_to_go_on
 from hushtable.errors import UsageError
+from hushtable.texts import counted
 
 START = "start"
 EXAMPLE = (
@@ -27,6 +31,9 @@ class DefaultStart(Group):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         rest = _spread(args)
         if rest and rest[0] not in self.commands and rest[0] not in ("-h", "--help"):
+            near = get_close_matches(rest[0], self.commands, n=1, cutoff=0.7)
+            if near and rest[0].isalpha() and not Path(rest[0]).exists():
+                raise click.exceptions.NoSuchCommand(rest[0], possibilities=near, ctx=ctx)
             rest.insert(0, START)
         return super().parse_args(ctx, rest)
 
@@ -119,6 +126,7 @@ def start(
     )
     name = earlier.request(asking, session.ledger, request, resumable)
     note_stored(session.ledger, name)
+    note_name(session.ledger, data)
     noted = nullcontext() if resumable is None else resumable.under_way(name, session.ledger, again=again)
     with telling_how_to_go_on(out), noted:
         with progress(quiet=json) as steps:
@@ -162,6 +170,77 @@ def finish(
     _report_taken(opened, out, as_json=json)
 
 
+@app.verb(epilog="Example: hush choose advance --ledger people.ledger --choice ID")
+def advance(
+    ledger: flags.LedgerFile,
+    choice: ChoiceId,
+    data: Where = None,
+    frozen: Frozen = False,
+    wait: flags.Wait = False,
+    json: flags.Json = False,
+) -> None:
+    """Pass the coarsest open option by, and measure what the finer ones have in common beyond it."""
+    opened = ht.session.open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
+    with progress(quiet=json) as steps:
+        steps("measuring what the finer options share", 0, 1)
+        opened.advance()
+    _report(opened, ledger, as_json=json)
+
+
+@app.verb(epilog="Example: hush choose refine --ledger people.ledger --choice ID --rho 0.01")
+def refine(
+    ledger: flags.LedgerFile,
+    choice: ChoiceId,
+    rho: Annotated[str, Option("What the better look may cost per person, a spend of its own.", "RHO")],
+    data: Where = None,
+    frozen: Frozen = False,
+    wait: flags.Wait = False,
+    json: flags.Json = False,
+) -> None:
+    """Buy what the options share once more, to decide with more certainty."""
+    opened = ht.session.open_choice(ledger, choice, data=data, frozen=frozen, wait=wait)
+    with progress(quiet=json) as steps:
+        steps("measuring what the options share", 0, 1)
+        opened.refine(rho=rho)
+    _report(opened, ledger, as_json=json)
+
+
+@app.verb(
+    epilog="Example: hush choose outlook --ledger people.ledger --choice ID --prior-variance 1000 --datasets 200"
+)
+def outlook(
+    ledger: flags.LedgerFile,
+    choice: ChoiceId,
+    prior_variance: Annotated[
+        float | None, Option("Think of counts as independent beforehand, with this variance.", "V")
+    ] = None,
+    datasets: Annotated[
+        int, Option("Draw as many datasets that the shared answers allow.", "N", between=(0, 10_000))
+    ] = 0,
+    json: flags.Json = False,
+) -> None:
+    """What each open option would teach beyond what is known, for options that are not nested.  Spends nothing."""
+    opened = ht.release.ChoiceView(ht.Ledger.open(ledger), choice)
+    found = opened.outlook(prior_variance=prior_variance, datasets=datasets)
+    if json:
+        emit(found.to_dict())
+        return
+    say("Mean share of the present variance of an option's queries that taking it would remove:")
+    grid(
+        ["option", "queries", "under the prior", "over datasets"],
+        [
+            [str(one.option), f"{len(one.queries):,}", _share(one.gain), _share(one.gain_over_datasets)]
+            for one in found.options
+        ],
+        right=["queries", "under the prior", "over datasets"],
+    )
+    say("--json prints mean and spread of every query.")
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"
+
+
 @app.verb(epilog="Example: hush choose abandon --ledger people.ledger --choice ID")
 def abandon(
     ledger: flags.LedgerFile, choice: ChoiceId, wait: flags.Wait = False, json: flags.Json = False
@@ -202,7 +281,7 @@ def _report(choice: ht.release.ChoiceView, ledger: str, *, as_json: bool) -> Non
         emit(choice.to_dict())
         return
     say(
-        f"Choice {choice.id} between {len(choice.options)} options, {choice.state}",
+        f"Choice {choice.id} between {counted(len(choice.options), 'option')}, {choice.state}",
         f"  charged    {choice.charged} per person, held {choice.held}",
         f"  unit       {choice.card.unit}",
         f"  remaining  {choice.remaining}",
@@ -243,6 +322,7 @@ def _next(choice: ht.release.ChoiceView, ledger: str) -> list[str]:
     return [
         *said,
         f"  hush choose finish {flags} --option {option} --out DIR",
+        *([f"  hush choose advance {flags}"] if choice.stage < len(choice.options) - 2 else []),
         f"  hush choose abandon {flags}",
         "Until then the dearest option counts as spent.",
     ]

@@ -85,7 +85,10 @@ def verify(ledger: LedgerPlace, head: flags.Head = None, json: flags.Json = Fals
     if json:
         emit(report.to_dict())
     elif report.ok:
-        say(f"{ledger}: {report.entries} entries, all in order.", f"head {report.head}")
+        say(
+            f"{ledger}: {report.entries:,} {'entry' if report.entries == 1 else 'entries'}, all in order.",
+            f"head {report.head}",
+        )
     else:
         say(f"{ledger}: NOT in order.", *(f"  {finding}" for finding in report.findings))
     if not report.ok:

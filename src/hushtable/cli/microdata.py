@@ -11,6 +11,7 @@ from hushtable.cli.output import emit, grid, progress, say
 from hushtable.cli.parameters import Option
 from hushtable.errors import BundleError, UsageError
 from hushtable.outputs import can_make, is_taken, whole_file
+from hushtable.texts import counted
 
 EXAMPLE = "Example: hush microdata out --out people.parquet --explain"
 MOST_TABLES = 25
@@ -113,7 +114,8 @@ def _report(made: ht.release.Microdata, out: Path | None, *, explain: bool, as_j
         emit(made.to_dict())
         return
     told, where = made.explanation, "" if out is None else f" to {out}, described in {_beside(out)[0].name}"
-    say(f"{made.frame.height:,} records of {made.frame.width} attributes ({told.fit}){where}", *told.notes)
+    rows, columns = counted(made.frame.height, "record"), counted(made.frame.width, "attribute")
+    say(f"{rows} of {columns} ({told.fit}){where}", *told.notes)
     if explain:
         _show(made.explanation)
 

@@ -12,12 +12,15 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import click
+from click.shell_completion import CompletionItem
 
 import hushtable as ht
+from hushtable.cli.defaults import defaults_for, tell_used
 
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "{deciders}": lambda: ht.deciders.DECIDERS,
@@ -59,6 +62,7 @@ class Option:
             multiple=several,
             help=self.help,
             metavar=self.metavar,
+            shell_complete=_completing(self.help, kind),
         )
 
 
@@ -80,7 +84,22 @@ class Argument:
             nargs=-1 if several else 1,
             help=self.help,
             metavar=self.metavar,
+            shell_complete=_completing(
+                self.help, Path if self.metavar in ("DATA", "DIR", "THIS", "LAST") else kind
+            ),
         )
+
+
+def _completing(text: str, kind: Any) -> Any:
+    """What Tab offers for a value: registered names, or files; None for click's own."""
+    named = [known for name, known in LISTS.items() if name in text]
+
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+        if named:
+            return [CompletionItem(name) for known in named for name in known() if name.startswith(begun)]
+        return [CompletionItem(begun, type="file")]
+
+    return complete if named or kind is Path else None
 
 
 def _range(kind: type, low: int, high: int) -> Any:
@@ -95,7 +114,15 @@ def _default(value: Any) -> dict[str, Any]:
 
 
 class Command(click.Command):
-    """A command whose help knows what is registered when it is printed."""
+    """A command whose help knows what is registered when it is printed, and whose flags may have defaults in a file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.default_map = {**defaults_for(ctx, args), **(ctx.default_map or {})}
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        tell_used(ctx)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         named = [flag for flag in self.params if isinstance(flag, click.Option) and flag.help]
@@ -107,6 +134,11 @@ class Command(click.Command):
         finally:  # what is registered later belongs into the next help
             for flag, text in zip(named, written, strict=True):
                 flag.help = text
+
+
+def _first_sentence(text: str) -> str:
+    """Up to the first full stop, without it; a colon or comma ends no sentence."""
+    return " ".join(text.split("\n\n")[0].split()).split(".  ")[0].split(". ")[0].removesuffix(".")
 
 
 def filled(text: str) -> str:
@@ -149,6 +181,12 @@ class Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Every command with its whole first sentence."""
+        rows = [(name, _first_sentence(self.commands[name].help or "")) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def verb(
         self, name: str | None = None, *, epilog: str

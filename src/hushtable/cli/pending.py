@@ -28,6 +28,11 @@ def _takes_stored(time: str) -> bool:
     return answer.strip().lower() == "s"
 
 
+def note_name(ledger: ht.Ledger, data: str) -> None:
+    """Say where a ledger has the name of other data: it may be the account of other people."""
+    note(*filter(None, [ht.ledger.other_name(ledger.name, data)]))
+
+
 def note_stored(ledger: ht.Ledger, request: str) -> None:
     """Say that what was paid for earlier is only written again."""
     found = ledger.holding(request)

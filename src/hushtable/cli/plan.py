@@ -9,6 +9,7 @@ from hushtable.cli import flags
 from hushtable.cli.output import emit, grid, say
 from hushtable.cli.parameters import Option
 from hushtable.errors import UsageError
+from hushtable.texts import counted
 
 EXAMPLE = (
     'Examples: hush plan --schema people.yaml --order 2 --budget "rho=0.1"; '
@@ -92,4 +93,6 @@ def _print(made: ht.Plan, alpha: float, *, backwards: bool) -> None:
     columns = ["table", "cells", "std of a cell", f"{1 - alpha:.0%} of cells within", "expected L1"]
     grid(columns, rows, right=columns[1:])
     if len(tables) > MOST_ROWS:
-        say(f"... and {len(tables) - MOST_ROWS:,} tables with wider intervals; --json prints them all.")
+        say(
+            f"... and {counted(len(tables) - MOST_ROWS, 'table')} with wider intervals; --json prints them all."
+        )

@@ -10,7 +10,7 @@ from hushtable.addresses import name_of
 from hushtable.cli import flags
 from hushtable.cli.output import MOST_ROWS, emit, grid, note, progress, say
 from hushtable.cli.parameters import Option
-from hushtable.cli.pending import note_stored, repeated, telling_how_to_go_on
+from hushtable.cli.pending import note_name, note_stored, repeated, telling_how_to_go_on
 from hushtable.cli.report import draw_report
 from hushtable.errors import UsageError
 from hushtable.texts import counted
@@ -79,6 +79,7 @@ def release(
     name = choice.request(plan.asking(spender, name_of(data)), opened.ledger, request, resumable)
     note_stored(opened.ledger, name)
     note(*filter(None, [ht.ledger.PreflightNotes(ledger).reminder(data)]))
+    note_name(opened.ledger, data)
     with telling_how_to_go_on(folder), resumable.under_way(name, opened.ledger, again=again):
         with progress(quiet=json) as steps:
             made = opened.run(plan, request=name, memory=limit, wait=wait, progress=steps)
@@ -125,7 +126,7 @@ def _report(made: ht.Release, out: Path, remaining: str, *, as_json: bool) -> No
         f"  unit       {made.card.unit}",
         *(f"  widest     {w['marginal']}: {often} of cells within ± {w['half_width']:,.1f}" for w in widest),
         *_promised(made),
-        *([f"  modelled   {partly:,} tables: rely on their bounds, not on their estimates"] * (partly > 0)),
+        *([f"  modelled   {counted(partly, 'table')}: rely on bounds, not on estimates"] * (partly > 0)),
         f"  remaining  {remaining}",
         f"  request    {entry.request}",
         f"  head       {entry.head}",
@@ -155,4 +156,4 @@ def _print_rounds(made: ht.Release) -> None:
         right=("round", "noise", "budget"),
     )
     if made.history.height > MOST_ROWS:
-        say(f"  and {made.history.height - MOST_ROWS:,} more rounds in history.parquet")
+        say(f"  and {counted(made.history.height - MOST_ROWS, 'more round')} in history.parquet")

@@ -15,11 +15,11 @@ from hushtable.deciders.parser import parse
 from hushtable.deciders.queries import Query
 from hushtable.deciders.registry import check_name
 from hushtable.errors import BudgetError, QueryError
-from hushtable.privacy import charge
+from hushtable.privacy import Budget, charge
 
 if TYPE_CHECKING:
     from hushtable.deciders.check_plan import CheckPlan, PlannedQuestion
-    from hushtable.privacy import Budget, Kind
+    from hushtable.privacy import Kind
     from hushtable.schema import Schema
 
 MAX_QUESTIONS = 1000
@@ -53,6 +53,7 @@ def plan_check(
             "query.batch-size", f"A batch has 1 to {MAX_QUESTIONS} questions.", "Split it into several."
         )
     check_tau(tau)
+    budget = Budget.checked(budget)
     check_name(decider)
     columns = columns_of(schema)
     asked = (parse(q) if isinstance(q, str) else q for q in queries)

@@ -22,6 +22,7 @@ from hushtable.deciders.verdict import Verdict, chance_text
 from hushtable.errors import QueryError
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy import Cost, Kind, Price, charge, text
+from hushtable.texts import counted
 
 SPENDABLE = (1e-6, 1e3)
 """Epsilons among which the one that is needed is looked for: nobody would spend more, or learn anything from less."""
@@ -160,7 +161,7 @@ class CheckPlan:
         return {"charged": self.cost.to_dict(), "questions": questions, "beta": beta}
 
     def __repr__(self) -> str:
-        return f"<CheckPlan of {len(self.planned):,} questions: {self.cost} per person>"
+        return f"<CheckPlan of {counted(len(self.planned), 'question')}: {self.cost} per person>"
 
     def _repr_html_(self) -> str:
         rows = [

@@ -63,7 +63,7 @@ class Ledger:
                 format=entries.FORMAT,
                 ledger=secrets.token_hex(16),
                 name=label,
-                budget=budget.to_dict(),
+                budget=Budget.checked(budget).to_dict(),
                 limit=Amount.of(budget.limit),
             )
         ]

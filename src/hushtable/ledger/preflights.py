@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from hushtable.ledger.ledger import Ledger
 from hushtable.ledger.stores import STORES, Address, place_of, store_at
 from hushtable.outputs import whole_file
 from hushtable.schema import Attribute, Binned, Categorical, Levels, Schema
+from hushtable.texts import counted
 
 REMINDER = (
     "No preflight of these data is on record: `hush preflight DATA --schema S --ledger L` shows what a release would "
@@ -88,7 +90,7 @@ class PreflightNotes:
             shown = ", ".join(changed[:10]) + (", ..." if len(changed) > 10 else "")
             raise SchemaError(
                 "schema.changed-after-preflight",
-                f"{len(changed)} field(s) changed after a preflight had shown the data: {shown}.",
+                f"{counted(len(changed), 'field')} changed after a preflight had shown the data: {shown}.",
                 "Check each against what is publicly known, then list it under `learnt_from_data: {reviewed: [...]}`.",
             )
 
@@ -108,6 +110,20 @@ class PreflightNotes:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass
         return {"key": secrets.token_hex(32), "data": {}}
+
+
+def other_name(ledger: str, data: object) -> str | None:
+    """A sentence where ledger and data have names that do not look alike: perhaps it is the account of other people.
+
+    >>> other_name("people", "people-2025.csv"), other_name("Town", "town.parquet"), other_name("clinic", "people.csv")
+    (None, None, "The ledger is called 'clinic' and the data 'people.csv': a ledger is the account of one dataset.")
+    """
+    called = name_of(data)
+    mine, stem = (re.sub(r"[^a-z0-9]", "", text.lower()) for text in (ledger, called.split(".")[0]))
+    named = isinstance(data, str | os.PathLike)
+    if not named or not mine or not stem or mine in stem or stem in mine:
+        return None
+    return f"The ledger is called {ledger!r} and the data {called!r}: a ledger is the account of one dataset."
 
 
 def _place(ledger: Address) -> Path:

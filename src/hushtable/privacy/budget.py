@@ -148,6 +148,20 @@ class Budget(ABC):
         return {"kind": self.kind, **{name: text(amount) for name, amount in self._parts().items()}}
 
     @staticmethod
+    def checked(given: object) -> Budget:
+        """The budget itself; a number, a text or anything else is refused with what to write."""
+        if isinstance(given, Budget):
+            return given
+        number = isinstance(given, int | float | Fraction) and not isinstance(given, bool)
+        message = (
+            "A number alone is no budget: it could be epsilon or rho."
+            if number
+            else "The budget is not a budget."
+        )
+        fix = 'Write ht.ZCDP(rho=0.1), ht.PureDP(epsilon=1), or ht.privacy.Budget.parse("rho=0.1").'
+        raise BudgetError("budget.not-a-budget", message, fix)
+
+    @staticmethod
     def from_dict(parts: Mapping[str, str]) -> Budget:
         """The budget that `to_dict` wrote."""
         amounts = dict(parts)

@@ -43,5 +43,6 @@ if TYPE_CHECKING:
     from hushtable.release.spend_kinds import CHECK, CHOOSE, is_choice
     from hushtable.release.sums import asked_table, combination_of, quantiles_of
     from hushtable.release.tables import ReleasedTable
+    from hushtable.release.uncertainty_curve import UncertaintyCurve, curve_at, curve_of
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -16,6 +16,7 @@ import polars as pl
 from hushtable.errors import WorkloadError
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import normal_spread
+from hushtable.texts import counted
 
 if TYPE_CHECKING:
     from hushtable.release.release import Release
@@ -92,7 +93,7 @@ class ReleaseComparison:
         return {"alpha": self.alpha, "summary": self.summary().to_dicts(), "tables": told}
 
     def __repr__(self) -> str:
-        return f"<Comparison of {len(self.marginals):,} tables>"
+        return f"<Comparison of {counted(len(self.marginals), 'table')}>"
 
     def _repr_html_(self) -> str:
         shown = self.summary()

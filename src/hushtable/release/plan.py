@@ -17,6 +17,7 @@ from hushtable.release.details import ReleaseDetail
 from hushtable.release.repeats import Asking
 from hushtable.release.spend_kinds import RELEASE
 from hushtable.schema import Schema
+from hushtable.texts import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,7 +120,7 @@ class Plan:
         }
 
     def __repr__(self) -> str:
-        return f"<Plan by {self.strategy}: {len(self.workload.sets):,} marginals, {self.cost} per person>"
+        return f"<Plan by {self.strategy}: {counted(len(self.workload.sets), 'marginal')}, {self.cost} per person>"
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()
@@ -132,7 +133,7 @@ class Plan:
 
     def __str__(self) -> str:
         return (
-            f"{self.strategy}: {len(self.workload.sets):,} marginals, {self.workload.cells:,} cells\n"
+            f"{self.strategy}: {counted(len(self.workload.sets), 'marginal')}, {counted(self.workload.cells, 'cell')}\n"
             f"price {self.cost} per person ({guarantees(epsilon_by_delta(self.cost))})\n"
             f"unit  {self.unit}"
         )

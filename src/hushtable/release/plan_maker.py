@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from hushtable import planning, reconstruct, release
 from hushtable.planning import PlanOptions
-from hushtable.privacy import charge
+from hushtable.privacy import Budget, charge
 
 if TYPE_CHECKING:
     from hushtable.marginals import Workload
     from hushtable.planning import Strategy
-    from hushtable.privacy import Budget, Kind
+    from hushtable.privacy import Kind
     from hushtable.release.plan import Plan
     from hushtable.schema import Schema
 
@@ -48,7 +48,7 @@ def plan_release(
     currency: Callable[[], Kind] | None = None,
 ) -> Plan:
     """Plan a release from the schema alone.  ``currency`` gives the kind of the ledger that will be charged."""
-    way = way or Way()
+    way, budget = way or Way(), Budget.checked(budget)
     chosen, method = way.measured_by, way.read_by
     resolved, rows = workload.resolve(schema), schema.max_rows_per_person
     if resolved.has_levels:

@@ -49,6 +49,7 @@ from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
 from hushtable.release import level_records
 from hushtable.release.dictionaries import band_note, data_dictionary
 from hushtable.schema import Schema
+from hushtable.texts import counted
 from hushtable.watching import Progress
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Microdata:
 
     def __repr__(self) -> str:
         rows, columns = self.frame.shape
-        return f"<Microdata: {rows:,} records of {columns} attributes, {self.explanation.fit}>"
+        return f"<Microdata: {counted(rows, 'record')} of {counted(columns, 'attribute')}, {self.explanation.fit}>"
 
     def _repr_html_(self) -> str:
         told = self.explanation

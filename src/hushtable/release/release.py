@@ -45,6 +45,7 @@ from hushtable.release.record_fits import Priorities, RecordColumns, make_microd
 from hushtable.release.replicates import replicates_of
 from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
 from hushtable.schema import Schema
+from hushtable.texts import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +309,7 @@ class Release:
         cells = sum(prod(self.schema.sizes[i] for i in s) for s in self.workload)
         largest = np.max(self.estimates.errors(self.workload).std)
         worst = f", std of a cell up to {largest:,.1f}" if isfinite(largest) else ""
-        return f"<Release of {len(self.workload):,} marginals, {cells:,} cells{worst}>"
+        return f"<Release of {counted(len(self.workload), 'marginal')}, {counted(cells, 'cell')}{worst}>"
 
     def _repr_html_(self) -> str:
         shown = self.accuracy().select("marginal", "cells", "measured", "std", "half_width").head(MOST_ROWS)

@@ -16,6 +16,7 @@ from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy import Budget
 from hushtable.release.details import CheckDetail
 from hushtable.release.spend_kinds import CHECK
+from hushtable.texts import counted
 
 Queries = str | Query | Sequence[str | Query]
 """One query or several, parsed or as text."""
@@ -65,9 +66,8 @@ class Verdicts(list[Verdict]):
         return told | ({"warnings": list(self.warnings)} if self.warnings else {})
 
     def __repr__(self) -> str:
-        return (
-            f"<Verdicts on {len(self):,} questions: {sum(one.satisfied for one in self):,} are close enough>"
-        )
+        near = sum(one.satisfied for one in self)
+        return f"<Verdicts on {counted(len(self), 'question')}: {near:,} close enough>"
 
     def __str__(self) -> str:
         facts = (f"unit       {self.unit}", f"remaining  {self.remaining}", f"head       {self.head}")

@@ -29,7 +29,7 @@ _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august"),
     *("september", "october", "november", "december"),
 )
-Rule = tuple[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]]
+NeverTogether = tuple[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]]
 """Two attributes by number, each with codes that cannot occur together."""
 
 
@@ -225,7 +225,7 @@ def all_dependencies(
 
 def depending_rules(
     dependencies: Sequence[Dependency], attributes: Mapping[str, Attribute]
-) -> Iterator[Rule]:
+) -> Iterator[NeverTogether]:
     """Codes of two attributes that no record can have together, from what follows from what."""
     place = {name: k for k, name in enumerate(attributes)}
     for one in dependencies:

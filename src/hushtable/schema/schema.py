@@ -29,6 +29,7 @@ from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, key_text, suggestion
 from hushtable.schema.levels import axes_of
+from hushtable.texts import counted
 
 TOP_FIELDS = (
     "max_rows_per_person",
@@ -275,7 +276,7 @@ class Schema:
             shown = ", ".join(self.unreviewed[:10]) + (", ..." if len(self.unreviewed) > 10 else "")
             raise SchemaError(
                 "schema.unreviewed",
-                f"{len(self.unreviewed)} field(s) were learnt from the data and not reviewed: {shown}.",
+                f"{counted(len(self.unreviewed), 'field')} learnt from the data and not reviewed: {shown}.",
                 "Check each against what is publicly known: `hush review SCHEMA` walks through them.",
             )
 
@@ -296,7 +297,7 @@ class Schema:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} ({size})" for name, size in zip(self.names[:8], self.sizes, strict=False))
         more = f" and {len(self.names) - 8} more" if len(self.names) > 8 else ""
-        return f"<Schema of {len(self.attributes)} attributes: {shown}{more}>"
+        return f"<Schema of {counted(len(self.attributes), 'attribute')}: {shown}{more}>"
 
     def _repr_html_(self) -> str:
         person = "the curator's claim" if self.person is None else f"column {self.person}"
@@ -305,7 +306,7 @@ class Schema:
             "cells": f"{self.domain_cells:,}",
         }
         rows = [(name, a.kind, a.size, ", ".join(a.labels[:4])) for name, a in self.levels.items()]
-        title = f"Schema of {len(self.attributes)} attributes"
+        title = f"Schema of {counted(len(self.attributes), 'attribute')}"
         return html_card(title, facts, ("attribute", "type", "categories", "such as"), rows)
 
     def __eq__(self, other: object) -> bool:

@@ -50,19 +50,22 @@ class Strategy(ABC):
 
     def pure(self, workload: ResolvedWorkload, epsilon: Fraction, delta: Fraction, rows: int) -> NoisePlan:
         """Noise for a pure epsilon, and a delta for cutting it off."""
-        raise self._not_pure()
+        raise self._not_pure(epsilon)
 
-    def _not_pure(self) -> BudgetError:
+    def _not_pure(self, epsilon: Fraction) -> BudgetError:
+        """With the two ways that work for the same epsilon."""
+        given = privacy.text(epsilon)
         return BudgetError(
             "budget.not-pure",
             f"The strategy {self.name} adds Gaussian noise, which no pure epsilon budget can pay for.",
-            f'Use --strategy {names_of("pays_pure")}, or a budget such as "epsilon=1,delta=1e-9".',
+            f'Give the same epsilon a delta, "epsilon={given},delta=1e-9", where the ledger counts rho; '
+            f"or keep it and use --strategy {names_of('pays_pure')}.",
         )
 
     def check_payable(self, budget: Budget) -> None:
         """Refuse a pure budget where it cannot pay, before anything is planned."""
         if budget.limit.rho == 0 and not self.pays_pure:
-            raise self._not_pure()
+            raise self._not_pure(Fraction(budget.limit.xi, privacy.UNIT))
 
     def plan(self, workload: ResolvedWorkload, budget: Budget, rows: int, options: PlanOptions) -> NoisePlan:
         """Noise for a budget in its own currency: pure budgets have no rho."""

@@ -304,7 +304,7 @@ def _rho_per_row(schema: Schema, budget: Budget | None) -> Fraction | None:
     """What an option may cost for one row; a pure budget is refused."""
     if budget is None:
         return None
-    limit = budget.limit.rho
+    limit = Budget.checked(budget).limit.rho
     if limit == 0:
         price_in("pure", None, Fraction(0))
     return Fraction(limit, UNIT) / schema.max_rows_per_person**2

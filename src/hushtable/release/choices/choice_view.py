@@ -28,6 +28,7 @@ from hushtable.privacy import Cost, charge, decimal, price_in
 from hushtable.release.card import Card, Chosen, LedgerStamp, PlanFacts
 from hushtable.release.choices.choice_plan import ChoicePlan
 from hushtable.release.choices.families import AnyRelease, MeasuredChoice, option_text
+from hushtable.release.choices.outlook import ChoiceOutlook, outlook_of
 from hushtable.release.choices.record import ChoiceRecord
 from hushtable.release.spend_kinds import CHOOSE
 from hushtable.schema import Schema
@@ -168,6 +169,17 @@ class ChoiceView(ChoiceRecord):
         mechanism, output = self.evidence()
         _, now = posterior(mechanism, output, wanted.queries, prior_variance=prior_variance)
         return variance_reduction(now, query_variances(wanted, wanted.queries))
+
+    def outlook(self, *, prior_variance: float | None = None, datasets: int = 0) -> ChoiceOutlook:
+        """What taking each open option would teach: under a prior (:meth:`gain`), over consistent datasets, or both."""
+        if prior_variance is None and not datasets:
+            raise WorkloadError(
+                "choose.outlook",
+                "Neither a prior variance nor a number of datasets is given.",
+                "Give --prior-variance 1000, --datasets 200, or both.",
+            )
+        left = [(k, self.options[k]) for k in range(self.stage, len(self.options))]
+        return outlook_of(left, self.evidence(), prior_variance=prior_variance, datasets=datasets)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values: how it stands, the open options with what they cost and tell, and the privacy card."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hushtable import linear, marginals, measurement, reconstruct, release
 from hushtable.lazily import Later
 from hushtable.release.choices.families.family import AnyRelease, MeasuredChoice, Refinable
+from hushtable.texts import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +42,7 @@ class MarginalTables(Refinable):
         shown = " x ".join(names[i] for i in sets[0]) or "the total"
         if len(sets) == 1:
             return f"the table {shown}" if sets[0] else shown
-        return f"{len(sets):,} tables of {' and '.join(map(str, orders))} attribute{'s' * (orders != [1])}"
+        return f"{counted(len(sets), 'table')} of {' and '.join(map(str, orders))} attribute{'s' * (orders != [1])}"
 
     def tables(self, option: MarginalMechanism) -> tuple[AttributeSet, ...]:
         return tuple(option.tables)

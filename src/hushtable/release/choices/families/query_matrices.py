@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hushtable import linear, measurement, release
 from hushtable.lazily import Later
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hushtable.linear import LinearGaussian, OptionMechanism, Signal
     from hushtable.measurement import Part
     from hushtable.release import Card
+    from hushtable.schema import Schema
 else:
     np, pl = Later("numpy"), Later("polars")
 
@@ -32,6 +33,7 @@ class QueryMatrices(Family):
     """Linear queries with any Gaussian noise."""
 
     name = "matrices"
+    example = "queries: [[1, 1, 0, 0], [0, 0, 1, 1]]"
     rounding = ROUNDING
 
     @property
@@ -39,7 +41,15 @@ class QueryMatrices(Family):
         return linear.LinearGaussian
 
     def text(self, option: LinearGaussian, names: Sequence[str]) -> str:
-        return f"{len(option.queries):,} linear queries"
+        return f"{len(option.queries):,} linear {'query' if len(option.queries) == 1 else 'queries'}"
+
+    def from_file(self, schema: Schema, wanted: Any) -> OptionMechanism | None:
+        """Rows of numbers, one for each cell of the full table in C order; equal independent noise, scaled later."""
+        rows: list[Any] = [*wanted] if isinstance(wanted, list) else []
+        if not rows or not all(_is_row(row, schema.domain_cells) for row in rows):
+            return None
+        matrix = np.array(rows, np.float64)
+        return linear.LinearGaussian(matrix, np.ones(len(matrix))) if np.isfinite(matrix).all() else None
 
     def adjustable(self, option: LinearGaussian) -> bool:
         return True
@@ -81,6 +91,15 @@ class QueryMatrices(Family):
     def evidence(self, measured: MeasuredChoice) -> tuple[LinearGaussian, Floats]:
         step = measured.step.dense()
         return step, _recreated(measured, step)
+
+
+def _is_row(row: Any, cells: int) -> bool:
+    """Numbers, as many as the table has cells, not all zero."""
+    if not isinstance(row, list):
+        return False
+    values: list[Any] = [*row]
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return numbers and len(values) == cells and any(values)
 
 
 def _recreated(measured: MeasuredChoice, target: LinearGaussian) -> Floats:
