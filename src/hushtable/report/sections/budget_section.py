@@ -9,7 +9,7 @@ import polars as pl
 
 from hushtable.ledger import Statement
 from hushtable.privacy import UNIT, Cost
-from hushtable.report.books import Spend
+from hushtable.report.books import BookedSpend
 from hushtable.report.pieces import Figure, Section
 from hushtable.report.theme import BLUE, GREEN, GREY, KINDS, bars, chart, finished, tips
 from hushtable.report.view import View
@@ -24,7 +24,7 @@ _UNITS = {"delta": 1}
 """What one of an amount is worth, where it is not 1e-12."""
 
 
-def budget_section(view: View, account: Statement | None, spends: Sequence[Spend] = ()) -> Section:
+def budget_section(view: View, account: Statement | None, spends: Sequence[BookedSpend] = ()) -> Section:
     """A waterfall of the dataset's budget, or of this release alone where the ledger is not known; and its course."""
     data = budget_data(view, account)
     whole = "the budget of this dataset" if account is not None else "the price of this release"
@@ -40,7 +40,7 @@ def budget_section(view: View, account: Statement | None, spends: Sequence[Spend
     return Section("budget", "Where the budget went", tuple(text), figures=tuple(drawn))
 
 
-def course_data(account: Statement, spends: Sequence[Spend]) -> pl.DataFrame:
+def course_data(account: Statement, spends: Sequence[BookedSpend]) -> pl.DataFrame:
     """One row per entry and currency: when, what for, what it cost, and the share of the budget spent by then."""
     rows: list[dict[str, object]] = []
     for key, name in CURRENCIES:
