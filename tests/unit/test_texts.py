@@ -19,7 +19,7 @@ from hushtable.cli.output import emit, grid, note, say
 from hushtable.deciders.synthetic import read
 from hushtable.report.labelled import read_records
 from hushtable.report.page import Page
-from hushtable.report.pieces import Grid, Section
+from hushtable.report.pieces import Chapter, Grid, Section
 from hushtable.spreadsheets import neutralised, read_csv, restored, write_csv
 from hushtable.texts import visible, visible_json
 
@@ -194,10 +194,10 @@ def test_tables_are_printed_without_control_characters(
 def test_the_reports_csv_files_are_neutralised_unless_raw(tmp_path: Path) -> None:
     grid_of = Grid("cells", "Cells", pl.DataFrame({"cell": ["=cmd", "-5", "a"]}))
     page = {"title": "t", "lead": "l", "footer": "f", "folder": "d", "version": "1"}
-    sections = (Section("s", "S", grids=(grid_of,)),)
-    Page(**page, sections=sections).write(tmp_path / "a.html")
+    chapters = (Chapter("c", "C", (Section("s", "S", grids=(grid_of,)),)),)
+    Page(**page, chapters=chapters).write(tmp_path / "a.html")
     assert (tmp_path / "d" / "cells.csv").read_text() == "cell\n'=cmd\n-5\na\n"
-    Page(**page, sections=sections, raw=True).write(tmp_path / "b.html")
+    Page(**page, chapters=chapters, raw=True).write(tmp_path / "b.html")
     assert (tmp_path / "d" / "cells.csv").read_text() == "cell\n=cmd\n-5\na\n"
 
 
