@@ -56,7 +56,7 @@ def split_table(url: str) -> tuple[str, tuple[str, ...]]:
     """
     before, _, query = url.partition("?")
     given = [part.partition("=") for part in query.split("&") if part]
-    if _has_password(url) or {"password", "sslpassword"} & {unquote(key) for key, _, _ in given}:
+    if _has_password(url) or SECRETS & {unquote(key) for key, _, _ in given}:
         raise password_in_url()
     names = [unquote(value) for key, _, value in given if key == "table"]
     others = "&".join("".join(part) for part in given if part[0] != "table")
@@ -67,6 +67,12 @@ def split_table(url: str) -> tuple[str, tuple[str, ...]]:
             "Add `?table=NAME` or `?table=SCHEMA.NAME` to it, or --table NAME.",
         )
     return before + ("?" + others if others else ""), tuple(names[0].split("."))
+
+
+SECRETS = frozenset(
+    {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
+)
+"""What of libpq's settings nobody else may see."""
 
 
 def password_in_url() -> UsageError:

@@ -273,6 +273,18 @@ def test_a_commit_is_synchronous_and_reads_what_came_before_whatever_the_server_
             link.execute("ALTER ROLE spender RESET ALL")
 
 
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_the_environment_asks_for_no_other_encoding_of_entries(
+    home: Home, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", encoding)
+    ledger = home.create(ZCDP(1))
+    ledger.grant("Zoë ☃", ZCDP("0.1"))
+    monkeypatch.delenv("PGCLIENTENCODING")
+    found = Ledger.open(home.address)
+    assert list(found.grants) == ["Zoë ☃"] and found.verify().ok
+
+
 def test_a_pooler_that_shares_sessions_is_refused_and_one_that_does_not_is_taken(
     durable: Server, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

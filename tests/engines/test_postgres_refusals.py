@@ -51,6 +51,10 @@ BAD = {
     "two names": ("{base}/{database}?table=a&table=b", "source.no-table-named"),
     "a password": ("postgresql://u:{secret}@127.0.0.1/x?table=t", "source.password-in-url"),
     "a password below": ("postgresql://127.0.0.1/x?password={secret}&table=t", "source.password-in-url"),
+    "another secret": (
+        "postgresql://127.0.0.1/x?oauth_client_secret={secret}&table=t",
+        "source.password-in-url",
+    ),
     "a password with a mark": ("postgresql://u:{secret}#x@127.0.0.1/x?table=t", "source.password-in-url"),
     "a password that asks": (
         "postgresql://u:{secret}?x@127.0.0.1/x?sslmode=prefer&table=t",

@@ -310,6 +310,24 @@ def test_a_database_in_another_encoding_is_read_as_text(server: Server, database
     )
 
 
+def test_a_database_without_an_encoding_is_read_byte_for_byte(
+    server: Server, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where bytes are no text in any encoding, and where the environment asks for none."""
+    with server.connect() as link:
+        link.execute(
+            f"CREATE DATABASE ascii{database} ENCODING SQL_ASCII TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+        )
+    with server.connect(f"ascii{database}") as link:
+        odd = "convert_from(decode('e9', 'hex'), 'SQL_ASCII')"
+        link.execute(f"CREATE TABLE t AS SELECT 1 AS n, {odd} AS who UNION ALL SELECT 2, {odd}")
+        link.execute("INSERT INTO t VALUES (3, 'e'), (3, chr(233)), (4, chr(233))")
+    declared = ht.Schema.from_dict(PLAIN.to_dict() | {"person": "who"})
+    for encoding in ("UTF8", "SQL_ASCII", "LATIN1"):
+        monkeypatch.setenv("PGCLIENTENCODING", encoding)
+        assert open_counter(server.url(f"ascii{database}", table="t"), declared).tabulate(LAYOUT)[0] == 2
+
+
 KINDS_OF_PERSON = {
     "uuid": "md5((i / 3)::text)::uuid",
     "date": "CASE i % 5 WHEN 0 THEN date 'infinity' WHEN 1 THEN '-infinity' WHEN 2 THEN '4713-01-01 BC' "

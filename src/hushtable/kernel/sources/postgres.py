@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import finalize
 
-from hushtable.addresses import POSTGRES, password_in_url, split_table
+from hushtable.addresses import POSTGRES, SECRETS, password_in_url, split_table
 from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.copy_types import TEXT, TYPES, CopyType, unread_type
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 _KEEPER = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY"
 """Each statement sees what was committed before it; the snapshot is that of the statement which exports it."""
 _READER = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_LETTERS = "utf8"
+"""However text is stored, and whatever the environment asks for."""
+_NO_LETTERS = "SQL_ASCII"
+"""A database of bytes: the server would refuse to give those as text that are none, because of one row."""
 _KEEP = ("SET LOCAL row_security = off", "SET LOCAL idle_in_transaction_session_timeout = 0")
 
 _COLUMNS = """
@@ -242,9 +246,11 @@ def _close(links: Sequence[Any]) -> None:
 
 
 def _same_server(link: Any) -> dict[str, Any]:
-    """What leads to the server of a connection where the URL names several hosts, or a name that is several."""
+    """What leads to the server of a connection, of several hosts or under a name that several have; and its bytes."""
     info = link.info
-    found = {"host": info.host, "hostaddr": info.hostaddr, "port": info.port, "client_encoding": "utf8"}
+    found = {"host": info.host, "hostaddr": info.hostaddr, "port": info.port, "client_encoding": _LETTERS}
+    if info.parameter_status("server_encoding") == _NO_LETTERS:
+        found["client_encoding"] = _NO_LETTERS
     return {name: value for name, value in found.items() if value}
 
 
@@ -258,10 +264,10 @@ def _connected(url: str) -> Any:
         raise UsageError(
             "source.bad-url", "The URL of the database cannot be read.", f"Write {PostgresOpener.what}."
         )
-    if found.get("password") or found.get("sslpassword"):
+    if any(map(found.get, SECRETS)):
         raise password_in_url()
     try:
-        link = psycopg.connect(url)
+        link = psycopg.connect(url, client_encoding=_LETTERS)
     except psycopg.Error as error:
         asked = error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)
     if link is None and asked:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from weakref import WeakSet
 
-from hushtable.addresses import POSTGRES
+from hushtable.addresses import POSTGRES, SECRETS
 from hushtable.errors import LedgerError, UsageError
 from hushtable.ledger import names
 from hushtable.ledger.entries import Entry, Row, spoilt
@@ -267,8 +267,9 @@ class PostgresStore(LedgerStore):
 
     def _connect(self) -> psycopg.Connection:
         settings: dict[str, Any] = {"application_name": "hushtable", "connect_timeout": "10"}
+        settings |= self._settings | {"client_encoding": "utf8"}
         try:
-            link = _psycopg().connect(**settings | self._settings, autocommit=True, prepare_threshold=None)
+            link = _psycopg().connect(**settings, autocommit=True, prepare_threshold=None)
         except _psycopg().Error:
             raise LedgerError(
                 "ledger.unreachable",
@@ -457,7 +458,7 @@ def _parts(address: str) -> tuple[dict[str, Any], str, str]:
             f"Give it as {PostgresStore.what}.",
         ) from None
     name = names.check_dataset(dict(words).get("ledger", DEFAULT))
-    if settings.get("password") or settings.get("sslpassword"):
+    if any(map(settings.get, SECRETS)):
         raise UsageError(
             "ledger.password-in-url",
             "The ledger's URL holds a password, which others on this machine may see.",
