@@ -148,7 +148,7 @@ MESSAGES = {
     "a URL in a list": (lambda f: ["https://example.org/a.csv"], "source.url-in-list"),
     "a name with a colon": (lambda f: "s3:a.csv", "source.missing-file"),
     "a NUL in the name": (lambda f: "a\0.csv", "source.missing-file"),
-    "unknown ending": (lambda f: _written(f / "a.xlsx", b"1"), "source.unknown-kind"),
+    "unknown ending": (lambda f: _written(f / "a.ods", b"1"), "source.unknown-kind"),
     "another object": (lambda f: 3, "source.unknown-kind"),
     "no header": (lambda f: _written(f / "a.csv", b""), "source.bad-header"),
     "only a line break": (lambda f: _written(f / "a.csv", b"\nb\n1\n"), "source.bad-header"),

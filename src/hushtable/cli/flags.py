@@ -14,8 +14,8 @@ from hushtable.errors import UsageError
 Data = Annotated[
     str,
     Argument(
-        "CSV, TSV or Parquet file, a quoted glob of them, or the address of a table: of PostgreSQL, DuckDB, Spark, "
-        "Delta or Iceberg, or of a folder or bucket.",
+        "CSV, TSV, Parquet, XLSX, SPSS or Stata file, a quoted glob of them, or the address of a table: of PostgreSQL, "
+        "DuckDB, Spark, Delta or Iceberg, or of a folder or bucket.",
         "DATA",
     ),
 ]

@@ -25,7 +25,7 @@ every number.
 
 `hush COMMAND --help` explains each with an example."""
 
-DATA = (".csv", ".tsv", ".csv.gz", ".parquet")
+DATA = (".csv", ".tsv", ".csv.gz", ".parquet", ".xlsx", ".sav", ".dta")
 
 
 def welcome(folder: Path) -> list[str]:

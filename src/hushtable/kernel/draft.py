@@ -66,7 +66,7 @@ def draft_schema(data: Any, *, header: bool | None = None) -> str:
 def _drafted(data: Any, header: bool | None) -> str:
     seen = look_at(data, header)
     marks = _marks_of(seen.profiles)
-    entries = [_entry(profile, marks) for profile in seen.profiles]
+    entries = [_labelled(_entry(profile, marks), profile, seen) for profile in seen.profiles]
     seen = replace(seen, dialect=_dialect(seen, marks, entries))
     entries += [
         _Entry(name, "left out: this type of column cannot be an attribute") for name in seen.unreadable
@@ -161,6 +161,32 @@ def _read_alike(profile: Profile, marks: Writing) -> bool:
     """Whether a column of plain numbers reads the same with the marks of the others: it has no point that they lack."""
     texts = [text for text in profile.counts or () if "." in text]
     return (profile.counts is not None and not texts) or profile.integers.count == 0 or marks.decimal == "."
+
+
+def _labelled(entry: _Entry, profile: Profile, seen: Look) -> _Entry:
+    """The draft of a column with what its file declares of it: a title, and values by their labels.
+
+    Where every value that was seen often has a label, the values are those with labels: the file's codebook, and
+    nothing that was learnt from rows.
+    """
+    words = seen.words.get(profile.name)
+    if words is None or not entry.fields:
+        return entry
+    often = [text for text, count in (profile.counts or {}).items() if count >= FREQUENT]
+    fields, learnt, note = entry.fields, entry.learnt, entry.note
+    if len(words.values) > 1 and often and set(often) <= set(words.values):
+        numbers = all(text.lstrip("-").isdecimal() and str(int(text)) == text for text in words.values)
+        values: list[Any] = sorted(map(int, words.values)) if numbers else list(words.values)
+        shown = words.values
+        if len(set(shown.values())) < len(shown):
+            shown = {text: f"{label} ({text})" for text, label in shown.items()}
+        known = {"type": "categorical", "values": values, "labels": dict(shown), "outside": "other"}
+        fields = known | {name: value for name, value in fields.items() if name == "null"}
+        learnt = tuple(name for name in learnt if name == "null")
+        note = "values and labels are those that the file declares"
+    if words.title:
+        fields = {**fields, "label": words.title}
+    return replace(entry, fields=fields, learnt=learnt, note=note)
 
 
 def _truth(profile: Profile, true: str, false: str) -> _Entry:

@@ -40,7 +40,10 @@ move hints alone."""
 
 _ELSEWHERE = {
     "gzip": ("is compressed with gzip", "Give it a name that ends in .csv.gz."),
-    "zip": ("is a ZIP archive or a spreadsheet", "Save the sheet as CSV in UTF-8, or unpack the archive."),
+    "zip": (
+        "is a ZIP archive or a spreadsheet",
+        "Save the sheet as CSV in UTF-8, or name it .xlsx; unpack an archive.",
+    ),
     "parquet": ("is a Parquet file", "Give it a name that ends in .parquet."),
     "spss": ("is an SPSS file", "Save it as CSV in UTF-8 or as Parquet."),
     "stata": ("is a Stata file", "Save it as CSV in UTF-8 or as Parquet."),

@@ -5,7 +5,7 @@ Nothing here is private or charged: what is learnt goes into a draft that marks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hushtable.kernel.sources.arrow import pa
@@ -19,6 +19,14 @@ LOOK = 1_000_000
 
 
 @dataclass(frozen=True)
+class ColumnWords:
+    """What a file declares of a column beside its rows: a title, and labels of values by their texts."""
+
+    title: str = ""
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
 class Look:
     """What was seen of the data; ``named``: the names come from the first line of a text file."""
 
@@ -26,9 +34,17 @@ class Look:
     unreadable: tuple[str, ...] = ()
     dialect: Dialect = field(default_factory=Dialect)
     named: bool = False
+    words: Mapping[str, ColumnWords] = field(default_factory=dict[str, ColumnWords])
 
     @classmethod
-    def at(cls, table: Table, dialect: Dialect | None = None, *, named: bool = False) -> Look:
+    def at(
+        cls,
+        table: Table,
+        dialect: Dialect | None = None,
+        *,
+        named: bool = False,
+        words: Mapping[str, ColumnWords] | None = None,
+    ) -> Look:
         """Look at the columns that every part of a table has."""
         first, *others = table.headers
         shared = [name for name in first.names if name and all(name in other.names for other in others)]
@@ -39,7 +55,7 @@ class Look:
         ]
         _fill(profiles, table.blocks(readable, table.block))
         unreadable = tuple(name for name in shared if name not in readable)
-        return cls(profiles, unreadable, dialect or Dialect(), named)
+        return cls(profiles, unreadable, dialect or Dialect(), named, words or {})
 
 
 def _fill(profiles: list[Profile], blocks: Iterator[Block]) -> None:

@@ -18,6 +18,7 @@ from hushtable.kernel.sources.delta_table import DeltaOpener
 from hushtable.kernel.sources.duckdb_file import DuckOpener
 from hushtable.kernel.sources.engines import SparkOpener
 from hushtable.kernel.sources.iceberg_table import IcebergOpener
+from hushtable.kernel.sources.labelled_files import LabelledOpener
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.opener import Opener, TableOpener
 from hushtable.kernel.sources.pandas_frame import PandasOpener
@@ -28,6 +29,7 @@ from hushtable.kernel.sources.postgres import PostgresOpener
 from hushtable.kernel.sources.row_tables import Table, require_fit
 from hushtable.kernel.sources.source import Source
 from hushtable.kernel.sources.text_opener import TextOpener
+from hushtable.kernel.sources.xlsx_sheet import XlsxOpener
 from hushtable.plugins import Registry
 from hushtable.schema import Schema
 
@@ -42,6 +44,8 @@ def register(opener: Opener) -> None:
 for _opener in (
     TextOpener(),
     ParquetOpener(),
+    XlsxOpener(),
+    LabelledOpener(),
     ArrowOpener(),
     PolarsOpener(),
     PandasOpener(),
