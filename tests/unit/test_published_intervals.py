@@ -134,3 +134,23 @@ def test_buckets_are_counts_and_other_queries_are_not(tmp_path: Path) -> None:
             assert table["lower"].to_list() == pytest.approx([least, 26.08], abs=0.01)
             assert table["unbiased_lower"].to_list() == pytest.approx([-21.96, 26.08], abs=0.01)
             assert table["unbiased"].to_list() == table["estimate"].to_list() == [-20.0, 30.0]
+
+
+def test_a_release_says_how_many_tables_drown_without_a_model(tmp_path: Path) -> None:
+    attributes = {name: {"type": "integer", "bounds": [0, 19]} for name in "abc"}
+    rows = pl.DataFrame({name: np.random.default_rng(k).integers(0, 20, 300) for k, name in enumerate("abc")})
+    session = ht.Session.open(
+        rows, schema={"attributes": attributes}, ledger=tmp_path / "a.ledger", budget=ht.ZCDP(3)
+    )
+    workload = ht.Workload.all_marginals(session.schema, order=3)
+    read = session.release(
+        workload, budget=ht.ZCDP("0.1"), strategy="residual-planner", reconstruct="mle", request="r"
+    )
+    (table,) = read.accuracy().to_dicts()
+    assert table["expected_l1"] > read.table()["estimate"][0] and read.drowned == 1
+    spread = read.table("a", "b", "c")["estimate"].to_numpy() - 300 / 8000
+    assert np.abs(spread).sum() > 300
+    assert session.release(workload, budget=ht.ZCDP("0.1"), reconstruct="maxent").drowned == 0
+    folder = tmp_path / "out"
+    read.save(folder)
+    assert ht.Release.load(folder).drowned == 1

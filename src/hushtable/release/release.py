@@ -215,6 +215,18 @@ class Release:
             nan_to_null=True,
         )
 
+    @property
+    def drowned(self) -> int:
+        """Tables whose noise is expected to add up to more than all records, where no model reads them.
+
+        Adaptive strategies measure some larger tables roughly, for a model that takes from them what they tell; read
+        without it, nothing at all would lie nearer to the truth.  Sums over their cells are as good as ever.
+        """
+        if not reconstruction_named(self.reconstruction).unbiased:
+            return 0
+        total = max(float(self.estimates.marginal(())), 0.0)
+        return int((self.estimates.errors(self.workload).l1 > total).sum())
+
     def published(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> tuple[Floats, Floats, Floats]:
         """Estimates, lower and upper ends of all cells of some marginals, flat, cells in C order."""
         columns = self.columns(sets, alpha)
