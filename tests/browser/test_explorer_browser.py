@@ -139,6 +139,7 @@ def test_bars_have_axes_from_zero_zoomed_and_logarithmic(published: Path, browse
     page.close()
 
 
+@pytest.mark.slow
 def test_a_third_attribute_is_held_fixed_in_a_grid_and_listed_in_bars(published: Path, browser: Any) -> None:
     opened = Opened(browser, published / "report.html", after="#table=sex,age,car")
     page = opened.page
@@ -242,6 +243,7 @@ def test_labels_of_strangers_are_shown_and_saved_harmlessly(houses: Path, browse
     page.close()
 
 
+@pytest.mark.slow
 def test_tables_of_other_pages_are_a_click_away(
     houses: Path, browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,6 +266,7 @@ def test_tables_of_other_pages_are_a_click_away(
     page.close()
 
 
+@pytest.mark.slow
 def test_an_exact_or_an_empty_whole_does_not_break_a_percentage(houses: Path, browser: Any) -> None:
     opened = Opened(browser, houses / "report.html")
     fieller = "hushtable.data.fieller"

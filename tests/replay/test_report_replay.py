@@ -19,6 +19,7 @@ from bit_sources import FixedBits
 from hushtable.kernel import draw
 from hushtable.privacy import sampler
 from hushtable.report import write_report
+from unpacked import explorer_data, tables_of
 
 RANDOM = re.compile(rb"[0-9a-f]{64}|[0-9a-f]{32}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 SECRET = "Xq7Secret"
@@ -96,6 +97,12 @@ def test_no_exact_count_row_number_or_value_is_in_a_published_bundle(
             own = text.split("<script>")[0] if name == "report.html" else text
             numbers = {part.replace(",", "") for part in re.findall(r"(?<![\d.])\d[\d,]*(?![\d.])", own)}
             assert not numbers & {str(count) for count in exact}, name
+    for names, table in tables_of(explorer_data(out / "report.html")).items():
+        for column in ("estimate", "unbiased", "lower", "upper"):
+            assert not set(np.round(table[column], 6).tolist()) & {float(count) for count in exact}, (
+                names,
+                column,
+            )
     for path in out.rglob("*.parquet"):
         for series in pl.read_parquet(path):
             if series.dtype == pl.Float64:
@@ -116,3 +123,4 @@ def test_a_report_that_told_the_number_of_rows_would_be_noticed(
     monkeypatch.setattr(draw, "noisy", telling)
     out = published(tmp_path / "leak", rows(COUNTS), "0.0000005")
     assert f"{sum(COUNTS.values()):,}" in (out / "report.html").read_text().split("<script>")[0]
+    assert tables_of(explorer_data(out / "report.html"))[()]["estimate"].tolist() == [sum(COUNTS.values())]

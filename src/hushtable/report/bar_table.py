@@ -13,7 +13,7 @@ import polars as pl
 
 from hushtable.release import QUALITY_FLAGS, QualityFlag, quality_codes
 
-MOST_TICKS = 5
+MOST_TICKS = 3
 """More numbers would not fit over a bar on a phone."""
 
 

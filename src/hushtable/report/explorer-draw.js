@@ -49,6 +49,7 @@ hushtable.draw = (() => {
   // An estimate with its ends, as texts.
   const texts = (row, shares, step) => {
     const shown = shares ? (value) => percentText(value, row.upper - row.lower) : (value) => countText(value, step);
+    if (shares && row.lower === 1 && row.upper === 1) return { value: "100%", ends: "" }; // a whole of itself
     return { value: shown(row.estimate), ends: `${shown(row.lower)} – ${shown(row.upper)}` };
   };
 
@@ -63,7 +64,7 @@ hushtable.draw = (() => {
 
   // Where numbers lie on the axis, in per cent of its width.  Only bars from zero have a length that means something;
   // on the other axes a number is a dot.
-  const scaleOf = (kind, rows, shares) => {
+  const scaleOf = (kind, rows, shares, most) => {
     const uppers = rows.map((row) => row.upper).filter(Number.isFinite);
     const high = Math.max(...uppers, shares ? 0.001 : 1);
     if (kind === "log") {
@@ -71,10 +72,10 @@ hushtable.draw = (() => {
       const [a, b] = [Math.log10(Math.max(floor, shares ? 1e-5 : 0.5)), Math.log10(high)];
       const ticks = [];
       for (let k = Math.floor(a); k <= Math.ceil(b); k++) for (const m of b - a < 2 ? [1, 2, 5] : [1]) {
-        const tick = m * 10 ** k;
+        const tick = Number((m * 10 ** k).toPrecision(3));
         if (Math.log10(tick) >= a - 1e-9 && Math.log10(tick) <= b + 1e-9) ticks.push(tick);
       }
-      return { bars: false, ticks, place: (v) => (v > 0 ? Math.min(100, Math.max(0, (100 * (Math.log10(v) - a)) / (b - a || 1))) : 0) };
+      return { bars: false, ticks, most, place: (v) => (v > 0 ? Math.min(100, Math.max(0, (100 * (Math.log10(v) - a)) / (b - a || 1))) : 0) };
     }
     let low = 0, top = high;
     if (kind === "zoom") {
@@ -83,14 +84,17 @@ hushtable.draw = (() => {
       low = Math.max(0, low - space);
       top = high + space;
     }
-    return { bars: low === 0, ticks: steps(low, top, 5), place: (v) => Math.min(100, Math.max(0, (100 * (v - low)) / (top - low || 1))) };
+    return { bars: low === 0, most, ticks: steps(low, top, most), place: (v) => Math.min(100, Math.max(0, (100 * (v - low)) / (top - low || 1))) };
   };
 
   const axis = (scale, shares) => {
     const made = s("svg", { class: "axis", width: "100%", height: 18, "aria-hidden": "true" });
     const digits = Math.max(0, ...scale.ticks.map((tick) => (String(Number((100 * tick).toPrecision(6))).split(".")[1] || "").length));
+    let last = -Infinity;
     for (const tick of scale.ticks) {
       const at = scale.place(tick);
+      if (at - last < 60 / scale.most) continue; // its text would run into the one before
+      last = at;
       const text = shares ? `${(100 * tick).toFixed(digits)}%` : tick.toLocaleString("en");
       made.append(s("text", { x: `${at}%`, y: 13, "text-anchor": at < 6 ? "start" : at > 92 ? "end" : "middle" }, text));
     }
@@ -105,7 +109,7 @@ hushtable.draw = (() => {
     if (scale.bars) made.append(s("rect", { class: `fill ${mark}`, x: 0, y: 4, width: `${at}%`, height: 14 }));
     made.append(s("line", { class: "whisker", x1: `${low}%`, x2: `${high}%`, y1: 11, y2: 11 }));
     for (const end of [low, high]) made.append(s("line", { class: "whisker", x1: `${end}%`, x2: `${end}%`, y1: 6, y2: 16 }));
-    if (!scale.bars) made.append(s("circle", { class: `dot ${mark}`, cx: `${at}%`, cy: 11, r: 4 }));
+    if (!scale.bars) made.append(s("circle", { class: `dot ${mark}`, cx: `${at}%`, cy: 11, r: 3 }));
     return made;
   };
 

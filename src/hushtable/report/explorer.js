@@ -189,7 +189,8 @@ hushtable.explore = (() => {
       const { shares, step } = cells;
       const found = this.#ordered(this.model.rows(cells).filter((row) => this.#matches(row.labels)));
       const rows = this.state.all ? found : found.slice(0, FIRST_ROWS);
-      const scale = scaleOf(this.state.axis, found.length ? found : this.model.rows(cells), shares);
+      const ticks = this.place.clientWidth < 600 ? 3 : 5;
+      const scale = scaleOf(this.state.axis, found.length ? found : this.model.rows(cells), shares, ticks);
       const grouped = axes.length > 1 && this.state.order === "own";
       const lines = [];
       let last = null;
@@ -276,7 +277,7 @@ hushtable.explore = (() => {
 
     #place(kind, head, lines, shares) {
       const caption = this.caption(shares);
-      const table = h("table", { class: kind }, h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...lines));
+      const table = h("table", { class: kind }, h("caption", {}, h("span", {}, caption)), h("thead", {}, head), h("tbody", {}, ...lines));
       const box = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, table);
       this.content.replaceChildren(box);
     }

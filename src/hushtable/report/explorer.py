@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushtable.axes import Axes
-from hushtable.marginals import AttributeSet, subsets
+from hushtable.marginals import AttributeSet
 from hushtable.planning import normal_spread
 from hushtable.reconstruct import reconstruction_named
 from hushtable.release import CAUTION_ABOVE, QUALITY_FLAGS, UNRELIABLE_ABOVE, Release
@@ -119,9 +119,9 @@ def explorer_words(release: Release, alpha: float) -> dict[str, Any]:
 
 def _paged(packed: Packed, sizes: tuple[int, ...], most_bytes: int) -> Iterator[_TablesPage]:
     """Tables with the ones inside them, which are their totals, page by page."""
-    page = _TablesPage()
+    page, axes = _TablesPage(), Axes.of(sizes)
     for attributes in packed.asked:
-        for inside in subsets(attributes, sizes):
+        for inside in axes.below(attributes):
             if inside not in page.held:
                 if not page.waiting:
                     page.begins.append(len(page.sets))

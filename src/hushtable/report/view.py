@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hushtable.marginals import AttributeSet, marginal_label, subsets
+from hushtable.axes import Axes
+from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.microdata import Explanation
 from hushtable.reconstruct import measured_flags
 from hushtable.release import QUALITY_FLAGS, Bundle, Card, Release, quality_codes
@@ -55,12 +56,9 @@ class View:
     @cached_property
     def small_sets(self) -> tuple[AttributeSet, ...]:
         """The total, single attributes and pairs that lie inside the released marginals."""
-        inside = {
-            part
-            for s in self.release.workload
-            for pair in combinations(s, min(len(s), 2))
-            for part in subsets(pair, self.schema.sizes)
-        }
+        axes = Axes.of(self.schema.sizes)
+        pairs = {pair for s in self.release.workload for pair in combinations(s, min(len(s), 2))}
+        inside = {part for pair in pairs for part in axes.below(pair)}
         return tuple(sorted(inside, key=lambda s: (len(s), s)))
 
     @cached_property

@@ -11,10 +11,13 @@ from hushtable.report.bar_table import BarTable, count_text
 from hushtable.report.labelled import NULL
 from hushtable.report.pieces import Section
 from hushtable.report.view import ALPHA, View
+from hushtable.texts import counted
 
 HEADLINES = 2
 """A report opens with two tables: more hide the numbers above them."""
 MOST_CHARTS = 30
+MOST_RECORD_CHARTS = 6
+"""Charts of records unless somebody asks for others: more are not looked at, and fill sheets of paper."""
 MOST_CELLS = 60
 MOST_HEADLINE_CELLS = 24
 """Rows that a reader takes in at a glance, and that fit a page of paper with their text."""
@@ -39,14 +42,17 @@ def records_section(view: View, records: pl.DataFrame | None, chosen: Sequence[N
     tables = tuple(chosen) or default_tables(view)
     if not tables or records is None:
         return None
-    bars = tuple(_bars(view, names, records, MOST_CELLS) for names in tables)
-    outside, cells = (sum(found) for found in zip(*map(_outside, bars), strict=True))
-    text = (
+    drawn = [_bars(view, names, records, MOST_CELLS) for names in tables]
+    outside, cells = (sum(found) for found in zip(*map(_outside, drawn), strict=True))
+    shown = drawn if chosen else sorted(drawn, key=lambda bars: -_outside(bars)[0])[:MOST_RECORD_CHARTS]
+    text = [
         "The dot is the same count in the records. It is red where it lies outside the interval: read that count "
         "from the table.",
-        f"Of {cells:,} counts, {outside:,} lie outside.",
-    )
-    return Section("records", "Records beside the tables", text, bars=bars)
+        f"Of {counted(cells, 'count')} in {counted(len(drawn), 'table')}, {outside:,} lie outside.",
+    ]
+    if len(shown) < len(drawn):
+        text.append(f"The {len(shown)} tables with the most of them:")
+    return Section("records", "Records beside the tables", tuple(text), bars=tuple(shown))
 
 
 def _outside(bars: BarTable) -> tuple[int, int]:
@@ -76,8 +82,8 @@ def table_data(view: View, names: Names, records: pl.DataFrame | None = None) ->
     if records is None:
         return data
     keys = [pl.col(n).cast(pl.String).fill_null(NULL) for n in names]
-    counted = records.select(keys).group_by(names).agg(pl.len().cast(pl.Int64).alias("microdata"))
-    found = table.select(keys).join(counted, on=list(names), how="left", maintain_order="left")
+    found_rows = records.select(keys).group_by(names).agg(pl.len().cast(pl.Int64).alias("microdata"))
+    found = table.select(keys).join(found_rows, on=list(names), how="left", maintain_order="left")
     data = data.with_columns(microdata=found["microdata"].fill_null(0))
     inside = pl.col("microdata").is_between("lower", "upper")
     return data.with_columns(microdata_is=pl.when(inside).then(pl.lit("inside")).otherwise(pl.lit("outside")))

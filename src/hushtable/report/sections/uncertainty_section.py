@@ -11,6 +11,7 @@ from math import prod, sqrt
 from typing import Any
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from hushtable.marginals import AttributeSet
@@ -64,7 +65,8 @@ def standing(view: View) -> Standing | None:
     """Errors of the largest fully measured table, and the bounds for its price; None where that price is not known."""
     release = view.release
     sizes, estimates = view.schema.sizes, release.estimates
-    known = [s for s in release.workload if s and estimates.measured(s)]
+    finite = np.isfinite(estimates.model.cell_variances(release.workload))
+    known = [s for s, measured in zip(release.workload, finite.tolist(), strict=True) if s and measured]
     if not known or view.card.reuse is not None or view.card.charged == Cost.ZERO:
         return None  # what earlier releases paid for is not in the price of this one
     largest = max(known, key=lambda s: prod(sizes[a] for a in s))
