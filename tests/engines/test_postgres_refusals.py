@@ -280,3 +280,25 @@ def test_a_type_that_has_only_the_name_of_a_known_one_is_not_read(
     for declared in (PLAIN, ht.Schema.from_dict({"attributes": {"m": {"type": "boolean"}}, "person": "id"})):
         error = refusal(url, declared)
         assert error.code == "source.column-type" and name in str(error)
+
+
+def test_a_person_of_duckdb_whose_collation_calls_texts_equal_is_refused(tmp_path: Path) -> None:
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as link:
+        link.execute(
+            "CREATE TABLE t (n INT, amount DECIMAL(9, 2), exact VARCHAR, who VARCHAR COLLATE NOCASE)"
+        )
+        link.execute(
+            "CREATE VIEW v AS SELECT n, exact COLLATE NOACCENT AS who, 'x' AS exact, 1.5 AS amount FROM t"
+        )
+        link.execute("INSERT INTO t VALUES (1, 2.5, 'A', 'A'), (2, 2.5, 'a', 'a')")
+    for table in ("t", "v"):
+        url = f"duckdb://{tmp_path}/d.duckdb?table={table}"
+        declared = [
+            ht.Schema.from_dict(PLAIN.to_dict() | {"person": name}) for name in ("who", "exact", "amount")
+        ]
+        error = refusal(url, declared[0])
+        assert error.code == "source.column-type" and "VARCHAR with a collation" in str(error)
+        found = [open_counter(url, one).tabulate(LAYOUT)[0] for one in declared[1:]]
+        assert found == ([2, 1] if table == "t" else [1, 1])

@@ -9,12 +9,16 @@ from hushtable.addresses import DUCKDB, split_table
 from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources import files
+from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.database import file_of, package, quoted
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, Table, described
 from hushtable.kernel.sources.staging import StagedTable
 from hushtable.schema import Schema
 
+_LOOSE = "VARCHAR with a collation"
+_ALIKE = ("A", "a", "á")
+"""Texts of which some are equal where letters' case or accents do not count."""
 _KIND = "SELECT table_type FROM information_schema.tables WHERE table_name = ? AND table_schema = ?"
 
 
@@ -51,7 +55,21 @@ class DuckTable:
 
     def _header(self) -> Header:
         with self._stream("*", 1) as found:
-            return Header("The table", list(found.schema.names), list(found.schema.types))
+            names, types = list(found.schema.names), list(found.schema.types)
+        return Header("The table", names, types, dict.fromkeys(self._loose(names, types), _LOOSE))
+
+    def _loose(self, names: Sequence[str], types: Sequence[Any]) -> list[str]:
+        """Columns of text whose collation calls different texts equal, seen by texts of our own: no row is read."""
+        texts = [name for name, kind in zip(names, types, strict=True) if pa.types.is_string(kind)]
+        if not texts or len(set(names)) < len(names):
+            return []
+        columns = ", ".join(quoted((name,)) for name in texts)
+        told = ", ".join(f"count(DISTINCT {quoted((name,))})" for name in texts)
+        rows = ", ".join("(" + ", ".join([f"'{word}'"] * len(texts)) + ")" for word in _ALIKE)
+        empty = f"SELECT {columns} FROM {self._name} WHERE false"
+        asked = f"SELECT {told} FROM ({empty} UNION ALL SELECT * FROM (VALUES {rows}))"
+        (found,) = self._link.execute(asked).fetchall()
+        return [name for name, count in zip(texts, found, strict=True) if count < len(_ALIKE)]
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         """All rows of these columns."""
