@@ -6,11 +6,18 @@ and is left as it is.
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, overload
 
-import polars as pl
+from hushtable.lazily import TYPE_CHECKING, Later
+
+if TYPE_CHECKING:  # the first line of a file is read without it
+    import polars as pl
+else:
+    pl = Later("polars")
 
 _RISKY = r"^'*[=+\-@\t\r\n＝＋－＠]"
 """What spreadsheets take for the beginning of a formula, behind any number of apostrophes."""
@@ -31,6 +38,16 @@ def read_csv(file: Path | bytes, *, separator: str = ",", raw: bool = False, **o
     """Read CSV as text, undoing what ``write_csv`` did."""
     frame = pl.read_csv(file, infer_schema=False, separator=separator, **options)
     return frame if raw else restored(frame)
+
+
+def csv_columns(file: Path) -> list[str]:
+    """The names that ``read_csv`` would give its columns, by the first line alone; ValueError where there is none."""
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as text:
+            names = next(csv.reader(text), list[str]())
+    except csv.Error:
+        raise ValueError from None
+    return [name[1:] if name.startswith("'") and _is_formula(name) else name for name in names]
 
 
 def neutralised(frame: pl.DataFrame) -> pl.DataFrame:
@@ -68,6 +85,10 @@ def _stripped(texts: pl.Series) -> pl.Series:
 def _runs(texts: pl.Series) -> pl.Series:
     """Which texts a spreadsheet might run as a formula, as they are or behind apostrophes."""
     return texts.str.contains(_RISKY) & ~texts.str.contains(_NUMBER)
+
+
+def _is_formula(text: str) -> bool:
+    return re.search(_RISKY, text) is not None and re.search(_NUMBER, text) is None
 
 
 def _renamed(frame: pl.DataFrame, change: Callable[[pl.Series], pl.Series]) -> pl.DataFrame:

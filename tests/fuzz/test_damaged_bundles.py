@@ -25,7 +25,8 @@ import hushtable as ht
 from hushtable.cli import app
 from hushtable.errors import BundleError
 from hushtable.release import Bundle, add_explanation, make_microdata
-from hushtable.release.parquet_check import Damaged, Leaf, ParquetPart
+from hushtable.release.bundle_files import Damaged
+from hushtable.release.parquet_check import Leaf, ParquetPart
 
 OLD = Path(__file__).resolve().parents[1] / "fixtures" / "v0_1"
 MOST_GROWTH = 400_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import pkgutil
@@ -146,6 +147,38 @@ DECLARED = [
     ("linear.order", ["choose", *GIVEN, *PAID, "--orders", "1", "9"]),
     ("workload.unreadable", ["choose", *GIVEN, *PAID, "--options", "missing.yaml", "w.yaml"]),
     ("workload.unknown-attribute", ["choose", *GIVEN, *PAID, "--options", "w.yaml", "w.yaml"]),
+    ("schema.unknown-attribute", ["table", "o", "nope"]),
+    ("table.repeated", ["table", "o", "age", "age"]),
+    ("table.not-released", ["table", "o", "age", "sex", "town"]),
+    ("range.bins", ["table", "o", "age=1-2x"]),
+    ("table.simultaneous", ["table", "o", "age=0-4", "--simultaneous"]),
+    ("table.one-interval", ["table", "o", "age=0-4", "age=5-9"]),
+    ("table.repeated", ["table", "o", "age=0-4", "age"]),
+    ("area.unknown", ["table", "o", "--area", "nope"]),
+    ("replicates.number", ["table", "o", "age", "--csv", "--replicates", "-1"]),
+    ("schema.unknown-attribute", ["table", "o", "zz", "--csv", "--replicates", "5"]),
+    ("schema.unknown-attribute", ["quantile", "o", "nope"]),
+    ("schema.unknown-attribute", ["quantile", "o", "age", "--by", "nope"]),
+    ("quantile.order", ["quantile", "o", "sex"]),
+    ("usage.weights", ["combine", "o", "missing.csv"]),
+    ("combine.weights", ["combine", "o", "cells.csv"]),
+    ("schema.unknown-attribute", ["combine", "o", "weights.csv"]),
+    ("compare.shared", ["compare", "o", "o"]),
+    ("schema.unknown-attribute", ["compare", "o", "p", "nope"]),
+    ("table.repeated", ["compare", "o", "p", "sex", "sex"]),
+    ("schema.no-language", ["report", "o", "--language", "zz"]),
+    ("schema.unknown-attribute", ["report", "o", "--table", "age,nope"]),
+    ("report.microdata", ["report", "o", "--microdata", "missing.csv"]),
+    ("schema.unknown-attribute", ["microdata", "o", "--out", "f.csv", "--levels", "zz"]),
+    ("microdata.level", ["microdata", "o", "--out", "f.csv", "--levels", "age"]),
+    (
+        "schema.unknown-attribute",
+        ["microdata", "o", "--out", "f.csv", "--fit", "sequential", "--priority", "zz"],
+    ),
+    ("export.format", ["export", "o", "--format", "nope"]),
+    ("schema.unknown-attribute", ["export", "o", "--format", "csv", "--table", "nope"]),
+    ("export.repeated", ["export", "o", "--format", "csv", "--table", "age", "--table", "age"]),
+    ("schema.no-language", ["export", "o", "--format", "csv", "--language", "zz"]),
     *(
         (code, [schema if word == "s.yaml" else word for word in line])
         for line in ([*RELEASE, *PAID, "--order", "1"], [*CHOOSE, *PAID])
@@ -156,7 +189,7 @@ DECLARED = [
         )
     ),
 ]
-"""What is refused by the schema, before data and ledger are opened."""
+"""What is refused by the schema, before data and ledger are opened, or the answers of a release."""
 
 
 def write_declared(folder: Path) -> None:
@@ -169,6 +202,28 @@ def write_declared(folder: Path) -> None:
     (folder / "ok.yaml").write_text("- [age]\n")
     (folder / "broken.yaml").write_text("- [age\n")
     (folder / "buckets.yaml").write_text("buckets: {age: many}\n")
+    (folder / "cells.csv").write_text("age\n0-4\n")
+    (folder / "weights.csv").write_text("agee,weight\n0-4,1\n")
+    for name in ("o", "p"):
+        write_outline(folder / name)
+
+
+def write_outline(place: Path) -> None:
+    """The two files of a release that say what it is about; the others are not there."""
+    place.mkdir()
+    schema = (
+        "attributes:\n  age: {type: integer, bounds: [0, 9], width: 5}\n  sex: {type: boolean}\n"
+        "  town: {type: categorical, levels: [region, town], tree: {North: [a, b], South: [c, d]}}\n"
+    )
+    (place / "schema.yaml").write_text(schema)
+    stamp = {"name": place.name, "request": "r", "head": "h"}
+    manifest = {
+        "format": "hushtable-release-1",
+        "card": {"plan": {"strategy": "residual-planner"}, "ledger": stamp},
+        "workload": [[0, 1], [1, 3]],
+        "files": {"schema.yaml": hashlib.sha256(schema.encode()).hexdigest()},
+    }
+    (place / "release.json").write_text(json.dumps(manifest))
 
 
 CHILD = """

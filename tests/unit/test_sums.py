@@ -199,6 +199,8 @@ def test_intervals_of_sums_and_quantiles_hold(session, release, runs):
         (lambda r: r.area(["a"], by=("district",)), "table.repeated"),
         (lambda r: r.combine([{"sex": "F"}]), "combine.weights"),
         (lambda r: r.combine([{"sex": "Q", "weight": 1}]), "combine.cell"),
+        (lambda r: r.combine([{"sex": "F", "weight": "two"}]), "combine.not-a-number"),
+        (lambda r: r.combine([{"sex": "F", "weight": "nan"}]), "combine.not-a-number"),
         (lambda r: r.combine([{"pay": "[0, 100)", "age": "1", "weight": 1}]), "combine.not-measured"),
         (lambda r: r.replicates(0, "sex"), "replicates.number"),
     ],

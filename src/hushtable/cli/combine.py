@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -27,13 +29,12 @@ def combine(
     A row of the file names a cell by its columns that are not empty (attributes or levels) and has a `weight`; rows
     with the same `name`, if there is such a column, are one sum.
     """
+    with _readable():
+        columns = ht.spreadsheets.csv_columns(weights)
+    ht.release.Outline.read(folder).check_weights(columns)
     release = ht.Release.load(folder)
-    try:
+    with _readable():
         given = ht.spreadsheets.read_csv(weights)
-    except (OSError, ValueError):
-        raise UsageError(
-            "usage.weights", "The file of weights cannot be read.", "Give a CSV file with a column `weight`."
-        ) from None
     found = ht.release.combination_of(release, given, alpha)
     if json:
         emit(found.to_dict())
@@ -43,3 +44,14 @@ def combine(
         rows = [[row[0], *(f"{value:,.1f}" for value in row[1:])] for row in found.frame.rows()]
         grid(found.frame.columns, rows, right=found.frame.columns[1:])
         say(found.promise)
+
+
+@contextmanager
+def _readable() -> Generator[None]:
+    """Whatever goes wrong inside, the file of weights is not one."""
+    try:
+        yield
+    except (OSError, ValueError):
+        raise UsageError(
+            "usage.weights", "The file of weights cannot be read.", "Give a CSV file with a column `weight`."
+        ) from None

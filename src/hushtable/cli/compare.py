@@ -25,6 +25,11 @@ def compare(
     json: flags.Json = False,
 ) -> None:
     """Difference, interval and significance of every cell of two releases."""
+    new, old = ht.release.Outline.read(this), ht.release.Outline.read(last)
+    new.check_independent(old)
+    new.check_same(old, attributes or ())
+    for outline in (new, old) if attributes else ():
+        outline.check_table(attributes or ())
     found = ht.compare(ht.Release.load(this), ht.Release.load(last), alpha=alpha)
     if json:
         emit(found.to_dict())

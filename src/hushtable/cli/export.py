@@ -33,12 +33,16 @@ def export(
 ) -> None:
     """Write tables with error columns, quality flags and notes, a data package and a README.  Nothing is spent."""
     ht.release.exports.format_named(format).check_installed()
+    names = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in table or []]
+    outline = ht.release.Outline.read(folder)
+    if language is not None:
+        outline.schema.in_language(language)
+    outline.check_tables(names)
     release = ht.Release.load(folder)
     if language is not None:
         release = release.in_language(language)
     beside = folder if folder.name.strip(".") else folder.resolve()
     place = out or beside.with_name(f"{beside.name}-{format}")
-    names = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in table or []]
     with progress(quiet=json) as steps:
         done = ht.release.write_export(
             release, place, format, tables=names, alpha=alpha, raw=raw, progress=steps

@@ -45,9 +45,14 @@ def microdata(
         ht.microdata.whole_rows(rows)
     if out is not None:
         _check_place(out)
-    release = ht.Release.load(folder)
-    order = _levels(release, priority)
     above = tuple(name.strip() for name in levels.split(",")) if levels else ()
+    named = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in priority or []]
+    outline = ht.release.Outline.read(folder)
+    outline.check_levels(above)
+    for names in named:
+        outline.schema.axes(names)
+    release = ht.Release.load(folder)
+    order = ht.release.complete_priorities(release, named) if named else None
     with progress(quiet=json) as steps:
         made = ht.release.make_microdata(
             release,
@@ -63,14 +68,6 @@ def microdata(
     if explain:
         ht.release.add_explanation(folder, made.explanation)
     _report(made, out, explain=explain, as_json=json)
-
-
-def _levels(release: ht.Release, priority: list[str] | None) -> list[list[tuple[str, ...]]] | None:
-    """The marginals that were named, one level each, then all others from small to large."""
-    if not priority:
-        return None
-    named = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in priority]
-    return ht.release.complete_priorities(release, named)
 
 
 def _check_place(out: Path) -> None:

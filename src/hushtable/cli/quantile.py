@@ -26,6 +26,7 @@ def quantile(
 ) -> None:
     """Print quantiles of an ordered attribute, free from the answers that were released."""
     groups = [name.strip() for name in by.split(",")] if by else []
+    ht.release.Outline.read(folder).check_quantile(attribute, groups)
     release = ht.Release.load(folder)
     found = ht.release.quantiles_of(release, attribute, at or [0.5], groups, alpha)
     frame = found.frame

@@ -44,6 +44,15 @@ def report(
         _write_confidential(folder, against, confidential, out, raw=raw, as_json=json)
         return
     tables = [tuple(name.strip() for name in text.split(",")) for text in table or []]
+    if microdata is not None and not microdata.is_file():
+        raise UsageError(
+            "report.microdata", f"{microdata} is not a file.", "Give the --out of `hush microdata`."
+        )
+    outline = ht.release.Outline.read(folder)
+    if language is not None:
+        outline.schema.in_language(language)
+    for names in tables:
+        outline.check_table(names)
     with progress(quiet=json) as steps:
         steps("drawing the report", 0, 1)
         wanted: dict[str, Any] = {"ledger": ledger, "tables": tables, "microdata": microdata}

@@ -41,8 +41,14 @@ def table(
     """Print a table: estimate, standard error and an interval for the true count at level 1 - alpha."""
     if replicates is not None and not (csv or json):
         raise UsageError("usage.replicates", "--replicates is for --csv and --json.", "Add --csv.")
-    release = ht.Release.load(folder)
     asked, leaves = attributes or [], [text.strip() for text in area.split(",")] if area is not None else []
+    outline = ht.release.Outline.read(folder)
+    if replicates is None:
+        outline.check_asked(asked, leaves, simultaneous=simultaneous)
+    else:
+        ht.release.checked_replicates(replicates)
+        outline.check_table(asked)
+    release = ht.Release.load(folder)
     shown = (
         ht.release.asked_table(release, asked, leaves, alpha, simultaneous=simultaneous)
         if replicates is None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hushtable.release.exports import Exported, write_export
     from hushtable.release.loading import Bundle
     from hushtable.release.measured import measure
+    from hushtable.release.outline import Outline, checked_replicates
     from hushtable.release.plan import Plan
     from hushtable.release.plan_maker import Way, plan_release
     from hushtable.release.promise import MODELLED, WHOLE_TABLE, approximate

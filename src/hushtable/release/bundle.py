@@ -28,7 +28,16 @@ from hushtable.errors import BundleError
 from hushtable.ledger import failpoints
 from hushtable.microdata import Explanation
 from hushtable.outputs import can_make, is_occupied, whole_folder
-from hushtable.release.bundle_files import MANIFEST, TABLES, manifest_of, replace, request_in, sha256
+from hushtable.release.bundle_files import (
+    FORMAT,
+    MANIFEST,
+    SCHEMA,
+    TABLES,
+    manifest_of,
+    replace,
+    request_in,
+    sha256,
+)
 from hushtable.release.bundle_words import package_of, readme
 from hushtable.release.data_packages import DATAPACKAGE
 from hushtable.release.tables import LongFile, chunks
@@ -36,8 +45,7 @@ from hushtable.release.tables import LongFile, chunks
 if TYPE_CHECKING:
     from hushtable.release.release import Release
 
-FORMAT = "hushtable-release-1"
-SCHEMA, README = "schema.yaml", "README.txt"
+README = "README.txt"
 MEASUREMENTS, HISTORY, EXPLANATION = "measurements.parquet", "history.parquet", "microdata.json"
 MOST_TABLE_CELLS = 50_000_000
 """Cells of the tables that a bundle lists and bounds, whole orders of them from the smallest.  Larger ones are made

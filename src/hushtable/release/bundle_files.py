@@ -18,13 +18,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import pyarrow as pa
-from pydantic import ValidationError
-
 from hushtable.errors import BundleError, HushtableError
-from hushtable.release.parquet_check import Damaged, require
 
-MANIFEST = "release.json"
+FORMAT = "hushtable-release-1"
+MANIFEST, SCHEMA = "release.json", "schema.yaml"
 TABLES = "tables"
 MOST_MANIFEST = 256 * 2**20
 """Bytes of a manifest; one of a million marginals has a tenth of it."""
@@ -34,7 +31,7 @@ MOST_VALUES = 24_000_000
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_UNREADABLE = (
+UNREADABLE = (
     OSError,
     ValueError,
     TypeError,
@@ -43,10 +40,19 @@ _UNREADABLE = (
     AttributeError,
     MemoryError,
     RecursionError,
-    pa.ArrowException,
-    ValidationError,
     HushtableError,
 )
+"""What reading a stranger's text raises; arrays, which have errors of their own, are not read here."""
+
+
+class Damaged(ValueError):
+    """A file that is not what its reader expects."""
+
+
+def require(fits: bool, what: str) -> None:
+    """Refuse a file of which something does not fit."""
+    if not fits:
+        raise Damaged(what)
 
 
 def damaged(place: Path) -> BundleError:
@@ -56,17 +62,6 @@ def damaged(place: Path) -> BundleError:
         f"{place} is damaged: a file is missing, was changed, or does not fit the others.",
         "Repeat the release with its --request id; nothing is spent again.",
     )
-
-
-@contextmanager
-def refusing_damage(place: Path) -> Generator[None]:
-    """Whatever goes wrong inside is damage of the bundle."""
-    try:
-        yield
-    except BundleError:
-        raise
-    except _UNREADABLE:
-        raise damaged(place) from None
 
 
 @contextmanager
@@ -113,7 +108,7 @@ def request_in(folder: str | os.PathLike[str]) -> str | None:
     """The id of the spend that a folder was written for; None for anything but a bundle."""
     try:
         return str(read_json(Path(folder), MANIFEST, most=MOST_MANIFEST)["card"]["ledger"]["request"])
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
@@ -121,7 +116,7 @@ def manifest_of(place: Path, form: str) -> Mapping[str, Any]:
     """The manifest of a folder, when it is one of ``form``."""
     try:
         manifest = read_json(place, MANIFEST, most=MOST_MANIFEST)
-    except _UNREADABLE:
+    except UNREADABLE:
         raise BundleError(
             "bundle.missing",
             f"{place} is not a release: it has no readable {MANIFEST}.",

@@ -41,7 +41,7 @@ class ReleaseComparison:
         ``significant`` is about each cell alone, ``significant_among_all`` about all cells of the table together
         (Bonferroni).
         """
-        self._require_same(attributes)
+        self.this.outline.check_same(self.last.outline, attributes)
         new, old = (release.table(*attributes) for release in (self.this, self.last))
         if new["unbiased"].null_count() or old["unbiased"].null_count():
             raise WorkloadError(
@@ -110,29 +110,10 @@ class ReleaseComparison:
             raise
         return True
 
-    def _require_same(self, attributes: tuple[str, ...]) -> None:
-        """Refuse a table whose categories are not the same in both releases."""
-        for name in attributes:
-            new = self.this.schema.of_axis(self.this.schema.axis(name))
-            known = name in self.last.schema.names or name in self.last.schema.aliases
-            if not known or new.labels != self.last.schema.of_axis(self.last.schema.axis(name)).labels:
-                raise WorkloadError(
-                    "compare.different",
-                    f"The two releases do not have the same categories of {name!r}.",
-                    "Compare tables of other attributes, or on a level that both have.",
-                )
-
 
 def compare(this: Release, last: Release, *, alpha: float = 0.05) -> ReleaseComparison:
     """Two releases side by side, cell by cell; refuses releases whose noise is not independent."""
-    one, other = this.card.ledger, last.card.ledger
-    same_ledger = one.name == other.name
-    if same_ledger and (one.request, one.head) == (other.request, other.head):
-        raise _shared("It is one release twice.")
-    if same_ledger and (this.card.reuse is not None or last.card.reuse is not None):
-        raise _shared(
-            "The two releases may share answers, because one was made with --reuse from the same ledger."
-        )
+    this.outline.check_independent(last.outline)
     return ReleaseComparison(this, last, alpha)
 
 
@@ -144,7 +125,3 @@ def _two_sided(difference: np.ndarray, std: np.ndarray) -> np.ndarray:
         return np.where(
             std > 0.0, 2.0 * ndtr(-np.abs(difference) / std), np.where(difference == 0.0, 1.0, 0.0)
         )
-
-
-def _shared(what: str) -> WorkloadError:
-    return WorkloadError("compare.shared", what, "Compare two releases that were measured separately.")

@@ -55,13 +55,6 @@ def on_axes(schema: Schema, codes: Codes) -> Codes:
 
 def level_columns(schema: Schema, codes: Codes, names: Sequence[str]) -> list[pl.Series]:
     """The category of each record on some coarser levels."""
-    for name in names:
-        if schema.axis(name) in schema.record_axes:
-            raise WorkloadError(
-                "microdata.level",
-                f"{name!r} is no coarser level of an attribute.",
-                "Name levels above the finest one, which every record has.",
-            )
     every = on_axes(schema, codes)
     kinds = [(name, schema.axis(name)) for name in names]
     return [

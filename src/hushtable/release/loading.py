@@ -28,16 +28,17 @@ from hushtable.microdata import Explanation
 from hushtable.plain import Hash, PlainRecord, Text
 from hushtable.planning import memory_limit
 from hushtable.reconstruct import RECONSTRUCTIONS
-from hushtable.release.bundle import EXPLANATION, FORMAT, HISTORY, MEASUREMENTS, README, SCHEMA
-from hushtable.release.bundle_files import manifest_of, opened, read_json, refusing_damage
+from hushtable.release.bundle import EXPLANATION, HISTORY, MEASUREMENTS, README
+from hushtable.release.bundle_files import FORMAT, SCHEMA, manifest_of, opened, read_json, require
 from hushtable.release.card import Card
 from hushtable.release.data_packages import DATAPACKAGE
+from hushtable.release.outline import stored_schema
 from hushtable.release.parquet_check import (
     Leaf,
     ParquetPart,
     finite_column,
     float_column,
-    require,
+    refusing_damage,
     text_column,
 )
 from hushtable.release.spend_kinds import RELEASE
@@ -107,7 +108,7 @@ class Bundle:
             manifest = Manifest.from_dict(raw)
             files = manifest.files
             with opened(place, SCHEMA, most=MAX_STORED_BYTES, digest=files[SCHEMA]) as file:
-                schema = Schema.loads_stored(file.read())
+                schema = stored_schema(file.read())
             _check_names(manifest, schema)
             with opened(place, README, most=MOST_TEXT, digest=files[README]):
                 pass

@@ -7,8 +7,10 @@ up to what the footer says, and the footer to what the caller expects.  Only the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -16,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hushtable.arrays import Floats
+from hushtable.errors import BundleError
+from hushtable.release.bundle_files import UNREADABLE, Damaged, damaged, require
 
 MOST_FOOTER = 4 * 2**20
 MOST_HEADER = 2**20
@@ -34,14 +38,15 @@ _PAGES = {_DATA: (5, 2), _DICTIONARY: (7, 2), _DATA_2: (8, 4)}
 """By the type of a page: the field that holds its header, and the field of the encoding in that."""
 
 
-class Damaged(ValueError):
-    """A file that is not what its reader expects."""
-
-
-def require(fits: bool, what: str) -> None:
-    """Refuse a file of which something does not fit."""
-    if not fits:
-        raise Damaged(what)
+@contextmanager
+def refusing_damage(place: Path) -> Generator[None]:
+    """Whatever goes wrong inside is damage of the bundle."""
+    try:
+        yield
+    except BundleError:
+        raise
+    except (*UNREADABLE, pa.ArrowException):
+        raise damaged(place) from None
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.plain import Text
 from hushtable.reconstruct import FULLY, published_ends
 from hushtable.release.bundle import new_folder
-from hushtable.release.bundle_files import MANIFEST, manifest_of, opened, refusing_damage, sha256
+from hushtable.release.bundle_files import MANIFEST, manifest_of, opened, require, sha256
 from hushtable.release.card import Card
-from hushtable.release.parquet_check import Leaf, ParquetPart, finite_column, require, text_column
+from hushtable.release.parquet_check import Leaf, ParquetPart, finite_column, refusing_damage, text_column
 from hushtable.release.tables import UNBIASED
 
 FORMAT = "hushtable-queries-1"

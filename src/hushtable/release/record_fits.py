@@ -133,6 +133,7 @@ def make_microdata(
     wanted = None if rows is None else whole_rows(rows)
     way = checked_method(fit, ordered=priorities is not None)
     level_records.require_generated(release.schema, way)
+    release.outline.check_levels(columns.levels)
     found, name = _whole_if_possible(release, way, priorities, wanted, seed, work), fit
     if found is None:
         found, name = _generated(release, wanted, seed, progress), "generated"

@@ -17,8 +17,6 @@ import polars as pl
 import pyarrow as pa
 
 from hushtable.arrays import Floats
-from hushtable.axes import Axes
-from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, closure, marginal_label
 from hushtable.measurement import Answers, Claim
 from hushtable.notebook import MOST_ROWS, html_card
@@ -40,6 +38,7 @@ from hushtable.release.card import Card, L1Bounds
 from hushtable.release.exports import Exported, write_export
 from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
+from hushtable.release.outline import Origin, Outline
 from hushtable.release.promise import interval_promise
 from hushtable.release.record_fits import Priorities, RecordColumns, make_microdata
 from hushtable.release.replicates import replicates_of
@@ -67,6 +66,13 @@ class Release:
         """Unbiased estimates of the residuals that were measured, with their variances."""
         return from_answers(self.answers)
 
+    @cached_property
+    def outline(self) -> Outline:
+        """What can be asked of the release, known without its numbers."""
+        stamp, reused = self.card.ledger, self.card.reuse is not None
+        origin = Origin(stamp.name, stamp.request, stamp.head, self.card.plan.strategy, reused)
+        return Outline(self.schema, self.workload, origin)
+
     @property
     def reconstruction(self) -> str:
         """How the tables are read from the measurements: mle, maxent or nonneg."""
@@ -85,7 +91,7 @@ class Release:
     @property
     def marginals(self) -> tuple[tuple[str, ...], ...]:
         """The marginals that were asked for, by attribute names."""
-        return tuple(tuple(self.schema.names[i] for i in s) for s in self.workload)
+        return self.outline.marginals
 
     def table(self, *attributes: str, alpha: float = 0.05, simultaneous: bool = False) -> pl.DataFrame:
         """One marginal as a tidy frame: attributes, estimate, std, lower, upper, measured, and three columns more.
@@ -102,22 +108,10 @@ class Release:
 
     def check_table(self, attributes: Sequence[str]) -> tuple[int, ...]:
         """The axes of a table that can be read; refuses others."""
-        axes = self.schema.axes(attributes)
-        if len(set(axes)) != len(axes):
-            raise WorkloadError("table.repeated", "An attribute is named twice.", "Name each attribute once.")
+        axes = self.outline.table_axes(attributes)
         key = tuple(sorted(axes))
-        if not Axes.of(self.schema.sizes).is_set(key):
-            raise WorkloadError(
-                "table.two-levels",
-                "Two levels of one attribute are named.",
-                "Name the finer one: it says which category of the coarser one each row is in.",
-            )
         if key not in self._inside and not self.estimates.measured(key):
-            raise WorkloadError(
-                "table.not-released",
-                f"The marginal {marginal_label(key, self.schema.names)} was not part of this release.",
-                f"Released are all marginals inside {self._listing()}.",
-            )
+            raise self.outline.not_released(key)
         return axes
 
     def range(
@@ -355,7 +349,3 @@ class Release:
         found = intervals(self.estimates, layout, alpha, simultaneous=simultaneous)
         lower, upper = published_ends(found.lower, found.upper, values)
         return CellNumbers(values, lower, upper, found.unbiased, found.reach, found.stds, found.measured)
-
-    def _listing(self) -> str:
-        shown = ", ".join(" x ".join(names) or "the total" for names in self.marginals[:5])
-        return shown + (f" and {len(self.marginals) - 5:,} more" if len(self.marginals) > 5 else "")

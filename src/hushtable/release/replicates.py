@@ -18,6 +18,7 @@ from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, assemble, centre_all, marginal_label
 from hushtable.microdata import seeded
+from hushtable.release.outline import checked_replicates
 from hushtable.release.tables import ReleasedTable, reordered
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 PROMISE = "The standard deviation of a function over the replicates is its standard error."
 ALPHA = 0.05
 """Of the table that replicates stand beside; they have no level themselves."""
-MOST_REPLICATES = 1000
-"""Of one call: each takes as much memory as the tables themselves."""
 _HALF = 2.0**-54  # of a step between two draws: none of them is 0, where the normal quantile is infinite
 
 
@@ -61,13 +60,9 @@ def replicated(
     """Noise of the unbiased estimates of some marginals, one row per replicate, cells flat; normal law."""
     from scipy.special import ndtri  # takes longer to load than most releases take to read
 
-    if not 1 <= number <= MOST_REPLICATES:
-        raise WorkloadError(
-            "replicates.number", f"There can be 1 to {MOST_REPLICATES:,} replicates.", "Give for example 80."
-        )
     layout, target = estimates.layout, Layout(estimates.layout.sizes, tuple(sets))
     deviations = _deviations(estimates)
-    found = np.empty((number, target.cells))
+    found = np.empty((checked_replicates(number), target.cells))
     for k in range(number):
         drawn = seeded.uniforms(seeded.seeded("replicate", seed, k), layout.cells)
         noise = centre_all(layout, deviations * ndtri(drawn + _HALF))

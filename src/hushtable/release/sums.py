@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import inf, isfinite, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,26 +56,12 @@ def asked_table(
     simultaneous: bool = False,
 ) -> ReleasedTable:
     """A table by words: attributes; with ``age=18-64`` or an area, what these hold in every cell of the others."""
-    ranges = [word for word in words if "=" in word and word not in release.schema.names]
-    by = [word for word in words if word not in ranges]
-    if len(ranges) + bool(area) > 1:
-        raise WorkloadError(
-            "table.one-interval",
-            "Only one interval or area can be asked for.",
-            "Ask for the others one by one.",
-        )
-    if simultaneous and (area or ranges):
-        raise WorkloadError(
-            "table.simultaneous",
-            "Intervals of an area or an interval of values do not hold together.",
-            "Ask for them one by one, or for the table of all values.",
-        )
+    by, attribute, interval = release.outline.asked(words, area, simultaneous=simultaneous)
     if area:
         return area_of(release, area, None, by, alpha)
-    if not ranges:
-        return release.released_table(*words, alpha=alpha, simultaneous=simultaneous)
-    name, _, interval = ranges[0].partition("=")
-    return range_of(release, name, interval, None, by, alpha)
+    if attribute is None:
+        return release.released_table(*by, alpha=alpha, simultaneous=simultaneous)
+    return range_of(release, attribute, interval, None, by, alpha)
 
 
 def range_of(
@@ -95,18 +81,9 @@ def area_of(
     release: Release, leaves: Sequence[Any], attribute: str | None, by: Sequence[str], alpha: float
 ) -> ReleasedTable:
     """The count of some categories of an attribute together, in every cell of other attributes."""
-    axis = release.schema.axis(_areas(release) if attribute is None else attribute)
-    held = release.schema.of_axis(axis)
-    matrix = np.zeros((1, held.size))
-    for leaf in leaves:
-        try:
-            matrix[0, list(held.codes_matching(leaf))] = 1.0
-        except LabelError:
-            raise WorkloadError(
-                "area.unknown",
-                f"The area has a category that {release.schema.names[axis]!r} does not have.",
-                "Give labels as the table shows them, or name the attribute of the area.",
-            ) from None
+    axis, codes = release.outline.area(leaves, attribute)
+    matrix = np.zeros((1, release.schema.sizes[axis]))
+    matrix[0, list(codes)] = 1.0
     axes, sums = _sums(release, axis, matrix, by)
     frame = pl.DataFrame([*_labels(release, axes[1:]), *sums.columns(alpha)])
     return ReleasedTable(tuple(by), frame, alpha, release.promise(alpha))
@@ -172,14 +149,7 @@ def combination_of(release: Release, weights: Any, alpha: float) -> ReleasedTabl
     Rows that share a ``name`` are one sum.
     """
     frame = weights if isinstance(weights, pl.DataFrame) else pl.DataFrame(weights)
-    if "weight" not in frame.columns:
-        raise WorkloadError(
-            "combine.weights",
-            "The weights have no column `weight`.",
-            "Give one row per cell with its weight.",
-        )
-    names = [c for c in frame.columns if c not in ("weight", "name")]
-    release.schema.axes(names)
+    names = release.outline.check_weights(frame.columns)
     keyed = frame if "name" in frame.columns else frame.with_columns(name=pl.lit("sum"))
     found: list[tuple[str, float, float]] = []
     for (name,), rows in keyed.group_by(["name"], maintain_order=True):
@@ -213,16 +183,28 @@ def _terms(release: Release, rows: pl.DataFrame, names: Sequence[str]) -> list[t
                 "A row of the weights names no released cell.",
                 "Write labels as tables show them.",
             ) from None
-        terms[key][np.ix_(*codes)] += float(row["weight"])
+        terms[key][np.ix_(*codes)] += _weight(row["weight"])
     return list(terms.items())
+
+
+def _weight(given: Any) -> float:
+    try:
+        weight = float(given)
+    except (TypeError, ValueError):
+        weight = inf
+    if not isfinite(weight):
+        raise WorkloadError(
+            "combine.not-a-number",
+            "A weight is not a finite number.",
+            "Give each row a weight such as 1 or -0.5.",
+        )
+    return weight
 
 
 def _sums(release: Release, axis: int, matrix: Floats, by: Sequence[str]) -> tuple[tuple[int, ...], Sums]:
     """Sums along an axis in every cell of others: the axes, that one first, and the numbers in this order."""
-    axes = (axis, *release.schema.axes(by))
+    axes = release.outline.sum_axes(axis, by)
     key, sizes = tuple(sorted(axes)), release.schema.sizes
-    if len(set(axes)) != len(axes) or not Axes.of(sizes).is_set(key):
-        raise WorkloadError("table.repeated", "An attribute is named twice.", "Name each attribute once.")
     cells = prod(sizes[a] for a in axes[1:])
     if matrix.shape[0] * cells > MOST_SUMS:
         raise WorkloadError("combine.too-many", "There are too many sums.", "Leave out an attribute of `by`.")
@@ -242,31 +224,10 @@ def _interval(
     release: Release, attribute: str, low: Any, high: Any, by: Sequence[str]
 ) -> tuple[int, tuple[int, ...], str]:
     """The finest released level of an attribute whose whole bins make up an interval, their codes, and its label."""
-    schema, others = release.schema, release.schema.axes(by)
-    chain = reversed(Axes.of(schema.sizes).chains[schema.axis(attribute)])
-    for axis in chain:
-        kind = schema.of_axis(axis)
-        key = tuple(sorted((axis, *others)))
-        codes = _codes(kind, low, high)
-        if codes and np.isfinite(release.estimates.variance(key)):
-            return axis, codes, _shown(kind, codes)
-    raise WorkloadError(
-        "range.bins",
-        f"The interval is not made of whole bins of {attribute!r} that were released, or lies outside its bounds.",
-        "Give ends of bins, as `hush table` shows them.",
-    )
-
-
-def _codes(kind: Attribute, low: Any, high: Any) -> tuple[int, ...]:
-    """The bins of an interval, which may be one text; () where it is not made of whole ones."""
-    if not isinstance(kind, Binned):
-        return ()
-    if high is not None:
-        return kind.codes_between(low, high)
-    try:
-        return kind.codes_matching(low)
-    except LabelError:
-        return ()
+    for axis, codes in release.outline.intervals(attribute, low, high):
+        if release.estimates.measured(tuple(sorted(release.outline.sum_axes(axis, by)))):
+            return axis, codes, _shown(release.schema.of_axis(axis), codes)
+    raise release.outline.no_interval(attribute)
 
 
 def _shown(kind: Attribute, codes: Sequence[int]) -> str:
@@ -276,28 +237,10 @@ def _shown(kind: Attribute, codes: Sequence[int]) -> str:
 
 def _ordered(release: Release, attribute: str, by: Sequence[str]) -> tuple[int, Binned]:
     """The finest released level of an ordered attribute."""
-    schema, others = release.schema, release.schema.axes(by)
-    for axis in reversed(Axes.of(schema.sizes).chains[schema.axis(attribute)]):
-        kind = schema.of_axis(axis)
-        if isinstance(kind, Binned) and np.isfinite(
-            release.estimates.variance(tuple(sorted((axis, *others))))
-        ):
+    for axis, kind in release.outline.ordered(attribute):
+        if release.estimates.measured(tuple(sorted(release.outline.sum_axes(axis, by)))):
             return axis, kind
-    raise WorkloadError(
-        "quantile.order",
-        f"{attribute!r} is not an ordered attribute that was released with these others.",
-        "Name a number or a date of a released table.",
-    )
-
-
-def _areas(release: Release) -> str:
-    """The attribute that areas are made of where there is one tree."""
-    trees = [name for name, a in release.schema.attributes.items() if a.levels is not None and a.levels.paths]
-    if len(trees) != 1:
-        raise WorkloadError(
-            "area.attribute", "The schema has not exactly one attribute with a tree.", "Give attribute=NAME."
-        )
-    return trees[0]
+    raise release.outline.no_order(attribute)
 
 
 def _labels(release: Release, axes: Sequence[int]) -> list[pl.Series]:

@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import csv
 import io
+from array import array
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from hushtable.axes import Axes
 from hushtable.errors import SchemaError
-from hushtable.lazily import Later
 from hushtable.schema.fields import Fields, is_integer, is_mapping, key_text
 
-if TYPE_CHECKING:  # a schema without levels is read without arrays
-    import numpy as np
-
-    from hushtable.arrays import Ints
+if TYPE_CHECKING:
     from hushtable.schema.attribute import Attribute, Binned, Categorical
-else:
-    np = Later("numpy")
 
 MAX_LEVELS = 8
 """Of one attribute.  A marginal of k attributes is made of up to (levels + 1)^k residuals; with more, plans grow."""
@@ -49,7 +45,7 @@ class Levels:
 
     names: tuple[str, ...]
     coarser: tuple[Attribute, ...]
-    blocks: tuple[Ints, ...] = field(compare=False)
+    blocks: tuple[array[int], ...] = field(compare=False)
     paths: tuple[TreePath, ...] = ()
     widths: tuple[Any, ...] = ()
 
@@ -157,15 +153,17 @@ def levels_of_edges(fields: Fields, levels: Sequence[tuple[str, Binned, Any]]) -
     """The levels of numbers or dates: one attribute for each, whose bins must lie inside those above."""
     counts: list[list[int]] = [[levels[0][1].regular]]
     for (above, wide, _), (name, fine, _) in pairwise(levels):
-        places: Ints = np.searchsorted(fine.edges, wide.edges)
-        if not np.array_equal(fine.edges[np.minimum(places, fine.regular)], wide.edges):
+        places = [bisect_left(fine.starts, edge) for edge in wide.starts]
+        if any(
+            fine.starts[min(at, fine.regular)] != edge for at, edge in zip(places, wide.starts, strict=True)
+        ):
             raise fields.error(
                 "schema.wrong-levels",
                 "levels",
                 f"do not nest: a bin of {above!r} begins inside one of {name!r}",
                 "Choose widths that divide each other, counted from the lower bound.",
             )
-        counts.append(np.diff(places).tolist())
+        counts.append([end - first for first, end in pairwise(places)])
     made = levels[-1][1]
     coarser = tuple(replace(level, name=name) for name, level, _ in levels[:-1])
     names, widths = tuple(name for name, _, _ in levels), tuple(width for _, _, width in levels)
@@ -313,9 +311,9 @@ def _nested(paths: Sequence[TreePath]) -> Any:
     return {key: _nested(inner) for key, inner in groups.items()}
 
 
-def _blocks(counts: Sequence[Sequence[int]], made: Attribute) -> tuple[Ints, ...]:
+def _blocks(counts: Sequence[Sequence[int]], made: Attribute) -> tuple[array[int], ...]:
     """Where blocks begin on each level; "(null)" and "(other)" are last on every level, each under itself."""
     extra = made.size - made.regular
-    first = np.array([0, counts[0][0] + extra], np.int64)
-    deeper = [np.cumsum([0, *level, *([1] * extra)]) for level in counts[1:]]
+    first = array("q", [0, counts[0][0] + extra])
+    deeper = [array("q", accumulate((*level, *([1] * extra)), initial=0)) for level in counts[1:]]
     return (first, *deeper)

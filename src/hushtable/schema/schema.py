@@ -222,9 +222,8 @@ class Schema:
             return self
         if language not in self.about.labels:
             known = [*filter(None, [self.about.language]), *self.about.labels]
-            raise SchemaError(
-                "schema.no-language", f"The schema has no words of {language!r}.", suggestion(language, known)
-            )
+            fix = suggestion(language, known) if known else "Leave --language out, or add `about.labels`."
+            raise SchemaError("schema.no-language", f"The schema has no words of {language!r}.", fix)
         words = self.about.labels[language]
         shown = {name: spoken(a, words[name]) if name in words else a for name, a in self.attributes.items()}
         return replace(self, attributes=MappingProxyType(shown))

@@ -17,6 +17,7 @@ class Aim(Strategy):
     """Rounds that each choose a marginal by the exponential mechanism and measure it."""
 
     name = "aim"
+    keeps_to_workload = True
     foreseen = False
     levels = False
 

@@ -17,6 +17,7 @@ class Identity(Strategy):
     """Every marginal by itself, with independent noise in each cell."""
 
     name = "identity"
+    keeps_to_workload = True
     levels = False
 
     def gaussian(

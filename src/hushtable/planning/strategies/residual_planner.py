@@ -17,6 +17,7 @@ class ResidualPlanner(Strategy):
     """Every residual once, with the noise that is best for the workload."""
 
     name = "residual-planner"
+    keeps_to_workload = True
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

@@ -42,6 +42,10 @@ class Strategy(ABC):
     levels: ClassVar[bool] = True
     """Whether it measures attributes with levels."""
 
+    keeps_to_workload: ClassVar[bool] = False
+    """Whether it measures nothing beside the marginals that were asked for and those inside them; then a table beyond
+    them is refused without a look at the answers."""
+
     @abstractmethod
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

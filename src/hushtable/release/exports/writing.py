@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushtable.errors import UsageError, WorkloadError
+from hushtable.errors import UsageError
 from hushtable.notebook import html_card
 from hushtable.release.bundle import new_folder
 from hushtable.release.data_packages import DATAPACKAGE, DataPackage, ResourceEntry
@@ -77,8 +77,7 @@ def write_export(
             "export.columns", "This set of columns is not known.", f"Choose {', '.join(COLUMN_SETS)}."
         )
     wanted = tuple(tuple(names) for names in tables) or release.marginals
-    if len(set(wanted)) < len(wanted):
-        raise WorkloadError("export.repeated", "A table is named twice.", "Name each table once.")
+    release.outline.check_tables(wanted)
     more = {} if progress is None else {"progress": progress}
     book = ExportBook(release, wanted, COLUMN_SETS[columns], alpha, raw, **more)
     for names in wanted:
