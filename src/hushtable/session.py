@@ -37,9 +37,8 @@ class Session:
     """A confidential table, its schema and its ledger, opened together by :meth:`open`."""
 
     def __init__(self, data: Any, schema: Schema, spender: str | None, account: tuple[Any, ...]) -> None:
-        self._data, self._account, self._pinned = data, account, cache(lambda: kernel.pinned(data))
-        self._table = cache(lambda: kernel.open_counter(self._pinned(), schema))
-        self.schema, self.spender = schema, spender
+        self._data, self._account, self.schema, self.spender = data, account, schema, spender
+        self._table = cache(lambda: kernel.open_counter(self.pinned, schema))
 
     @classmethod
     def open(
@@ -67,6 +66,11 @@ class Session:
         return session
 
     @cached_property
+    def pinned(self) -> Any:
+        """The data; a table with versions, by the address of the version that this session reads."""
+        return kernel.pinned(self._data)
+
+    @cached_property
     def _counter(self) -> kernel.Counter:
         return self._table().keyed(self.ledger.id)
 
@@ -88,9 +92,8 @@ class Session:
         return f"<Session on {self.ledger.name!r}: {size} attributes, {left} left>"
 
     def _repr_html_(self) -> str:
-        account, unit = self.ledger, accounts.Unit.of(self.schema)
-        facts = {"budget": account.budget, "remaining": self.remaining, "unit": unit}
-        return html_card(f"Session on {account.name}", facts)
+        facts = {"remaining": self.remaining, "unit": accounts.Unit.of(self.schema)}
+        return html_card(f"Session on {self.ledger.name}", {"budget": self.ledger.budget, **facts})
 
     def plan(
         self,
@@ -203,8 +206,7 @@ class Session:
         return release.Choice(self._choosing(wait), choice, frozen=frozen)
 
     def _choosing(self, wait: bool) -> choices.ChoiceContext:
-        draw = kernel.PartDrawer(self._counter, self.ledger, wait)
-        place = kernel.place_of(self._pinned())
+        draw, place = kernel.PartDrawer(self._counter, self.ledger, wait), kernel.place_of(self.pinned)
         return release.choices.ChoiceContext(self.schema, self.ledger, self.spender, draw, place)
 
     def plan_check(
@@ -246,8 +248,7 @@ class Session:
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
 
         def decide(name: str, spend: Spend, missing: CheckPlan) -> Transcript:
-            # never the name of a settled one
-            with kernel.working_on(self.ledger, name, unsettled=True) as account:
+            with kernel.working_on(self.ledger, name, unsettled=True) as account:  # never one that is settled
                 runner = kernel.RequestRunner(account, self._counter, self.schema, progress or silent)
                 return runner.check(spend, missing)
 
@@ -268,8 +269,7 @@ def end(ledger: str | PathLike[str] | Ledger, request: str, *, wait: bool = Fals
 
 def abandon_choice(ledger: str | PathLike[str] | Ledger, choice: str, *, wait: bool = False) -> Holding:
     """Abandon an open choice without opening the data; refuses one that is settled."""
-    account = accounts.Ledger.of(ledger)
-    record = release.choices.ChoiceRecord(account, choice)
+    record = release.choices.ChoiceRecord(account := accounts.Ledger.of(ledger), choice)
     ended = kernel.end_request(account, choice, wait=wait)  # of one whose end was interrupted, too
     record.require_unsettled()
     return ended

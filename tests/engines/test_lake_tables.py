@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from pyroaring import BitMap
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import HushtableError
-from hushtable.kernel.sources import open_counter
+from hushtable.kernel.sources import delta_table, open_counter
 from hushtable.marginals import Layout
 
 ROWS = 600
@@ -89,6 +90,50 @@ def test_the_finish_of_a_choice_reads_the_version_of_its_beginning(tmp_path: Pat
     opened = ht.session.open_choice(ledger, choice.id)
     found = opened.finish(1).table("n")["estimate"].round().to_list()
     assert found == [2] * 10
+
+
+def test_an_interrupted_release_goes_on_with_the_version_of_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped after its charge, while the table grows; the same command goes on with the rows that it began with."""
+    url = numbers(tmp_path / "d", range(10), range(10))
+    ht.Schema.from_dict({"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}}).save(
+        tmp_path / "s.yaml"
+    )
+    ledger, out = str(tmp_path / "l"), str(tmp_path / "out")
+    assert run(["ledger", "create", ledger, "--budget", "rho=40000"]) == 0
+    known = [
+        "--schema",
+        str(tmp_path / "s.yaml"),
+        "--ledger",
+        ledger,
+        "--order",
+        "1",
+        "--strategy",
+        "identity",
+    ]
+    command = ["release", url, *known, "--budget", "rho=20000", "--no-report"]
+
+    def stop(self: Any, *given: Any, **more: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ht.Release, "save", stop)
+        with suppress(KeyboardInterrupt):
+            run([*command, "--out", out])
+    assert not Path(out).exists()
+    numbers(tmp_path / "d", range(10))
+    opened: list[str] = []
+    watched = delta_table.DeltaTable.__init__
+
+    def seen(self: Any, address: str) -> None:
+        opened.append(address)
+        watched(self, address)
+
+    monkeypatch.setattr(delta_table.DeltaTable, "__init__", seen)
+    assert run([*command, "--resume", out]) == 0
+    assert ht.Release.load(out).table("n")["estimate"].round().to_list() == [2] * 10
+    assert opened and all("version=1" in address for address in opened)
 
 
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"

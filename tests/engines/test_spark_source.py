@@ -23,6 +23,8 @@ from hushtable.cli.app import run
 from hushtable.errors import HushtableError
 from hushtable.kernel.sources import open_counter
 from hushtable.kernel.sources.engines import engine_counter
+from hushtable.kernel.sources.engines.parcels import PARTIAL
+from hushtable.kernel.sources.engines.spark import SparkFrame
 from hushtable.marginals import Layout
 from hushtable.watching import WatchJobs
 
@@ -196,13 +198,37 @@ def test_what_cannot_be_counted_is_refused_in_a_sentence(sparks: Sparks) -> None
     )
 
 
-def test_an_error_in_a_task_says_nothing_of_rows(sparks: Sparks, tmp_path: Path) -> None:
-    def bad(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        raise MemoryError
+@pytest.mark.parametrize("kind", ["local", "connect"])
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [("memory", "source.no-memory"), ("killed", "source.no-memory"), ("other", "source.interrupted")],
+)
+def test_a_job_that_fails_is_told_in_a_sentence(kind: str, how: str, code: str, sparks: Sparks) -> None:
+    """Memory that ends in a task, a worker that is killed whenever it begins, and anything else."""
 
-    frame = sparks.local.range(10).selectExpr("cast(id as int) as age")
+    def bad(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        import signal
+
+        if how == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise MemoryError if how == "memory" else ValueError("on purpose")
+
+    frame = getattr(sparks, kind).range(10).selectExpr("cast(id as int) as age").coalesce(1)
     error = refusal(frame.mapInArrow(bad, frame.schema))
-    assert error.code == "source.interrupted" and error.exit_code == 1
+    assert error.code == code and error.exit_code == 1 and "Nothing was spent" in str(error.fix)
+
+
+def test_memory_that_ends_in_our_own_task_is_told(sparks: Sparks) -> None:
+    def hungry(batches: Iterator[pa.RecordBatch], place: Any) -> Iterator[pa.RecordBatch]:
+        import numpy as np
+
+        yield from [np.empty(1 << 50)]
+
+    frame = SparkFrame(sparks.local.range(10)).mapped(hungry, PARTIAL)
+    with pytest.raises(HushtableError) as caught:
+        frame.collected("counting")
+    assert caught.value.code == "source.no-memory"
 
 
 def test_planted_values_are_in_no_log_and_no_event(
@@ -276,6 +302,35 @@ session.stop()
     done = outside(program, PYSPARK_PYTHON=str(bare / "bin" / "python"))
     assert "refused:" in done.stdout and "source.no-executors" in done.stdout, done.stderr[-2000:]
     assert not (tmp_path / "l").exists()
+
+
+SENT = """
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.config("spark.driver.memory", "600m").config("spark.ui.enabled", "false")
+session = (builder.remote("local[1]") if {kind!r} == "connect" else builder.master("local[1]")).getOrCreate()
+import hushtable as ht
+from hushtable.kernel.sources import open_counter
+from hushtable.marginals import Layout
+schema = ht.Schema.load({schema!r})
+found = open_counter(session.read.parquet({table!r}), schema).keyed("a").tabulate(Layout(schema.sizes, ((0, 1), (2,))))
+print("counted:", found.tolist())
+session.stop()
+"""
+
+
+@pytest.mark.parametrize("kind", ["local", "connect"])
+def test_our_code_is_sent_to_executors_that_lack_it(kind: str, table: Path, tmp_path: Path) -> None:
+    """Executors with all of the packages that we use, and without ours."""
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    declared = schema(2)
+    declared.save(tmp_path / "s.yaml")
+    program = SENT.format(kind=kind, schema=str(tmp_path / "s.yaml"), table=str(table))
+    packages = str(Path(pa.__file__).parents[1])
+    done = outside(program, PYSPARK_PYTHON=str(bare / "bin" / "python"), PYTHONPATH=packages)
+    layout = Layout(declared.sizes, ((0, 1), (2,)))
+    expected = open_counter(table, declared).keyed("a").tabulate(layout).tolist()
+    assert f"counted: {expected}" in done.stdout, done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("kind", ["local", "connect"])

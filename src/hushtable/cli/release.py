@@ -69,6 +69,8 @@ def release(
     attributes = _counted(counts, accurate, plain=plain)
     limit = ht.planning.memory_limit(memory)
     opened = ht.Session.open(data, schema=schema, ledger=ledger, spender=spender, head=head, now=False)
+    if (version := ht.release.begun_version(folder, data)) is not None:
+        opened.pinned = version
     if attributes:
         plan = opened.plan_counts(attributes, budget=spent, accurate=accurate or "sum")
     else:
@@ -80,7 +82,8 @@ def release(
     note_stored(opened.ledger, name)
     note(*filter(None, [ht.ledger.PreflightNotes(ledger).reminder(data)]))
     note_name(opened.ledger, data)
-    with telling_how_to_go_on(folder), resumable.under_way(name, opened.ledger, again=again):
+    under_way = resumable.under_way(name, opened.ledger, again=again, version=opened.pinned)
+    with telling_how_to_go_on(folder), under_way:
         with progress(quiet=json) as steps:
             made = opened.run(plan, request=name, memory=limit, wait=wait, progress=steps)
             steps("writing tables and report", 3, 4)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hushtable.release.release import Release
     from hushtable.release.repeats import Again, Asking
     from hushtable.release.replicates import replicates_of
+    from hushtable.release.request_notes import begun_version
     from hushtable.release.resumable import Resumable, write_once
     from hushtable.release.spend_kinds import CHECK, CHOOSE, is_choice
     from hushtable.release.sums import asked_table, combination_of, quantiles_of

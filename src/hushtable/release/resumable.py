@@ -24,6 +24,7 @@ from hushtable.ledger import Address, Ledger, failpoints, place_of
 from hushtable.outputs import can_make, whole_file
 from hushtable.release.bundle import check_free
 from hushtable.release.bundle_files import request_in
+from hushtable.release.request_notes import note_of
 
 
 def write_once(folder: str | PathLike[str], request: str, save: Callable[[], None]) -> None:
@@ -47,7 +48,7 @@ class Resumable:
         self, out: str | PathLike[str], data: str, ledger: Address, *, must_exist: bool = False
     ) -> None:
         out = Path(out)
-        self._file = out.absolute().parent / f".{out.absolute().name}.request"
+        self._file = note_of(out)
         self._out, self._data, self._ledger = out, data, place_of(ledger)
         self._begun: str | None = None
         self.again = False
@@ -86,16 +87,20 @@ class Resumable:
         return request
 
     @contextmanager
-    def under_way(self, request: str, ledger: Ledger, *, again: bool = False) -> Generator[None]:
+    def under_way(
+        self, request: str, ledger: Ledger, *, again: bool = False, version: str | None = None
+    ) -> Generator[None]:
         """Keep the note while the work goes on, and remove it when that has ended or never began to spend.
 
-        ``again``: it pays for a new one, which its repetition takes up and does not pay for once more.
+        ``again``: it pays for a new one, which its repetition takes up and does not pay for once more.  ``version`` is
+        where the data are; of a table with versions, by the address of the one that is read.
         """
         if request != self.request:
             if self.complete:
                 check_free(self._out)
             with whole_file(self._file) as file:
                 kept = {"request": request, "data": self._data, "ledger": self._ledger, "again": again}
+                kept |= {} if version in (None, self._data) else {"version": version}
                 file.write(json.dumps(kept).encode())
             self._begun = request
             failpoints.reach("note.written")

@@ -11,20 +11,20 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary, finalize
+from weakref import finalize
 
-from hushtable.errors import HushtableError, SourceError, UsageError
+from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Counter, Header
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.arrow_table import ArrowTable
 from hushtable.kernel.sources.database import package
 from hushtable.kernel.sources.engines.engine_counter import EngineCounter
 from hushtable.kernel.sources.engines.engine_frame import Task
+from hushtable.kernel.sources.engines.spark_calls import SparkCall
+from hushtable.kernel.sources.engines.spark_executors import executors_of
 from hushtable.kernel.sources.engines.spark_progress import shown_progress
-from hushtable.kernel.sources.engines.versions import mismatch, own_versions, reporter
 from hushtable.kernel.sources.look import LOOK, Look
 from hushtable.kernel.sources.opener import Opener
 from hushtable.schema import Schema
@@ -57,22 +57,12 @@ bound on bytes Spark adds up the sizes of all columns after every row, which tak
 (11.7 and 6.3 seconds for 10 million rows of ten columns); with its own 10,000 rows, batches are joined in the task."""
 
 
-@dataclass(frozen=True)
-class _Cluster:
-    """What was found out of a session's executors."""
-
-    workers: int
-
-
-_SEEN: WeakKeyDictionary[Any, _Cluster] = WeakKeyDictionary()
-
-
 class SparkFrame:
     """A DataFrame."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        self._cluster = _known(frame.sparkSession)
+        self._executors = executors_of(frame.sparkSession)
 
     @property
     def header(self) -> Header:
@@ -85,7 +75,7 @@ class SparkFrame:
     @property
     def workers(self) -> int:
         """How many tasks a small job was cut into."""
-        return self._cluster.workers
+        return self._executors.workers
 
     def chosen(self, columns: Sequence[str]) -> SparkFrame:
         """These columns, letter for letter."""
@@ -115,8 +105,8 @@ class SparkFrame:
         """All rows, as few as they are."""
         session = self._frame.sparkSession
         with (
-            _SparkCall("The job did not end") as asking,
-            _Settings(session, _BATCHES),
+            SparkCall("The job did not end") as asking,
+            _JobSettings(session, _BATCHES),
             shown_progress(session, step),
         ):
             return self._frame.toArrow()
@@ -124,12 +114,12 @@ class SparkFrame:
 
     def head(self, rows: int) -> Any:
         """Some rows, for a curator's look."""
-        with _SparkCall("The table cannot be read") as asking:
+        with SparkCall("The table cannot be read") as asking:
             return self._frame.limit(rows).toArrow()
         raise asking.refusal
 
     def _with(self, make: Callable[[], Any]) -> SparkFrame:
-        with _SparkCall("The table cannot be read") as asking:
+        with SparkCall("The table cannot be read") as asking:
             return SparkFrame(make())
         raise asking.refusal
 
@@ -184,7 +174,7 @@ def _table(url: str) -> Any:
     if not name:
         raise UsageError("source.no-table-named", "The table has no name.", "Write spark:TABLE.")
     session = _session()
-    with _SparkCall("The table cannot be opened") as asking:
+    with SparkCall("The table cannot be opened") as asking:
         return _resolved(session.table(name))
     raise asking.refusal
 
@@ -202,7 +192,7 @@ def _session() -> Any:
     if running is not None:
         return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _SparkCall("No session of Spark can be started or reached", "source.no-engine", _START) as asking:
+    with SparkCall("No session of Spark can be started or reached", "source.no-engine", _START) as asking:
         builder = sql.SparkSession.builder.appName("hushtable")
         if "SPARK_REMOTE" in os.environ:
             _require_answer(os.environ["SPARK_REMOTE"])
@@ -222,6 +212,7 @@ def _require_answer(url: str) -> None:
         socket.create_connection((found.hostname or "", found.port or _PORT), _PATIENCE).close()
 
 
+_START = "Nothing was spent; install OpenJDK 17, or start the server that SPARK_REMOTE names."
 _PORT = 15002  # of Spark Connect, unless another is named
 _PATIENCE = 20
 """Seconds until a server is taken not to answer: long enough for a slow network, and shorter than a user's own."""
@@ -232,36 +223,6 @@ _LOCAL = {
     "spark.eventLog.enabled": "false",
 }
 """Settings of a session that we start."""
-
-
-def _known(session: Any) -> _Cluster:
-    """What is known of a session, after one small job: that our code runs there, and how many tasks at once."""
-    found = _SEEN.get(session)
-    if found is None:
-        found = _SEEN[session] = _looked_at(session)
-    return found
-
-
-def _looked_at(session: Any) -> _Cluster:
-    report = reporter()
-
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow
-
-        for _ in batches:
-            pass
-        names, found = zip(*report(), strict=True)
-        yield pyarrow.RecordBatch.from_pydict({"name": list(names), "found": list(found)})
-
-    with _SparkCall("Spark could not run our code", "source.no-executors", _PREPARE) as asking:
-        told = session.range(1 << 16).mapInArrow(run, "name string, found string").toArrow()
-        pairs = list(zip(told.column("name").to_pylist(), told.column("found").to_pylist(), strict=True))
-        wanted = dict(own_versions())
-        for name, there in pairs:
-            if there != wanted[name]:
-                raise mismatch(name, wanted[name], there)
-        return _Cluster(max(1, len(pairs) // len(wanted)))
-    raise asking.refusal
 
 
 def _arrow_type(kind: Any) -> Any:
@@ -278,7 +239,7 @@ def _loose(kind: Any) -> str | None:
     return None if collation in (None, "UTF8_BINARY") else "text with a collation"
 
 
-class _Settings:
+class _JobSettings:
     """Settings of a session for the time of a job; what had no value of its own has none again."""
 
     def __init__(self, session: Any, wanted: Mapping[str, str]) -> None:
@@ -296,34 +257,6 @@ class _Settings:
                 self._settings.unset(name)
             else:
                 self._settings.set(name, value)
-
-
-_NO_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "PARSE_SYNTAX_ERROR", "SCHEMA_NOT_FOUND")
-_PREPARE = (
-    "Start Spark with the Python that runs here (PYSPARK_PYTHON), or install the same packages there; "
-    "docs/howto/spark.md shows how."
-)
-_START = "Nothing was spent; install OpenJDK 17, or start the server that SPARK_REMOTE names."
-_AGAIN = "Nothing was spent; check that Spark runs, its memory and its logs, and type the command again."
-
-
-class _SparkCall:
-    """Takes what Spark raises, whose message may quote a row, for a refusal that does not."""
-
-    def __init__(self, failed: str, code: str = "source.interrupted", fix: str = _AGAIN) -> None:
-        self.refusal: HushtableError = SourceError(code, f"{failed}.", fix)
-
-    def __enter__(self) -> _SparkCall:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
-        if kind is None or not issubclass(kind, Exception) or issubclass(kind, HushtableError):
-            return False
-        condition = getattr(error, "getCondition", lambda: None)()
-        if condition in _NO_TABLE:
-            fix = "Give the name as Spark has it, with its catalog and schema, in the session that knows it."
-            self.refusal = SourceError("source.no-table", "Spark knows no table or view of this name.", fix)
-        return True
 
 
 def _let_go(frame: Any) -> None:
