@@ -130,20 +130,18 @@ def _report(made: ht.Release, out: Path, remaining: str, *, as_json: bool) -> No
         *(f"  widest     {w['marginal']}: {often} of cells within ± {w['half_width']:,.1f}" for w in widest),
         *_promised(made),
         *([f"  modelled   {counted(partly, 'table')}: rely on bounds, not on estimates"] * (partly > 0)),
-        *_drowned(made.drowned),
+        *_without_model(made),
         f"  remaining  {remaining}",
         f"  request    {entry.request}",
         f"  head       {entry.head}",
     )
 
 
-def _drowned(tables: int) -> list[str]:
-    """That tables are read without the model that they were measured for."""
-    if not tables:
+def _without_model(made: ht.Release) -> list[str]:
+    """That tables are read without the model that they were measured for; in how many it matters is noisy."""
+    if not made.reads_roughly:
         return []
-    return [
-        f"  drowned    {counted(tables, 'table')}: noise adds up to more than all records; read by --reconstruct maxent"
-    ]
+    return ["  rough      larger tables were measured for a model: --reconstruct maxent reads them better"]
 
 
 def _promised(made: ht.Release) -> list[str]:

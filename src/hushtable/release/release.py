@@ -39,7 +39,7 @@ from hushtable.release.exports import Exported, write_export
 from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
 from hushtable.release.outline import Origin, Outline
-from hushtable.release.promise import interval_promise
+from hushtable.release.promise import approximate, interval_promise
 from hushtable.release.record_fits import Priorities, RecordColumns, make_microdata
 from hushtable.release.replicates import replicates_of
 from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
@@ -208,6 +208,11 @@ class Release:
             },
             nan_to_null=True,
         )
+
+    @property
+    def reads_roughly(self) -> bool:
+        """Whether tables that a strategy measured for a model are read without one."""
+        return reconstruction_named(self.reconstruction).unbiased and approximate(self.card)
 
     @property
     def drowned(self) -> int:
