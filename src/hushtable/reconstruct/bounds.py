@@ -30,7 +30,7 @@ ROUGH = 2.0
 """A table is rough if its cells have this many times the standard deviation of some table below it: bounds from below
 then take part in its intervals.  A smaller number lets them take part where they seldom help."""
 OWN = 0.8
-"""Share of alpha that a rough table's own noise keeps.  It widens its own interval by 5%; with 0.5 by 14%, and bounds
+"""Share of alpha that a rough table's own noise keeps.  It widens its own interval by 5%; with 0.5 by 14%, and ends
 from below, whose share is divided once more, become narrower by about as much."""
 
 
@@ -91,10 +91,11 @@ def intervals(
     flags = [FULLY] * len(layout.sets)
     for k in np.flatnonzero(rough | ~known).tolist():
         cells, s = slice(layout.offsets[k], layout.offsets[k + 1]), layout.sets[k]
-        part = bounder.from_below(s, 1.0 - OWN if known[k] else 1.0, together=simultaneous)
-        lower[cells] = np.fmax(lower[cells], part.lower)
-        upper[cells] = np.fmin(upper[cells], part.upper)
-        flags[k] = FULLY if known[k] else part.measured
+        if known[k]:
+            np.minimum(upper[cells], bounder.at_most(s, 1.0 - OWN, together=simultaneous), out=upper[cells])
+            continue
+        part = bounder.from_below(s, together=simultaneous)
+        lower[cells], upper[cells], flags[k] = part.lower, part.upper, part.measured
     stds = np.where(every, np.sqrt(model.variances_of(layout)), np.nan)
     return Intervals(lower, upper, unbiased, reach, stds, flags)
 
@@ -151,15 +152,22 @@ class Bounder:
             return CellBounds(lower.ravel(), upper.ravel(), float(self._std[index[attributes]]), FULLY)
         return self.from_below(attributes, shared=shared)
 
+    def at_most(self, attributes: AttributeSet, part: float, *, together: bool = False) -> Floats:
+        """Upper ends by the measured tables just below a marginal, flat, for a ``part`` of alpha; one-sided.
+
+        What two of them force from below is left out: it adds three noises, and is wider than a table's own interval.
+        """
+        known = self._largest_measured(attributes)
+        level = 2.0 * part * self._alpha / (self._cells(known) if together else len(known))
+        upper = np.full(self._estimates.layout.shape(attributes), np.inf)
+        for s in known:
+            np.minimum(upper, np.maximum(self._ends(s, attributes, level)[1], 0.0), out=upper)
+        return upper.ravel()
+
     def from_below(
-        self,
-        attributes: AttributeSet,
-        part: float = 1.0,
-        *,
-        together: bool = False,
-        shared: int | None = None,
+        self, attributes: AttributeSet, *, together: bool = False, shared: int | None = None
     ) -> CellBounds:
-        """Bounds by the measured tables below a marginal, for a ``part`` of alpha that they divide among themselves.
+        """Bounds by the measured tables below a marginal, which divide alpha among themselves.
 
         ``together``: they hold for all cells of the marginal at once.
         """
@@ -170,7 +178,7 @@ class Bounder:
         common = {(a, b): tuple(sorted({*a} & {*b})) for a, b in forcing}
         used = {*known, *common.values()}
         among = shared or (self._cells(used) if together else len(used))
-        ends = {s: self._ends(s, attributes, part * self._alpha / max(among, 1)) for s in used}
+        ends = {s: self._ends(s, attributes, self._alpha / max(among, 1)) for s in used}
         shape = self._estimates.layout.shape(attributes)
         lower, upper = np.zeros(shape), np.full(shape, np.inf)
         for s in known:
