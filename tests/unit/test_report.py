@@ -266,12 +266,12 @@ def test_a_damaged_cache_of_the_charts_is_made_again(tmp_path: Path, monkeypatch
 
 @pytest.mark.long
 @pytest.mark.parametrize("library", ["altair", "jinja2", "vl_convert"])
-def test_without_the_extra_a_report_is_refused_with_what_to_install(library: str) -> None:
+def test_without_the_extra_a_report_is_refused_with_what_to_install(bundle: Path, library: str) -> None:
     code = (
         f"import sys; sys.modules[{library!r}] = None; import hushtable as ht\n"
-        "try: ht.report.write_report('nowhere')\n"
+        f"try: ht.report.write_report({str(bundle)!r})\n"
         "except ht.errors.BundleError as error: print(error.code, error.fix)\n"
-        "from hushtable.cli.app import run; print(run(['report', 'nowhere']))"
+        f"from hushtable.cli.app import run; print(run(['report', {str(bundle)!r}]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
