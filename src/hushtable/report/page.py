@@ -25,6 +25,7 @@ from hushtable.texts import escaped_json, visible_lines
 _HOME = Path(__file__).parent
 STYLES = ("page.css", "explorer.css")
 MOST_FOUND = 200
+"""Rows that a search shows at most: more are not read, and make the browser slow; the CSV beside has all."""
 
 
 @dataclass(frozen=True, eq=False)

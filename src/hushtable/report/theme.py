@@ -38,6 +38,7 @@ _CONFIG: dict[str, Any] = {
         "orient": "bottom",
     },
 }
+"""How charts look beside the page's text: its font and sizes, and lines as light as its rules."""
 
 
 def chart(data: pl.DataFrame) -> alt.Chart:

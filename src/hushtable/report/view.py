@@ -24,6 +24,7 @@ from hushtable.report.cells import Cells
 from hushtable.schema import Schema
 
 ALPHA = 0.05
+"""Level of the intervals on the page: 95% is what readers of tables expect, and what the bundle's files have."""
 
 
 class View:

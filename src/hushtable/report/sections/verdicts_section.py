@@ -13,7 +13,9 @@ from hushtable.report.pieces import Figure, Grid, Section
 from hushtable.report.theme import GREEN, RED, chart, finished, tips
 
 STEPS = 24
+"""Points of a curve from no difference to three times the threshold: it looks smooth at the width of a page."""
 MOST_CURVES = 12
+"""Curves of error profiles; beyond a dozen colours nobody tells them apart."""
 
 
 def verdicts_section(verdicts: Sequence[Verdict], rows_per_person: int) -> Section | None:
