@@ -177,7 +177,8 @@ def least_shares(rows: list[dict[str, Any]]) -> dict[str, float]:
     least: dict[str, float] = {}
     for row in rows:
         name = f"{row['strategy']}, {row['reconstruct']}: least share that holds"
-        least[name] = min(least.get(name, 1.0), *row["classes"].values())
+        held = [found[0] for found in row["classes"].values() if found is not None]
+        least[name] = min(least.get(name, 1.0), *held)
     return least
 
 
