@@ -96,6 +96,7 @@ def require_exact_or_refused(fault: str, limit: int | None, seeds: range) -> Non
         assert all(one == exact for one in found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [None, 2])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_counts_are_exact_or_refused(fault: str, limit: int | None) -> None:
@@ -109,6 +110,7 @@ def test_counts_are_exact_or_refused_many_times(fault: str, limit: int | None) -
     require_exact_or_refused(fault, limit, range(SEEDS, MANY_SEEDS))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parts", [1, 64])
 def test_counts_do_not_depend_on_how_rows_are_divided(parts: int) -> None:
     for limit in (None, 2):
@@ -118,9 +120,12 @@ def test_counts_do_not_depend_on_how_rows_are_divided(parts: int) -> None:
 
 
 def wrong(declared: ht.Schema, fault: str) -> bool:
-    """Whether a fault gives counts that are neither exact nor refused, in one of a few first passes."""
+    """Whether a fault gives counts that are neither exact nor refused, in one of many first passes.
+
+    People are named by keys that nobody can foresee, so which rows a fault meets is left to chance.
+    """
     exact = open_counter(TABLE, declared).tabulate(LAYOUT)
-    for seed in range(6):
+    for seed in range(200):
         engine = Engine(Random(seed), FAULTS[fault])
         try:
             found = EngineCounter(Pieces(TABLE, 5, engine).frame(), declared).tabulate(LAYOUT)
@@ -228,6 +233,7 @@ def test_other_versions_are_refused_where_the_rows_are(monkeypatch: pytest.Monke
     assert caught.value.code == "source.other-versions"
 
 
+@pytest.mark.long
 def test_tasks_import_nothing_that_spends_or_draws() -> None:
     """Checked in a process of its own, after tasks of every kind have run."""
     program = """

@@ -98,6 +98,7 @@ def test_a_synthesizer_fits_and_samples_in_two_lines_and_pays_for_each_fit(tmp_p
         synthesizer.fit(frame)
 
 
+@pytest.mark.long
 def test_a_synthesizer_gives_pandas_for_pandas_and_needs_a_fit(tmp_path: Path) -> None:
     frame = pl.DataFrame({"age": [k % 3 for k in range(300)]}).to_pandas()
     synthesizer = ht.Synthesizer(schema={"age": 3}, ledger=tmp_path / "s.ledger", budget=ht.ZCDP(1))

@@ -101,6 +101,7 @@ def test_the_final_estimates_are_those_of_the_published_algebra() -> None:
     assert np.allclose(state.precisions[state.precisions > 0], estimates.precisions, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_gaps_and_norms_follow_a_plain_loop_over_all_marginals() -> None:
     workload = workload_of(SIZES)
     layout = Layout(SIZES, workload.closure)

@@ -60,6 +60,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_the_ledger_is_charged_the_exact_sum_of_the_rounds(
     session: ht.Session, way: str, monkeypatch: pytest.MonkeyPatch

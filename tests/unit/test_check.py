@@ -159,6 +159,7 @@ def test_records_hold_plain_values_in_compact_columns() -> None:
     assert [text if text in ("F", "M", None) else "?" for text in found["sex"]] == known
 
 
+@pytest.mark.long
 def test_at_most_k_rows_of_a_person_count_and_cost_k_times(tmp_path: Path) -> None:
     schema = ht.Schema.from_dict(
         {

@@ -130,6 +130,7 @@ def test_a_slip_is_answered_with_what_was_meant(
     assert f"Did you mean {meant}?" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_one_is_not_plural(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ht.Ledger.create("people.ledger", ht.ZCDP(1))
     Path("w.yaml").write_text("- [sex]\n")

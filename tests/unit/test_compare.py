@@ -60,6 +60,7 @@ def test_a_difference_has_the_error_of_both(years):
     assert found.summary().filter(marginal="district x sex")["by_chance"].item() == pytest.approx(0.5)
 
 
+@pytest.mark.long
 def test_what_did_not_change_is_called_so_as_often_as_said(tmp_path):
     base = [400, 300, 200, 100, 50]
     session = ht.Session.open(people(base), schema=SCHEMA, ledger=tmp_path / "l", budget=ht.ZCDP(10**4))

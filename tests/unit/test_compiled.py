@@ -126,6 +126,7 @@ def test_code_for_a_type_that_was_renamed_since_is_left_alone(tmp_path: Path) ->
         assert answer(tmp_path) == 22
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs a folder that nobody can write to")
 def test_where_no_folder_can_be_written_code_is_compiled_and_not_kept(tmp_path: Path) -> None:
     package = write(tmp_path)
@@ -168,6 +169,7 @@ def test_loops_take_bundles_and_not_more_than_eight_arguments() -> None:
     assert not long
 
 
+@pytest.mark.long
 def test_no_loop_is_longer_than_a_page() -> None:
     long = [
         f"{path.name}: {node.name}"

@@ -77,6 +77,7 @@ def contradictions(frame: pl.DataFrame) -> int:
     )
 
 
+@pytest.mark.long
 def test_no_record_contradicts_itself(release: ht.Release) -> None:
     frame = release.microdata()
     assert frame.height > 1000 and contradictions(frame) == 0
@@ -137,6 +138,7 @@ def test_every_file_gets_a_dictionary_that_says_which_columns_are_bands(
     assert set(pl.read_csv(tmp_path / "b.csv")["age"]) <= set(release.schema.attributes["age"].labels)
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(
     st.integers(1, 400),

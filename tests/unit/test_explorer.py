@@ -61,6 +61,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("strategy", "reconstruct", "budget"), WAYS)
 def test_every_table_and_every_total_is_there_with_its_ends(
     strategy: str, reconstruct: str, budget: ht.privacy.Budget, tmp_path: Path

@@ -34,6 +34,7 @@ def test_buckets_count_the_cuts():
     assert buckets(103, AGE4)[17:19] == (0, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_the_common_table_of_the_census_options_is_that_of_the_joint_program(first: int):
     options = census()[first:]

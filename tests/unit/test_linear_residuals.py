@@ -128,6 +128,7 @@ def test_cell_variances_are_those_of_least_squares():
     assert one.cell_variance(()) < two.cell_variance(())
 
 
+@pytest.mark.long
 def test_sixty_attributes_and_ten_to_the_thirty_cells_are_planned_in_five_seconds():
     sizes = tuple(2 + (7 * k) % 5 for k in range(60))
     assert prod(sizes) > 10**30

@@ -127,6 +127,7 @@ def test_the_mechanisms_of_the_theorem_are_on_the_upper_curve():
     assert upper_bound(d=100, epsilon=0.5, sum_error=1.0) == float("inf")
 
 
+@pytest.mark.long
 def test_the_principle_bites_on_the_hard_table():
     """The sum-accurate mechanism: the sum has the noise of its answer, the one count an error far above its noise.
 

@@ -86,6 +86,7 @@ def test_a_small_domain_gives_records_near_the_released_tables(pairs, fit):
     assert fit == "ols" or (tables["rooms"]["l1_share"] < 0.05 and tables["age x income"]["l1_share"] < 0.15)
 
 
+@pytest.mark.long
 def test_values_come_back_with_their_types_inside_their_bins(pairs):
     frame = pairs.microdata()
     assert frame.schema == {

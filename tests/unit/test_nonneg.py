@@ -73,6 +73,7 @@ def test_tables_are_nonnegative_and_agree_on_everything_they_share(name: str, pr
         assert found.min() >= 0.0 and found.sum() == pytest.approx(total, rel=1e-9)
 
 
+@pytest.mark.long
 def test_precise_measurements_give_the_truth() -> None:
     counts = records(3000, 2)
     sets = closure(WORKLOADS["all of order 3"])

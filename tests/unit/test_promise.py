@@ -70,6 +70,7 @@ def test_no_level_is_rounded_to_certainty(alpha: float, level: str) -> None:
     assert f"probability {level}" in interval_promise(card("identity"), alpha)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["residual-planner", "auto", "aim"])
 def test_table_json_report_bundle_and_notebook_say_the_same(
     strategy: str,

@@ -194,6 +194,7 @@ def test_places_that_cannot_be_written_and_folders_without_a_release_are_refused
     assert caught.value.code == "bundle.missing"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("strategy", "reconstruct", "budget", "marginals", "rows"),
     [

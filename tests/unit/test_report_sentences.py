@@ -85,6 +85,7 @@ def read(pattern: str, text: str) -> list[float]:
     return [float(group.replace(",", "")) for group in found.groups()]
 
 
+@pytest.mark.long
 def test_what_a_report_says_is_what_was_released(made: tuple[ht.Release, Page, str]) -> None:
     release, page, text = made
     total = release.table().to_dicts()[0]
@@ -114,6 +115,7 @@ def test_what_a_report_says_is_what_was_released(made: tuple[ht.Release, Page, s
     )
 
 
+@pytest.mark.long
 def test_headlines_name_the_largest_count_of_their_table(made: tuple[ht.Release, Page, str]) -> None:
     release, _, text = made
     for name in ("town", "sex"):
@@ -123,6 +125,7 @@ def test_headlines_name_the_largest_count_of_their_table(made: tuple[ht.Release,
         assert sentence in text
 
 
+@pytest.mark.long
 def test_no_interval_begins_below_zero_and_only_unbiased_estimates_are_called_so(
     made: tuple[ht.Release, Page, str],
 ) -> None:

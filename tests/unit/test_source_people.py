@@ -139,6 +139,7 @@ def rows_of(data: Any, limit: int, ledger: str = "") -> tuple[Counter[Any], Coun
     return found[0], found[1]
 
 
+@pytest.mark.long
 def test_every_source_and_order_keeps_the_same_rows_as_the_definition(tmp_path: Path):
     frame = crowd(300, 4)
     frame.write_csv(tmp_path / "t.csv")
