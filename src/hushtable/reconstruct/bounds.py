@@ -71,11 +71,17 @@ class Intervals:
 
 
 def intervals(
-    estimates: ResidualEstimates, layout: Layout, alpha: float, *, simultaneous: bool = False
+    estimates: ResidualEstimates,
+    layout: Layout,
+    alpha: float,
+    *,
+    simultaneous: bool = False,
+    estimated: Floats | None = None,
 ) -> Intervals:
     """Intervals that hold for each cell with probability at least ``1 - alpha``; or for all cells of a table together.
 
-    The noise of an adaptive release is taken for Gaussian, as everywhere.
+    ``estimated`` are the unbiased estimates, where somebody has them already.  The noise of an adaptive
+    release is taken for Gaussian, as everywhere.
     """
     model = estimates.model
     known = np.isfinite(model.cell_variances(layout.sets))
@@ -86,7 +92,8 @@ def intervals(
     own = reach
     if rough.any():
         own = _reaches(estimates, layout, np.where(rough, OWN, 1.0) * alpha, simultaneous)
-    unbiased = np.where(every, estimates.estimate_all(layout), np.nan)
+    values = estimates.estimate_all(layout) if estimated is None else estimated
+    unbiased = np.where(every, values, np.nan)
     lower, upper = unbiased - own, unbiased + own
     flags = [FULLY] * len(layout.sets)
     for k in np.flatnonzero(rough | ~known).tolist():

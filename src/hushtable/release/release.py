@@ -351,6 +351,7 @@ class Release:
         layout = Layout(self.schema.sizes, tuple(sets))
         fitted = self.fitted if self._inside.issuperset(sets) else self.estimates
         values = fitted.estimate_all(layout)
-        found = intervals(self.estimates, layout, alpha, simultaneous=simultaneous)
+        same = values if fitted is self.estimates else None
+        found = intervals(self.estimates, layout, alpha, simultaneous=simultaneous, estimated=same)
         lower, upper = published_ends(found.lower, found.upper, values)
         return CellNumbers(values, lower, upper, found.unbiased, found.reach, found.stds, found.measured)
