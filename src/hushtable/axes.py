@@ -179,13 +179,9 @@ class Axes(tuple[int, ...]):
         share = 1.0 - 1.0 / self.block_sizes(axis) if self.parents[axis] >= 0 else np.ones(0)
         return float(share[share > 0.0].mean()) if share.any() else 1.0 - 1.0 / self[axis]
 
-    def mean_share(self, axis: int, power: int) -> float:
-        """Mean of ``(1 - 1/n)^power`` over categories with neighbours, n those of their block, over ``1 - 1/n`` of the
-        widest."""
-        if self.parents[axis] < 0:
-            return (1.0 - 1.0 / self[axis]) ** (power - 1)
-        share = 1.0 - 1.0 / self.block_sizes(axis)
-        return float((share[share > 0.0] ** power).mean()) / (1.0 - 1.0 / self.widest[axis])
+    def relative_share(self, axis: int) -> float:
+        """``free_share`` over that of the widest block."""
+        return self.free_share(axis) / (1.0 - 1.0 / self.widest[axis]) if self.parents[axis] >= 0 else 1.0
 
     def level_in(self, attributes: AttributeSet, axis: int) -> int:
         """The level that a set has of an axis's attribute, no finer than the axis; -1 where it lacks it."""

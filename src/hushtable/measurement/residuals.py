@@ -34,10 +34,6 @@ class Residuals:
         """``prod (1 - 1/n)``, the free part of a table's cells; on levels the mean over those with neighbours."""
         return math.prod(self.layout.axes.free_share(axis) for axis in attributes)
 
-    def cell_noise(self, attributes: AttributeSet) -> float:
-        """Variance of the noise of one centred cell; on levels the mean over those that have any."""
-        return self._block_mean(attributes, 2) / self.precision(attributes)
-
     def relative_noise(self, attributes: AttributeSet, total: float) -> float:
         """``block_noise`` over the mean count of a cell when all add up to ``total``."""
         cells = math.prod(self.layout.sizes[a] for a in attributes)
@@ -45,8 +41,4 @@ class Residuals:
 
     def block_noise(self, attributes: AttributeSet) -> float:
         """Variance of the noise of a cell before it was centred; on levels the mean over those that have any."""
-        return self._block_mean(attributes, 1) / self.precision(attributes)
-
-    def _block_mean(self, attributes: AttributeSet, power: int) -> float:
-        """Mean of ``prod (1 - 1/n)^power`` over cells with neighbours, over that of the widest blocks."""
-        return math.prod(self.layout.axes.mean_share(axis, power) for axis in attributes)
+        return math.prod(map(self.layout.axes.relative_share, attributes)) / self.precision(attributes)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from hushtable.arrays import Floats
+from hushtable.marginals import AttributeSet
+from hushtable.measurement import Residuals
 
 DISPERSIONS = np.exp(np.linspace(math.log(1e-2), math.log(3e4), 28))
 """Candidates for phi, each 1.74 times the one before; a fitted phi is a mean over them.  1 is the variance of a Poisson
@@ -31,3 +34,11 @@ def dispersions(likelihoods: Floats, noise: Floats) -> Floats:
         width = max(0.7, math.sqrt(float((weight * (logs - centre) ** 2).sum(axis=1).mean())))
     part = (weight * (DISPERSIONS / (DISPERSIONS + noise[:, None]))).sum(axis=1)
     return noise * part / np.maximum(1.0 - part, 1e-12)
+
+
+def dispersions_by_set(
+    residuals: Residuals, sets: Sequence[AttributeSet], total: float, likelihoods: Floats
+) -> dict[AttributeSet, float]:
+    """The same by set, for tables of ``total`` records whose residuals have these likelihoods (rows)."""
+    noise = np.array([residuals.relative_noise(s, total) for s in sets])
+    return dict(zip(sets, dispersions(likelihoods, noise).tolist(), strict=True))

@@ -19,7 +19,7 @@ from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet, Layout, centre_all
 from hushtable.measurement import Residuals
 from hushtable.reconstruct import maxent_loops as loops
-from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
+from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions_by_set
 from hushtable.reconstruct.maxent_tables import NO_MASS, SWEEPS
 from hushtable.reconstruct.zeros import Zeros
 
@@ -121,7 +121,6 @@ def _fit_group(fitted: LevelTables, sets: list[AttributeSet]) -> None:
         loops.dispersion_likelihood(
             fitted.gap(mean, s), mean.reshape(-1), noise, price, DISPERSIONS, likelihoods[k]
         )
-    relative = np.array([fitted.residuals.relative_noise(s, fitted.total) for s in measured])
-    fitted.dispersion |= dict(zip(measured, dispersions(likelihoods, relative).tolist(), strict=True))
+    fitted.dispersion |= dispersions_by_set(fitted.residuals, measured, fitted.total, likelihoods)
     for s in sets:
         fitted.table(s)

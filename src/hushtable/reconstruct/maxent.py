@@ -18,7 +18,7 @@ from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet, Layout, centre
 from hushtable.measurement import Residuals
 from hushtable.reconstruct import maxent_loops as loops
-from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
+from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions_by_set
 from hushtable.reconstruct.maxent_tables import MaxentTables
 from hushtable.reconstruct.pair_fit import FEWEST_NEIGHBOURS, fit_pairs, neighbours
 from hushtable.reconstruct.zeros import Zeros
@@ -103,8 +103,8 @@ def _smooth_ones(residuals: Residuals, ones: dict[int, Floats], total: float, ze
         residual = total / size + residuals.value((axis,)) - means[axis]
         noise, price = residuals.block_noise((axis,)), residuals.price((axis,))
         loops.dispersion_likelihood(residual, means[axis], noise, price, DISPERSIONS, likelihoods[k])
-    relative = np.array([residuals.relative_noise((axis,), total) for axis in axes])
-    for axis, phi in zip(axes, dispersions(likelihoods, relative).tolist(), strict=True):
+    found = dispersions_by_set(residuals, [(axis,) for axis in axes], total, likelihoods)
+    for (axis,), phi in found.items():
         possible = means[axis] > 0
         strength = 1.0 / (residuals.precision((axis,)) * phi)
         logs = np.log(means[axis][possible])
@@ -132,7 +132,7 @@ def disperse_three(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
     for part in np.unique(ends):
         sets = [measured[k] for k in np.flatnonzero(ends == part)]
         found.append(fitted.made_of_pairs(sets).likelihoods(fitted.residuals))
-    _take(fitted, measured, np.concatenate(found))
+    fitted.dispersion |= dispersions_by_set(fitted.residuals, measured, fitted.total, np.concatenate(found))
 
 
 def _disperse(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
@@ -145,10 +145,4 @@ def _disperse(fitted: MaxentTables, measured: list[AttributeSet]) -> None:
         residual = (fitted.residuals.value(s) - centre(mean)).reshape(-1)
         noise, price = fitted.residuals.block_noise(s), fitted.residuals.price(s)
         loops.dispersion_likelihood(residual, mean.reshape(-1), noise, price, DISPERSIONS, likelihoods[k])
-    _take(fitted, measured, likelihoods)
-
-
-def _take(fitted: MaxentTables, measured: list[AttributeSet], likelihoods: Floats) -> None:
-    """Note the dispersions of some tables."""
-    noise = np.array([fitted.residuals.relative_noise(s, fitted.total) for s in measured])
-    fitted.dispersion |= dict(zip(measured, dispersions(likelihoods, noise).tolist(), strict=True))
+    fitted.dispersion |= dispersions_by_set(fitted.residuals, measured, fitted.total, likelihoods)

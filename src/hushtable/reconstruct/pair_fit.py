@@ -15,7 +15,7 @@ import numpy as np
 from hushtable.arrays import Floats
 from hushtable.marginals import AttributeSet
 from hushtable.reconstruct import maxent_loops as loops
-from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
+from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions_by_set
 from hushtable.reconstruct.maxent_tables import MaxentTables
 
 CHAIN_SPREAD = 4.0
@@ -92,9 +92,8 @@ def _shrink(fitted: MaxentTables, noisy: dict[AttributeSet, Floats]) -> None:
         loops.dispersion_likelihood(residual, mean.reshape(-1), noise, price, DISPERSIONS, out)
         return out
 
-    relative = np.array([residuals.relative_noise(s, fitted.total) for s in measured])
-    found = dispersions(np.array(_each(likelihood, measured)), relative)
-    fitted.dispersion = dict(zip(measured, found.tolist(), strict=True))
+    found = np.array(_each(likelihood, measured))
+    fitted.dispersion = dispersions_by_set(residuals, measured, fitted.total, found)
 
     def shrink(pair: AttributeSet) -> Floats:
         i, j = pair
