@@ -88,3 +88,11 @@ def _has_password(url: str) -> bool:
     """Whether something stands where libpq looks for a password: before an ``@`` that comes before a ``/``."""
     before, at, _ = url.partition("://")[2].partition("/")[0].partition("@")
     return bool(at and before.partition(":")[2])
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there; what cannot be the name of one (zero bytes, too long, a closed folder) is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -2,8 +2,8 @@
 
 Code is kept beside its module, or in the user's cache folder where that cannot be written, or nowhere at all.  numba
 itself looks only at the file of the function: code compiled with a helper or a constant of another module would run on
-with the old one.  Here the key is made of the sources of the module and of all modules of the same package that it
-imports, directly or through others.
+with the old one.  Here the key is made of the sources of the module and of all modules of its own package and of this
+one that it imports, directly or through others; the module of a plugin may be a package, or a file of its own.
 """
 
 # numba carries no types:
@@ -196,7 +196,9 @@ _remember(cpu_target.typing_context)
 
 
 def _kept(function: Callable[..., Any]) -> Any:
-    """The cache of one function; one that keeps nothing where no folder can be written."""
+    """The cache of one function; one that keeps nothing where no source can be read or no folder be written."""
+    if _source(function.__module__) is None:
+        return caching.NullCache()
     try:
         return _LoopCache(function)
     except (RuntimeError, OSError):
@@ -205,13 +207,14 @@ def _kept(function: Callable[..., Any]) -> Any:
 
 @functools.cache
 def sources_digest(module: str) -> bytes:
-    """SHA-256 of the sources of a module and of everything that it imports from its own package."""
+    """SHA-256 of the sources of a module and of everything that it imports from its own package and from this one."""
+    packages = frozenset({module.partition(".")[0], __name__.partition(".")[0]})
     seen: dict[str, bytes] = {}
     waiting = [module]
     while waiting:
         name = waiting.pop()
         if name not in seen:
-            seen[name], imported = _read(name)
+            seen[name], imported = _read(name, packages)
             waiting.extend(imported)
     whole = hashlib.sha256()
     for name in sorted(seen):
@@ -220,31 +223,38 @@ def sources_digest(module: str) -> bytes:
 
 
 @functools.cache
-def _read(module: str) -> tuple[bytes, tuple[str, ...]]:
-    """SHA-256 of the source of a module, and the modules of its package that it imports; nothing of what is none."""
-    package = module.partition(".")[0]
-    path = _source(Path(str(sys.modules[package].__file__)).parent.parent, module)
+def _read(module: str, packages: frozenset[str]) -> tuple[bytes, tuple[str, ...]]:
+    """SHA-256 of the source of a module, and the modules of the packages that it imports; nothing of what is none."""
+    path = _source(module)
     if path is None:
         return b"", ()
     source = path.read_bytes()
-    return hashlib.sha256(source).digest(), tuple(_imported(source.decode(), package))
+    return hashlib.sha256(source).digest(), tuple(_imported(source.decode(), packages))
 
 
-def _imported(text: str, package: str) -> list[str]:
-    """Modules of a package that a source imports by absolute name, among names that may be no modules."""
+def _imported(text: str, packages: frozenset[str]) -> list[str]:
+    """Modules of the packages that a source imports by absolute name, among names that may be no modules."""
     found: list[str] = []
     for origin, names, plain in _IMPORT.findall(text):
-        found.extend(m for m in (origin, *_MODULE.findall(plain)) if m.partition(".")[0] == package)
-        if origin.partition(".")[0] == package:
+        found.extend(m for m in (origin, *_MODULE.findall(plain)) if m.partition(".")[0] in packages)
+        if origin.partition(".")[0] in packages:
             found.extend(f"{origin}.{name}" for name in _MODULE.findall(names))
     return found
 
 
-def _source(root: Path, module: str) -> Path | None:
-    """The file of a module, or None for a name that is none."""
-    place = root.joinpath(*module.split("."))
-    files = (place.with_suffix(".py"), place / "__init__.py")
-    return next((file for file in files if file.is_file()), None)
+def _source(module: str) -> Path | None:
+    """The file of a module of a package, or of one that is a file of its own; None for a name that is neither."""
+    top, *inside = module.split(".")
+    loaded: Any = sys.modules.get(top)
+    if not hasattr(loaded, "__path__"):
+        file = Path(getattr(loaded, "__file__", None) or "")
+        return file if not inside and file.suffix == ".py" and file.is_file() else None
+    for root in loaded.__path__:
+        package = Path(root, *inside, "__init__.py")
+        for file in (package, package.parent.with_suffix(".py")) if inside else (package,):
+            if file.is_file():
+                return file
+    return None
 
 
 class _Stamped(caching.CompileResultCacheImpl):

@@ -77,3 +77,16 @@ class SourceError(RefusedError):
 
 class BundleError(RefusedError):
     """A release on disk cannot be read or written."""
+
+
+def unexpected(error: BaseException) -> RefusedError:
+    """An error that nobody foresaw: its kind and place may be shown, its text may not."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = "" if place is None else f"{place.tb_frame.f_globals.get('__name__', '?')}:{place.tb_lineno}"
+    return RefusedError(
+        "internal.unexpected",
+        f"Something went wrong that should not have ({type(error).__name__} at {where}).",
+        "Please report it with the version and the command; the ledger shows what was charged.",
+    )

@@ -12,7 +12,11 @@ def silent(step: str, done: int, total: int) -> None:
     """No progress is shown."""
 
 
+TellNote = Callable[[str], None]
+"""Called with a sentence that somebody should read before a long job begins."""
+
 _steps: list[Progress] = []
+_notes: list[TellNote] = []
 _watchers: list[Callable[[bool], None]] = []
 
 
@@ -46,6 +50,25 @@ class WatchJobs:
 
     def __exit__(self, *_: object) -> None:
         _steps.remove(self._progress)
+
+
+class WatchNotes:
+    """While it is entered, somebody is told how much work is ahead elsewhere, before anything is charged."""
+
+    def __init__(self, note: TellNote) -> None:
+        self._note = note
+
+    def __enter__(self) -> None:
+        _notes.append(self._note)
+
+    def __exit__(self, *_: object) -> None:
+        _notes.remove(self._note)
+
+
+def tell_note(text: str) -> None:
+    """Tell all who take notes."""
+    for note in _notes:
+        note(text)
 
 
 def is_watched() -> bool:

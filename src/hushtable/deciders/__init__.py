@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hushtable.deciders.columns import Column as Column
     from hushtable.deciders.columns import Columns as Columns
     from hushtable.deciders.columns import columns_of as columns_of
+    from hushtable.deciders.decide import Decide as Decide
     from hushtable.deciders.decider import AdditiveDecider as AdditiveDecider
     from hushtable.deciders.decider import CandidateDecider as CandidateDecider
     from hushtable.deciders.decider import CoinDecider as CoinDecider
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from hushtable.deciders.registry import build as build
     from hushtable.deciders.registry import lookup as lookup
     from hushtable.deciders.registry import register as register
-    from hushtable.deciders.request import Decide as Decide
     from hushtable.deciders.selecting import check_header as check_header
     from hushtable.deciders.selecting import grid_values as grid_values
     from hushtable.deciders.selecting import matching as matching

@@ -52,6 +52,12 @@ def plan_check(
         raise QueryError(
             "query.batch-size", f"A batch has 1 to {MAX_QUESTIONS} questions.", "Split it into several."
         )
+    if schema.weight is not None:
+        raise QueryError(
+            "query.weighted",
+            "A check counts rows as one each, and this schema weighs them.",
+            "Compare with `release.table` and its intervals, or check against a schema without weights.",
+        )
     check_tau(tau)
     budget = Budget.checked(budget)
     check_name(decider)

@@ -18,7 +18,7 @@ BEYOND = 2**62
 
 
 def exact(number: Number) -> Fraction:
-    """The decimal number as written, e.g. 1/10 for 0.1; ValueError when it is not a finite number."""
+    """Like ``privacy.exact_number``; ValueError when it is not a finite number."""
     try:
         return exact_number(number, "number")
     except BudgetError:

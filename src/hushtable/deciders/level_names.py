@@ -26,6 +26,7 @@ from hushtable.deciders.queries import (
     any_of,
 )
 from hushtable.errors import QueryError
+from hushtable.privacy import exact_number
 from hushtable.schema import Binned, Categorical
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _matched(atom: Atom, level: Attribute) -> set[int]:
 
 def _interval(attribute: str, level: Attribute, code: int) -> Predicate:
     low, high = level.values_of(code)
-    ends = [Fraction(str(end)) if isinstance(end, int | float) else end for end in (low, high)]
+    ends = [exact_number(end, "end") if isinstance(end, int | float) else end for end in (low, high)]
     open_end = isinstance(level, Binned) and level.step == 0 and code < level.regular - 1
     upper = Relation(attribute, "<" if open_end else "<=", ends[1])
     return all_of((Relation(attribute, ">=", ends[0]), upper))

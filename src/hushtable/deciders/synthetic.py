@@ -19,6 +19,7 @@ from hushtable.deciders.queries import Query
 from hushtable.deciders.selecting import grid_values, matching, typed
 from hushtable.deciders.supposed import Supposed
 from hushtable.errors import QueryError
+from hushtable.outputs import is_taken
 from hushtable.spreadsheets import read_csv
 
 
@@ -55,6 +56,12 @@ def read(path: str | PathLike[str]) -> pl.DataFrame:
     """
     file = Path(path)
     name = file.name.lower()
+    if not is_taken(file):
+        raise QueryError(
+            "query.no-synthetic",
+            f"There is no synthetic file {file.name!r}.",
+            "Check the path; `hush microdata` writes one from a release.",
+        )
     try:
         if name.endswith((".parquet", ".pq")):
             return pl.read_parquet(file, glob=False)

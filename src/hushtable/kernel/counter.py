@@ -6,7 +6,7 @@ stream of them, a cluster counts where the rows are.  What a counter must keep, 
 * all calls of one counter see the same rows: one snapshot, or a refusal where they changed in between
   (``source.changed``).  A frame is its caller's, who leaves it alone;
 * a row counts as the schema says: dropped or encoded by its own values alone, at most k rows of a person, chosen as
-  ``sources.keeping`` does from that person's rows alone, in whatever order they come;
+  ``sources.kept_rows`` does from that person's rows alone, in whatever order they come;
 * a refusal depends on ``probe`` alone, and no message holds a value;
 * memory is bounded by what is asked for, not by the number of rows (with a person column, by the number of persons);
 * integers are exact, and no noise is added here.
@@ -67,8 +67,10 @@ class Counter(Protocol):
         """The same data; of people with too many rows, those count that the ledger of this id has count."""
         ...
 
-    def staged(self) -> Counter:
+    def staged(self, again: int = 0) -> Counter:
         """The same rows for one who will ask for tables again and again; it may keep codes, and ends with its user.
+
+        ``again`` is how often at most, where that is known and a counter to which it matters should say so.
 
         A counter that is quick as it is gives itself.
         """

@@ -14,6 +14,8 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from math import ceil, floor, log10
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from hushtable.errors import HushtableError, SourceError
@@ -58,9 +60,25 @@ def draft_schema(data: Any, *, header: bool | None = None) -> str:
     ``header`` says whether the first line of a text file names its columns; None: as it looks.
     """
     try:
+        _refuse_empty_file(data)
         return _drafted(data, header)
     except HushtableError as error:
         raise refused(error, data, None) from None
+
+
+def _refuse_empty_file(data: Any) -> None:
+    """A file without a byte has no header to look for."""
+    if not isinstance(data, str | PathLike):
+        return
+    file = Path(str(data))  # pyright: ignore[reportUnknownArgumentType]
+    try:
+        empty = file.is_file() and file.stat().st_size == 0
+    except (OSError, ValueError):
+        return  # what reads it says why
+    if empty:
+        raise SourceError(
+            "source.empty-file", f"{file.name!r} is empty.", "Check that the file was written to its end."
+        )
 
 
 def _drafted(data: Any, header: bool | None) -> str:
@@ -71,6 +89,12 @@ def _drafted(data: Any, header: bool | None) -> str:
     entries += [
         _Entry(name, "left out: this type of column cannot be an attribute") for name in seen.unreadable
     ]
+    if not any(profile.filled or profile.nulls for profile in seen.profiles):
+        raise SourceError(
+            "source.only-header",
+            "There is no row to draft a schema from.",
+            "Check that the file was written to its end, or write the schema by hand.",
+        )
     if not any(entry.fields for entry in entries):
         raise SourceError(
             "source.nothing-to-draft",
@@ -166,8 +190,8 @@ def _read_alike(profile: Profile, marks: Writing) -> bool:
 def _labelled(entry: _Entry, profile: Profile, seen: Look) -> _Entry:
     """The draft of a column with what its file declares of it: a title, and values by their labels.
 
-    Where every value that was seen often has a label, the values are those with labels: the file's codebook, and
-    nothing that was learnt from rows.
+    Where every value that was seen often has a label, the values are those with labels: the file's codebook.  They are
+    marked all the same, because a codebook can list interviewers, and nobody but the curator has seen this one.
     """
     words = seen.words.get(profile.name)
     if words is None or not entry.fields:
@@ -182,8 +206,8 @@ def _labelled(entry: _Entry, profile: Profile, seen: Look) -> _Entry:
             shown = {text: f"{label} ({text})" for text, label in shown.items()}
         known = {"type": "categorical", "values": values, "labels": dict(shown), "outside": "other"}
         fields = known | {name: value for name, value in fields.items() if name == "null"}
-        learnt = tuple(name for name in learnt if name == "null")
-        note = "values and labels are those that the file declares"
+        learnt = (*(name for name in learnt if name == "null"), "values", "labels")
+        note = "values and labels are those that the file declares, which may name people"
     if words.title:
         fields = {**fields, "label": words.title}
     return replace(entry, fields=fields, learnt=learnt, note=note)

@@ -116,7 +116,7 @@ class Confidential:
 
     With a ``layout`` its counts are kept, all of them in 64 bits (``wide``); or else marginals of more than two
     attributes are counted again whenever they are asked for, and gaps are kept in 32 bits.  ``scored``: selections will
-    be asked for that compare counts with changing estimates.
+    be asked for that compare counts with changing estimates.  ``again``: how often such marginals will be, at most.
     """
 
     def __init__(
@@ -126,9 +126,10 @@ class Confidential:
         *,
         wide: bool = True,
         scored: bool = True,
+        again: int = 0,
         bits: BitSource | None = None,
     ) -> None:
-        self._counter, self._bits = counter if wide else counter.staged(), bits
+        self._counter, self._bits = counter if wide else counter.staged(again), bits
         self._layout = Layout((), ()) if layout is None else layout
         kept = self._layout.sets if wide else tuple(s for s in self._layout.sets if len(s) <= 2)
         self._kept = Layout(self._layout.sizes, kept)

@@ -34,6 +34,7 @@ _GROUPS = {
     "records": pl.Int64,
     "error_share": pl.Float64,
     "mean_l1": pl.Float64,
+    "bias": pl.Float64,
 }
 _BANDS = (0, 1, 10, 100, 1000, 10_000, 100_000)
 """True counts by which errors are listed: powers of ten."""
@@ -75,8 +76,8 @@ class _Tally:
     rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     bands: Floats = field(default_factory=lambda: np.zeros((len(_BANDS), 4)))
     worst: pl.DataFrame | None = None
-    groups: dict[int, tuple[Floats, Floats, int]] = field(
-        default_factory=dict[int, tuple[Floats, Floats, int]]
+    groups: dict[int, tuple[Floats, Floats, Floats, int]] = field(
+        default_factory=dict[int, tuple[Floats, Floats, Floats, int]]
     )
     seen: list[tuple[Ints, Ints]] = field(default_factory=list[tuple[Ints, Ints]])
     records: int = 0
@@ -97,6 +98,7 @@ class _Tally:
                 "l1_share": l1 / max(1, self.records),
                 "mean_error": l1 / exact.size,
                 "largest_error": float(np.abs(error).max()),
+                "bias": float(error.mean()),
                 "coverage": float(held.mean()),
                 "sample_share": sample_share(counts, times, l1),
             }
@@ -121,8 +123,9 @@ class _Tally:
             others = tuple(j for j in range(len(shape)) if j != k)
             size = exact.reshape(shape).sum(axis=others).astype(np.float64)
             wrong = np.abs(error).reshape(shape).sum(axis=others)
-            _, before, tables = self.groups.get(axis, (size, np.zeros_like(wrong), 0))
-            self.groups[axis] = (size, before + wrong, tables + 1)
+            more = error.reshape(shape).sum(axis=others)
+            _, before, signed, tables = self.groups.get(axis, (size, 0.0 * wrong, 0.0 * wrong, 0))
+            self.groups[axis] = (size, before + wrong, signed + more, tables + 1)
 
     def _add_worst(
         self, attributes: AttributeSet, exact: Ints, estimate: Floats, lower: Floats, upper: Floats
@@ -173,8 +176,9 @@ class _Tally:
                 "records": int(size[code]),
                 "error_share": float(wrong[code] / tables / size[code]) if size[code] else None,
                 "mean_l1": float(wrong[code] / tables),
+                "bias": float(more[code] / tables),
             }
-            for axis, (size, wrong, tables) in sorted(self.groups.items())
+            for axis, (size, wrong, more, tables) in sorted(self.groups.items())
             for code in range(size.size)
         ]
         return pl.DataFrame(rows, schema=_GROUPS)

@@ -85,7 +85,7 @@ class _RowTally:
     def __init__(self, table: Table, schema: Schema) -> None:
         self._table, self._schema = table, schema
         self._columns = list(schema.columns)
-        self._attributes = [_AttributeTally(a, schema) for a in schema.attributes.values()]
+        self._attributes = [_AttributeTally(a, schema) for a in schema.row_fields]
         self._lines = _LineTally(table, schema)
         self._people = None if schema.person is None else _PeopleTally()
         self._rows = self._dropped = self._nobody = 0

@@ -74,7 +74,8 @@ class RequestRunner:
 
         def handle() -> Confidential:
             scored = plan.scores and refit is None
-            return Confidential(self.counter, plan.layout, wide=keeping.wide, scored=scored)
+            again = plan.most_rounds
+            return Confidential(self.counter, plan.layout, wide=keeping.wide, scored=scored, again=again)
 
         notes: Callable[[], list[Line]] = (lambda: _proved(plan, state)) if noted else list
         return self._run(Job(policy, purse, handle, notes=notes), spend)

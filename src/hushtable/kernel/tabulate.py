@@ -67,7 +67,7 @@ class Tabulator:
 
         A code that is not below its attribute's size counts as the last category; it never reaches another cell.
         """
-        columns = _checked(codes, self._plan.layout.sizes)
+        columns = checked_codes(codes, self._plan.layout.sizes)
         length = len(columns[0]) if columns else 0
         done = 0
         while done < length:
@@ -104,7 +104,8 @@ def _threads(requested: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _checked(codes: CodeColumns, sizes: tuple[int, ...]) -> list[NDArray[Any]]:
+def checked_codes(codes: CodeColumns, sizes: tuple[int, ...]) -> list[NDArray[Any]]:
+    """A batch of codes, refused unless it has one array of whole numbers per attribute, all of one length."""
     columns = [np.asarray(column) for column in codes]
     if len(columns) != len(sizes):
         raise UsageError(

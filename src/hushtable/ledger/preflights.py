@@ -15,12 +15,12 @@ import os
 import re
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 
 from hushtable.addresses import name_of, scheme_of
-from hushtable.errors import LedgerError, SchemaError
+from hushtable.errors import LedgerError, RefusedError, SchemaError
 from hushtable.ledger.ledger import Ledger
 from hushtable.ledger.stores import STORES, Address, place_of, store_at
 from hushtable.outputs import whole_file
@@ -48,12 +48,16 @@ class PreflightNotes:
         """What is said as long as no preflight was run for data of this name."""
         return None if name_of(data) in self._kept["data"] else REMINDER
 
+    def knows(self, data: object) -> bool:
+        """Whether a preflight was run for data of this name: they are confidential then."""
+        return name_of(data) in self._kept["data"]
+
     def remember(self, data: object, schema: Schema) -> None:
         """Note that a preflight was run; what was declared of a column is kept the first time only."""
         columns: dict[str, list[str]] = self._kept["data"].setdefault(name_of(data), {})
-        fresh = {attribute.column for attribute in schema.attributes.values()} - set(columns)
+        fresh = {attribute.column for attribute in schema.row_fields} - set(columns)
         used = self._schemas_used() if fresh else []
-        for attribute in schema.attributes.values():
+        for attribute in schema.row_fields:
             if attribute.column in fresh:
                 known = columns.setdefault(attribute.column, list(used))
                 known += [
@@ -79,7 +83,7 @@ class PreflightNotes:
         changed = list(
             dict.fromkeys(
                 path
-                for attribute in schema.attributes.values()
+                for attribute in schema.row_fields
                 for path, said in _declared(attribute, schema)
                 if not {self._digest(said), schema.version}
                 & set(columns.get(attribute.column, [schema.version]))
@@ -112,6 +116,26 @@ class PreflightNotes:
         return {"key": secrets.token_hex(32), "data": {}}
 
 
+def require_not_confidential(data: object, ledger: Address | None = None) -> None:
+    """Refuse data that are the confidential ones of a ledger, as far as names tell.
+
+    That is where a preflight of data of this name is noted beside ``ledger``, and where a ledger lies beside a file and
+    is called like it.
+    """
+    beside = None
+    if isinstance(data, str | os.PathLike):
+        file = Path(cast("str | os.PathLike[str]", data))
+        beside = next((p for p in (file.with_suffix(".ledger"), Path(f"{file}.ledger")) if p.is_file()), None)
+    known = ledger is not None and PreflightNotes(ledger).knows(cast("object", data))
+    if beside is not None or known:
+        raise RefusedError(
+            "rehearse.confidential",
+            f"{name_of(cast('object', data))} is the confidential table of a ledger"
+            + (f", {beside.name} beside it." if beside is not None else "."),
+            "Rehearse on data that are public or no longer confidential: another year, a public sample, made-up rows.",
+        )
+
+
 def other_name(ledger: str, data: object) -> str | None:
     """A sentence where ledger and data have names that do not look alike: perhaps it is the account of other people.
 
@@ -138,6 +162,8 @@ def _place(ledger: Address) -> Path:
 def _declared(attribute: Attribute, schema: Schema) -> list[tuple[str, list[Any]]]:
     """What a look at the data can teach of an attribute: where the schema says it, and what it says."""
     place = f"attributes.{attribute.name}"
+    if schema.weight is not None and attribute is schema.weight.read:
+        place = "count" if schema.weight.kind == "count" else "weight"
     found: list[tuple[str, list[Any]]] = []
     if isinstance(attribute, Categorical):
         found.append((f"{place}.values", ["values", *attribute.texts]))

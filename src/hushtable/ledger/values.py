@@ -52,7 +52,8 @@ class Unit:
         """Who sees to it that nobody has more rows."""
         most = f"at most {counted(self.rows, 'row')}"
         if self.person is not None:
-            return f"Of the rows of each value of column {self.person!r}, {most} counted."
+            verb = "is" if self.rows == 1 else "are"
+            return f"Of the rows of each value of column {self.person!r}, {most} {verb} counted."
         return f"That a person has {most} is the curator's claim; no column enforces it."
 
     def to_dict(self) -> dict[str, Any]:

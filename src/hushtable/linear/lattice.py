@@ -1,8 +1,11 @@
 """Mechanisms made of marginals, by residuals: any domain size, no matrices.
 
 A marginal with independent noise of variance ``s`` per cell tells about residual ``tau`` with precision
-``1 / (s * prod of the sizes in gamma but not in tau)``.  All such mechanisms share the residuals as eigenspaces, so
-everything is arithmetic on one exact precision per residual; ``proofs/common-by-residuals.md`` has the argument.
+``n_tau / (s n_gamma)``, n the cells of each.  All such mechanisms share the residuals as eigenspaces, so everything is
+arithmetic on one exact precision per residual; ``proofs/common-by-residuals.md`` has the argument.
+
+On levels a marginal is told by the same precisions.  Where all blocks of a level are equally long that is independent
+noise of variance ``s`` again; where they are not, it is noise that has the residuals as eigenspaces, and cells differ.
 """
 
 from __future__ import annotations
@@ -19,13 +22,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import helmert
 
-from hushtable.arrays import is_whole
-from hushtable.errors import WorkloadError
+from hushtable.arrays import Floats, is_whole
+from hushtable.axes import Axes
+from hushtable.errors import BudgetError, WorkloadError
 from hushtable.linear.checks import checked_order
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.dense import LinearGaussian, not_common
-from hushtable.marginals import AttributeSet, Workload, subsets
-from hushtable.privacy import Number, ResidualNoise, total_price
+from hushtable.marginals import AttributeSet, Workload, kinds_of, spreads_of, subsets
+from hushtable.privacy import Number, ResidualNoise, exact_number, total_price
 
 DENSE_CELLS = 4096
 """Largest domain for which a matrix is built: 128 MB, and the time of a decomposition grows with the cube."""
@@ -54,14 +58,16 @@ class MarginalMechanism:
 
     def __post_init__(self) -> None:
         sizes = checked_sizes(self.sizes)
+        axes = Axes.of(sizes)
         object.__setattr__(self, "sizes", sizes)
         for name, what in (("precisions", "precision"), ("tables", "variance")):
             given: Mapping[AttributeSet, Fraction] = getattr(self, name)
             checked = {checked_set(s, sizes): positive(what, amount) for s, amount in given.items()}
             if len(checked) < len(given):
                 raise _twice()
+            _require_one_level(axes, checked)
             if name == "precisions":
-                checked = {tau: p for tau, p in checked.items() if all(sizes[i] > 1 for i in tau)}
+                checked = {tau: p for tau, p in checked.items() if axes.real(tau)}
             object.__setattr__(self, name, MappingProxyType(checked))
 
     @classmethod
@@ -80,12 +86,18 @@ class MarginalMechanism:
             raise WorkloadError("linear.empty", "There is no marginal.", "Give at least one marginal.")
         if len(tables) < len(variances):
             raise _twice()
+        _require_one_level(Axes.of(lengths), tables)
         return _unchecked(lengths, _table_precisions(lengths, tables), tables, fixed)
+
+    @cached_property
+    def axes(self) -> Axes:
+        """The axes with their levels."""
+        return Axes.of(self.sizes)
 
     @property
     def cells(self) -> int:
-        """Cells of the domain."""
-        return prod(self.sizes)
+        """Cells of the domain, each attribute on its finest level."""
+        return prod(self.sizes[a] for a in self.axes.finest)
 
     @property
     def variances(self) -> dict[AttributeSet, Fraction]:
@@ -93,10 +105,20 @@ class MarginalMechanism:
         return {tau: 1 / p for tau, p in self.precisions.items()}
 
     @cached_property
+    def row_costs(self) -> tuple[Fraction, ...]:
+        """``sum p_tau / s2_tau`` of the dearer kinds of records, exact: one kind, but for uneven levels."""
+        widest = self.axes.widest
+        noises = {tau: ResidualNoise(tuple(widest[i] for i in tau), p) for tau, p in self.precisions.items()}
+        if not self.axes.has_levels:
+            return (2 * total_price(noises.values()).rho,)
+        kinds = self.axes.row_classes({a for tau in noises for a in tau})
+        paid = ([noise for tau, noise in noises.items() if kind.issuperset(tau)] for kind in kinds)
+        return tuple(2 * total_price(one).rho for one in paid)
+
+    @property
     def profile(self) -> Fraction:
-        """Cost of a record, exact and the same for every record type: ``sum p_tau / s2_tau``."""
-        noises = (ResidualNoise(tuple(self.sizes[i] for i in tau), p) for tau, p in self.precisions.items())
-        return 2 * total_price(noises).rho
+        """Cost of the dearest record, exact; without levels that of every record."""
+        return max(self.row_costs)
 
     @property
     def rho(self) -> Fraction:
@@ -122,13 +144,18 @@ class MarginalMechanism:
         )
 
     def cell_variance(self, gamma: Sequence[int]) -> float:
-        """Variance of a cell of the marginal over ``gamma``, by least squares; infinite when it is not answered."""
+        """Variance of a cell of the marginal over ``gamma``, by least squares; infinite when it is not answered.
+
+        On levels, where cells differ, that of the widest one.
+        """
+        attributes, axes = checked_set(gamma, self.sizes), self.axes
+        wanted = [tau for tau in subsets(attributes, axes) if axes.real(tau)]
+        if any(tau not in self.precisions for tau in wanted):
+            return float("inf")
+        if axes.has_levels:
+            return float(self._level_variances(attributes, wanted).max())
         total = Fraction(0)
-        for tau in subsets(checked_set(gamma, self.sizes)):
-            if any(self.sizes[i] == 1 for i in tau):
-                continue
-            if tau not in self.precisions:
-                return float("inf")
+        for tau in wanted:
             spread = Fraction(
                 prod(self.sizes[i] - 1 for i in tau),
                 prod(self.sizes[i] for i in tau) * prod(self.sizes[i] for i in gamma if i not in tau) ** 2,
@@ -136,13 +163,40 @@ class MarginalMechanism:
             total += spread / self.precisions[tau]
         return float(total)
 
+    def _level_variances(self, gamma: AttributeSet, wanted: Sequence[AttributeSet]) -> Floats:
+        """Of each kind of cells of a marginal: ``sum (s2 / p) prod v`` (proofs/levels.md)."""
+        axes, ways = self.axes, spreads_of(self.axes)
+        kinds = [kinds_of(axes, a).first for a in gamma]
+        total = np.zeros([len(k) for k in kinds])
+        for tau in wanted:
+            starts = [ways.starts[ways.number[a, axes.level_in(tau, a)]] for a in gamma]
+            noise = [ways.noise[at + first] for at, first in zip(starts, kinds, strict=True)]
+            scale = float(self.precisions[tau]) * prod(1.0 - 1.0 / axes.widest[i] for i in tau)
+            total += reduce(np.multiply.outer, noise, np.ones(())) / scale
+        return total
+
     def dense(self) -> LinearGaussian:
         """The same mechanism with explicit matrices; small domains only."""
         require_small(self.cells)
+        if self.axes.has_levels:
+            return self._dense_levels()
         basis, noise = (np.eye, self.tables) if self.tables else (helmert, self.variances)
         factors = [[basis(n) if i in s else np.ones((1, n)) for i, n in enumerate(self.sizes)] for s in noise]
         rows = [reduce(np.kron, parts, np.ones((1, 1))) for parts in factors]
         variances = [np.full(len(r), float(v)) for r, v in zip(rows, noise.values(), strict=True)]
+        return LinearGaussian(np.vstack(rows), np.concatenate(variances))
+
+    def _dense_levels(self) -> LinearGaussian:
+        """Orthonormal contrasts inside every block, with the block's noise."""
+        rows: list[Floats] = []
+        variances: list[Floats] = []
+        for tau, variance in self.variances.items():
+            parts = [_contrasts(self.axes, leaf, tau) for leaf in self.axes.finest]
+            rows.append(
+                np.asarray(reduce(np.kron, [matrix for matrix, _ in parts], np.ones((1, 1))), np.float64)
+            )
+            noise = reduce(np.kron, [share for _, share in parts], np.ones(1))
+            variances.append(np.asarray(noise * float(variance), np.float64))
         return LinearGaussian(np.vstack(rows), np.concatenate(variances))
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,12 +212,16 @@ class MarginalMechanism:
         return {"kind": kind, "sizes": list(self.sizes), "tables": tables}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> MarginalMechanism:
-        """The mechanism that ``to_dict`` described; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
+    def from_dict(cls, values: Mapping[str, Any], sizes: Sequence[int] = ()) -> MarginalMechanism:
+        """The mechanism that ``to_dict`` described; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else.
+
+        ``sizes`` may say which axes are levels.
+        """
         pairs = {tuple(s): Fraction(variance) for variance, sets in values["tables"].items() for s in sets}
+        lengths = sizes if list(sizes) == values["sizes"] else tuple(values["sizes"])
         if values["kind"] == "marginals":
-            return cls.from_tables(values["sizes"], pairs)
-        return cls(tuple(values["sizes"]), {s: 1 / v for s, v in pairs.items()})
+            return cls.from_tables(lengths, pairs)
+        return cls(Axes.kept(lengths), {s: 1 / v for s, v in pairs.items()})
 
     def shared_with(self, others: Sequence[MarginalMechanism]) -> MarginalMechanism | None:
         """The smallest precision of each residual that all of them know."""
@@ -209,6 +267,7 @@ def marginals(
 ) -> MarginalMechanism:
     """All marginals of exactly ``order`` attributes (or the given ``sets``), equal independent noise in every cell.
 
+    Attributes with levels are taken on the finest one, unless ``sets`` name others.
     ``domain`` is a schema or its sizes; with a schema, ``sets`` may use names.  With ``rho`` the noise is scaled to
     it; without, the mechanism is scaled to rho = 1 for now and marked as not ``fixed``.
 
@@ -219,9 +278,13 @@ def marginals(
     if sets is not None and hasattr(domain, "names"):
         sets = Workload(sets).resolve(domain).sets
     chosen = _chosen_sets(sizes, order, sets)
-    variance = Fraction(len(chosen)) / (2 * positive("rho", 1 if rho is None else rho))
-    tables = dict.fromkeys(chosen, variance)
-    return _unchecked(sizes, _table_precisions(sizes, tables), tables, rho is not None)
+    wanted = positive("rho", 1 if rho is None else rho)
+    tables = dict.fromkeys(chosen, Fraction(len(chosen)) / (2 * wanted))
+    made = _unchecked(sizes, _table_precisions(sizes, tables), tables, rho is not None)
+    if not made.axes.has_levels:  # tables with independent noise cost what their cells do
+        return made
+    exact = made.scaled(rho=wanted)
+    return _unchecked(sizes, dict(exact.precisions), dict(exact.tables), rho is not None)
 
 
 def require_small(cells: int) -> None:
@@ -246,7 +309,7 @@ def checked_sizes(sizes: Iterable[Any]) -> tuple[int, ...]:
             "The sizes must be whole numbers of at least 1.",
             "Give a schema or for example (3, 101, 2).",
         )
-    return tuple(int(n) for n in lengths)
+    return Axes.kept(sizes) if isinstance(sizes, Sequence) else tuple(int(n) for n in lengths)
 
 
 def _unchecked(
@@ -270,22 +333,36 @@ def _unchecked(
 def _table_precisions(
     sizes: tuple[int, ...], tables: Mapping[AttributeSet, Fraction]
 ) -> dict[AttributeSet, Fraction]:
-    """Sum of ``1 / (s_gamma * prod of sizes in gamma minus tau)``, in integers over one denominator."""
-    width = max(map(len, tables))
+    """Sum of ``n_tau / (s_gamma n_gamma)``, in integers over one denominator."""
+    axes, width = Axes.of(sizes), max(map(len, tables))
     base = lcm(*(sizes[i] for gamma in tables for i in gamma))
     noise = lcm(*{s.numerator for s in tables.values()})
-    share = [base // n for n in sizes]
     powers = [base**k for k in range(width + 1)]
     total: dict[AttributeSet, int] = {}
     for gamma, s in tables.items():
         weight = s.denominator * (noise // s.numerator) * powers[width - len(gamma)]
-        full = prod(share[i] for i in gamma)
-        for tau in subsets(gamma):
-            kept = prod(share[i] for i in tau)
-            total[tau] = total.get(tau, 0) + weight * (full // kept) * powers[len(tau)]
+        share = weight * (powers[len(gamma)] // prod(sizes[i] for i in gamma))
+        for tau in axes.below(gamma):
+            total[tau] = total.get(tau, 0) + share * prod(sizes[i] for i in tau)
     whole = noise * powers[width]
-    trivial = {i for i, n in enumerate(sizes) if n == 1}
+    trivial = {i for i in range(len(sizes)) if axes.widest[i] == 1}
     return {tau: Fraction(n, whole) for tau, n in total.items() if trivial.isdisjoint(tau)}
+
+
+def _contrasts(axes: Axes, leaf: int, tau: AttributeSet) -> tuple[Floats, Floats]:
+    """Orthonormal contrasts of an attribute on the level that ``tau`` has, and their shares of the noise."""
+    level = axes.level_in(tau, leaf)
+    if level < 0:
+        return np.ones((1, axes[leaf])), np.ones(1)
+    lengths = [int(n) for n in np.diff(axes.blocks[level])]
+    sums = np.equal.outer(np.arange(axes[level]), axes.codes_above(leaf, level)).astype(np.float64)
+    rows = [np.empty((0, axes[leaf]))]
+    share = [np.empty(0)]
+    for start, n in zip(axes.blocks[level], lengths, strict=False):
+        if n > 1:
+            rows.append(helmert(n) @ sums[start : start + n])
+            share.append(np.full(n - 1, (1.0 - 1.0 / n) / (1.0 - 1.0 / axes.widest[level])))
+    return np.vstack(rows), np.concatenate(share)
 
 
 def _chosen_sets(
@@ -299,15 +376,17 @@ def _chosen_sets(
         chosen = list(dict.fromkeys(checked_set(s, sizes) for s in sets))
         if not chosen:
             raise WorkloadError("linear.empty", "There is no marginal.", "Give at least one marginal.")
+        _require_one_level(Axes.of(sizes), chosen)
         return chosen
-    order = checked_order(order, len(sizes))
-    if comb(len(sizes), order) > TABLE_LIMIT:
+    finest = Axes.of(sizes).finest
+    order = checked_order(order, len(finest))
+    if comb(len(finest), order) > TABLE_LIMIT:
         raise WorkloadError(
             "linear.too-large",
-            f"There are {comb(len(sizes), order)} marginals of order {order}; the limit is {TABLE_LIMIT}.",
+            f"There are {comb(len(finest), order)} marginals of order {order}; the limit is {TABLE_LIMIT}.",
             "Choose a smaller order or name the sets.",
         )
-    return list(combinations(range(len(sizes)), order))
+    return list(combinations(finest, order))
 
 
 def checked_set(attributes: Iterable[Any], sizes: Sequence[int]) -> AttributeSet:
@@ -323,15 +402,24 @@ def checked_set(attributes: Iterable[Any], sizes: Sequence[int]) -> AttributeSet
     return tuple(sorted(int(i) for i in axes))
 
 
+def _require_one_level(axes: Axes, sets: Iterable[AttributeSet]) -> None:
+    if axes.has_levels and not all(map(axes.is_set, sets)):
+        raise WorkloadError(
+            "linear.attributes",
+            "A set of attributes holds two levels of one of them.",
+            "Name the finer level: the coarser one is a sum of it.",
+        )
+
+
 def _twice() -> WorkloadError:
     return WorkloadError("linear.attributes", "A set of attributes is given twice.", "Give each set once.")
 
 
 def positive(name: str, amount: Number) -> Fraction:
-    """An exact positive amount; a float means the decimal it prints as."""
+    """Like ``privacy.positive``, with the refusal of this package."""
     try:
-        exact = Fraction(repr(float(amount))) if isinstance(amount, float) else Fraction(amount)
-    except (TypeError, ValueError, ZeroDivisionError):
+        exact = exact_number(amount, name)
+    except BudgetError:
         exact = Fraction(0)
     if exact <= 0:
         raise WorkloadError(

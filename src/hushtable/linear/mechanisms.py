@@ -14,7 +14,7 @@ from hushtable.errors import WorkloadError
 from hushtable.linear.dense import LinearGaussian, dense_recreate, require_cells
 from hushtable.linear.lattice import MarginalMechanism
 from hushtable.linear.partitions import BucketResidual, BucketTable, bucket_recreate
-from hushtable.linear.reading import residual_recreate
+from hushtable.linear.recreating import residual_recreate
 from hushtable.privacy import BitSource
 
 OptionMechanism = LinearGaussian | MarginalMechanism | BucketTable
@@ -38,7 +38,9 @@ def ladder(mechanisms: Sequence[OptionMechanism]) -> list[OptionMechanism | None
     """Common to all options, to all but the first, ..., and the last option itself.
 
     Each step is answerable from the next one, so that options ordered from coarse to fine are decided one after another
-    and every step pays the difference only.  A step is the common mechanism of its option and the next step.
+    and every step pays the difference only.  A step is the common mechanism of its option and the next step.  For three
+    and more matrices its total variance can exceed that of ``common`` of all of them by a few per cent: where that one
+    is answerable from the next step the two are the same, and where it is not, no step leads from it to the next.
     """
     _require_domain(mechanisms)
     steps: list[OptionMechanism | None] = [mechanisms[-1]]

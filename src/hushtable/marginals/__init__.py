@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from hushtable.marginals.fused import lift_all as lift_all
     from hushtable.marginals.half_octaves import BINS, LEVELS, SMALLEST, bin_of
     from hushtable.marginals.incidence import Incidence as Incidence
+    from hushtable.marginals.incidence import Links
     from hushtable.marginals.kernels import SHORT, add_repeated, add_sums, grouped, next_place
     from hushtable.marginals.layout import Layout as Layout
+    from hushtable.marginals.level_sums import repeated_along as repeated_along
+    from hushtable.marginals.level_sums import summed_to as summed_to
     from hushtable.marginals.sets import MAX_SETS as MAX_SETS
     from hushtable.marginals.sets import AttributeSet as AttributeSet
     from hushtable.marginals.sets import closure as closure

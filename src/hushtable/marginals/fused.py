@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import WorkloadError
-from hushtable.marginals.incidence import Incidence
+from hushtable.marginals.incidence import Incidence, Links
 from hushtable.marginals.kernels import (
     accumulate_sets,
     assemble_sets,
@@ -22,6 +22,7 @@ from hushtable.marginals.kernels import (
     spread_sets,
 )
 from hushtable.marginals.layout import Layout
+from hushtable.marginals.level_sums import summed_to
 from hushtable.marginals.spreads import spreads_of
 from hushtable.marginals.threads import in_ranges
 
@@ -85,12 +86,26 @@ def accumulate(
     """For each set of ``target``: the weighted sum, over the marginals that contain it, of those summed to it."""
     _require_length(values, marginals, None)
     above = Incidence.between(marginals.sets, target).upward(len(target.sets))
+    if marginals.has_levels:
+        return _accumulate_levels(marginals, values, weights, target, above)
     ahead = np.concatenate([[0], np.cumsum(marginals.lengths[above.numbers])])
     work = np.diff(ahead[above.starts])
     flat = np.empty(target.cells)
     source = marginals.tables(np.ascontiguousarray(values))
     scale = np.ascontiguousarray(weights, np.float64)
     in_ranges(accumulate_sets, work, source, scale, above, target.tables(flat))
+    return flat
+
+
+def _accumulate_levels(
+    marginals: Layout, values: NDArray[Any], weights: NDArray[np.float64], target: Layout, above: Links
+) -> NDArray[np.float64]:
+    flat = np.zeros(target.cells)
+    for k, below in enumerate(target.sets):
+        for number in map(int, above.numbers[above.starts[k] : above.starts[k + 1]]):
+            gamma = marginals.sets[number]
+            summed = summed_to(marginals.axes, marginals.view(values, gamma), gamma, below)
+            target.view(flat, below)[...] += float(weights[number]) * summed
     return flat
 
 

@@ -90,6 +90,19 @@ class Incidence:
         there = self.members >= 0
         return np.bincount(self.owners[there], values[self.members[there]], marginals).astype(np.float64)
 
+    def mean_variances(self, residuals: Layout, price: Floats) -> Floats:
+        """For each pair what a unit of the residual's s2 adds to the variance of the marginal's cells, in the mean.
+
+        The marginals are the sets of ``residuals`` themselves; ``price`` is p of each.
+        """
+        if residuals.has_levels:
+            summed = self.way_products(spreads_of(residuals.axes).totals)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.nan_to_num(
+                    summed / residuals.lengths[self.owners] / price[self.members], posinf=0.0
+                )
+        return price[self.members] * (residuals.lengths[self.members] / residuals.lengths[self.owners]) ** 2
+
     def way_products(self, of_ways: Floats) -> Floats:
         """For each pair the product of a number of each of its ways."""
         return np.append(of_ways, 1.0)[self.ways].prod(axis=1)

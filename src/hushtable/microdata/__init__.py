@@ -27,5 +27,13 @@ if TYPE_CHECKING:
     from hushtable.microdata.wanted import METHODS as METHODS
     from hushtable.microdata.wanted import Method as Method
     from hushtable.microdata.wanted import checked_accuracy, checked_method, whole_rows
+    from hushtable.microdata.whole_tables import (
+        MOST_JOINT,
+        WantedTables,
+        WholeTables,
+        joint_table,
+        whole_from_cells,
+        whole_from_records,
+    )
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -29,6 +29,17 @@ MOST_CUTS = 60
 MOST_INNER = 500
 """Conjugate gradients of a step, at most; a step that is cut short still climbs.  More make steps better and slower;
 not tuned."""
+RIDGE, TINY = 1e-15, 1e-300
+"""What keeps Newton's equations solvable where no cell of a row is free: some units of the last place of the largest
+entry, and the least that can be divided by.  More bends steps that are not singular."""
+LOOSE_STEP, EXACT_STEP = 1e-3, 1e-11
+"""Accuracy of conjugate gradients: a thousandth, below a gap of one record that part of the gap, so that steps
+converge faster the closer they are; never below what rounding allows.  Looser steps are cheaper and more; not tuned."""
+OVERSHOT, FLAT, FARTHEST = 0.1, 0.9, 1e6
+"""A step ends where the slope along it has fallen below FLAT of what it was, and not beyond a rise of OVERSHOT of it:
+a loose curvature condition, not tuned.  One that is still steep after FARTHEST Newton steps is taken."""
+MOST_STUCK = 30
+"""Steps in a row that made no gap smaller, after which rounding rules.  Not tuned; more only take longer."""
 
 
 class Rows(NamedTuple):
@@ -102,7 +113,7 @@ def _dense_step(program: Program, x: Floats, diagonal: Floats, gap: Floats) -> F
         hessian[j, j] += diagonal[j]
         largest = max(largest, hessian[j, j])
     for j in range(m):
-        hessian[j, j] += 1e-15 * largest + 1e-300
+        hessian[j, j] += RIDGE * largest + TINY
     return np.linalg.solve(hessian, gap)  # pyright: ignore[reportReturnType] (of floats: floats)
 
 
@@ -135,7 +146,7 @@ def _inexact_step(
             for k in range(start[i], start[i + 1]):
                 scale[row[k]] += value[k] * value[k] / d[i]
     for j in range(m):
-        scale[j] = 1.0 / max(scale[j], 1e-300)
+        scale[j] = 1.0 / max(scale[j], TINY)
     step = np.zeros(m)
     rest = gap.copy()
     z = scale * rest
@@ -170,8 +181,8 @@ def _newton_step(
         work[0] -= SCATTERED * row.size * row.size / max(1, x.size) + gap.size**3 / 3.0
         step = _dense_step(program, x, diagonal, gap)
     else:
-        accuracy = min(1e-3, size * 1e-3)
-        step = _inexact_step(program, x, diagonal, gap, max(accuracy, 1e-11), work)
+        accuracy = min(LOOSE_STEP, size * LOOSE_STEP)
+        step = _inexact_step(program, x, diagonal, gap, max(accuracy, EXACT_STEP), work)
     return step if np.sum(step * gap) > 0.0 else gap.copy()
 
 
@@ -212,7 +223,9 @@ def solve_dual(
             fresh = _gap(program, inverse_w, anchor, slack, primal(program, trial, trial_x), trial, free)
             along = np.sum(step * fresh)
             fresh_size = np.max(np.abs(fresh))
-            if (along >= -0.1 * slope and (along <= 0.9 * slope or t >= 1e6)) or fresh_size <= tolerance:
+            if (
+                along >= -OVERSHOT * slope and (along <= FLAT * slope or t >= FARTHEST)
+            ) or fresh_size <= tolerance:
                 break
             if along < 0.0:
                 upper = t
@@ -223,7 +236,7 @@ def solve_dual(
         y[:] = trial
         x[:] = trial_x
         gap, size = fresh, fresh_size
-        if stuck > 30:
+        if stuck > MOST_STUCK:
             return size, step_number + 1
     return size, MOST_NEWTON
 

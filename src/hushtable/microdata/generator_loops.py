@@ -56,31 +56,7 @@ def count_cells(records: Codes, addresses: Addresses, cells: int) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def draw_conditionally(
-    parents: Ints, order: Ints, joint: Floats, joint_start: Ints, sizes: Ints, count: int, state: STATE
-) -> Codes:
-    """Records drawn along a tree: each attribute given its parent, from cumulative rows of ``joint``."""
-    records = np.empty((count, sizes.size), np.int32)
-    for r in range(count):
-        for i in order:
-            n = sizes[i]
-            first = joint_start[i]
-            if parents[i] >= 0:
-                first += records[r, parents[i]] * n
-            u = uniform(state) * joint[first + n - 1]
-            low, high = 0, n - 1
-            while low < high:
-                middle = (low + high) // 2
-                if joint[first + middle] > u:
-                    high = middle
-                else:
-                    low = middle + 1
-            records[r, i] = low
-    return records
-
-
-@njit(cache=True, nogil=True)
-def _broken(record: Codes, rules: Rules, axis: int, value: int) -> int:
+def broken(record: Codes, rules: Rules, axis: int, value: int) -> int:
     """The number of a rule that the record with ``value`` at ``axis`` breaks, -1 if there is none."""
     start, axes, first, completes = rules
     for q in range(start.size - 1):
@@ -121,7 +97,7 @@ def improve(
     score = np.empty(largest)
     start = np.empty(offsets.size, np.int64)
     ruled = rules[0].size > 1
-    step = _coprime(count, state)
+    step = coprime(count, state)
     r = int(uniform(state) * count)
     for _ in range(count):
         r = (r + step) % count
@@ -155,7 +131,7 @@ def improve(
                         score[v] += price[base + v * own]
             best, least = old, -leave - 1e-9 * abs(leave)
             for v in range(n):
-                if v != old and score[v] < least and not (ruled and _broken(records[r], rules, i, v) >= 0):
+                if v != old and score[v] < least and not (ruled and broken(records[r], rules, i, v) >= 0):
                     best, least = v, score[v]
             if best == old:
                 continue
@@ -177,7 +153,7 @@ def _shuffle(order: Ints, state: STATE) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _coprime(count: int, state: STATE) -> int:
+def coprime(count: int, state: STATE) -> int:
     """A step that visits every number below ``count``."""
     while True:
         step = 1 + int(uniform(state) * count)
@@ -195,10 +171,10 @@ def repair(records: Codes, rules: Rules, sizes: Ints, state: STATE) -> int:
     failed = 0
     for r in range(records.shape[0]):
         for _ in range(MOST_REDRAWS):
-            q = _broken(records[r], rules, -1, 0)
+            q = broken(records[r], rules, -1, 0)
             if q < 0:
                 break
             i = axes[start[q] + int(uniform(state) * (start[q + 1] - start[q]))]
             records[r, i] = int(uniform(state) * sizes[i])
-        failed += _broken(records[r], rules, -1, 0) >= 0
+        failed += broken(records[r], rules, -1, 0) >= 0
     return failed

@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import prod
 
 from hushtable import microdata, privacy
+from hushtable.errors import WorkloadError
 from hushtable.marginals import Workload
 from hushtable.microdata.wanted import checked_accuracy
 from hushtable.privacy import UNIT, Budget, PureDP
@@ -34,9 +35,15 @@ def counts_to_buy(
     schema: Schema, attributes: Sequence[str] | None, accurate: str, budget: Budget
 ) -> tuple[Workload, Budget]:
     """What is measured for a budget, and what of the budget is bought."""
+    if schema.has_levels:
+        raise WorkloadError(
+            "release.no-levels",
+            "Counts with a promise for each of them are not measured on attributes with levels.",
+            "Use a plain release: `hush release`, or session.release.",
+        )
     workload = counts_workload(schema, attributes, accurate)
     cells = max(prod(schema.sizes[axis] for axis in s) for s in workload.resolve(schema).sets)
-    return workload, counts_budget(cells, accurate, budget, rows=schema.max_rows_per_person)
+    return workload, counts_budget(cells, accurate, budget, rows=schema.most_per_person)
 
 
 def counts_budget(d: int, accurate: str, budget: Budget, *, rows: int = 1) -> Budget:

@@ -35,6 +35,14 @@ TOLERANCE = 1e-9
 it can, and is refused beyond a thousand times of it.  With less, badly scaled measurements are refused more often."""
 _INNER = 1e-12
 """Where Newton's method stops, relative to the largest answer: so far below TOLERANCE that outer steps see no error."""
+_ENOUGH, _REFUSED = 1e-2, 1e3
+"""Parts of TOLERANCE at which a fit ends, and beyond which it is refused."""
+_STIFF, _STIFFER, _STIFFEST = 1e3, 30.0, 1e7
+"""Weight of a limited row's anchor against a typical weight: first, the factor of a step, at most.  A stiffer row is
+met in fewer outer steps, each of more Newton steps; beyond the last rounding rules.  Not tuned."""
+_PULL, _LOOSER, _LOOSEST = 1e-3, 0.2, 1e-9
+"""The same for the weight that holds a cell without one where it was: small from the start, and smaller as x settles.
+A stronger pull takes more outer steps, a weaker one makes Newton's equations nearly singular.  Not tuned."""
 _MOST_OUTER = 200
 """Outer steps, of which a fit that succeeds takes a few tens."""
 
@@ -110,7 +118,7 @@ def solve(program: Program, work: Floats | None = None) -> Solution:
         none = np.zeros(rows.number)
         _newton(program, none, none, y, x, _INNER * scale, work)
         found = Solution(x, y, kkt_residual(program, x, y) / scale)
-    if not found.residual <= 1e3 * TOLERANCE:
+    if not found.residual <= _REFUSED * TOLERANCE:
         raise RefusedError(
             "microdata.unsolved",
             "The fit did not reach its accuracy.",
@@ -140,7 +148,7 @@ def _outer(
 ) -> Solution:
     """Proximal method of multipliers: anchors for y on limited rows and for x on cells without a weight."""
     heavy = _typical(program)
-    stiffness, pull = 1e3 * heavy, 1e-3 * heavy
+    stiffness, pull = _STIFF * heavy, _PULL * heavy
     centre = np.clip(program.b, program.low, program.high)
     best = Solution(x, y, np.inf)
     for _ in range(_MOST_OUTER):
@@ -151,11 +159,11 @@ def _outer(
         found = Solution(x.copy(), y.copy(), kkt_residual(program, x, y) / scale)
         if found.residual < best.residual:
             best = found
-        if best.residual <= 1e-2 * TOLERANCE:
+        if best.residual <= _ENOUGH * TOLERANCE:
             break
         centre = x.copy()
-        stiffness = min(stiffness * 30.0, 1e7 * heavy)
-        pull = max(pull * 0.2, 1e-9 * heavy)
+        stiffness = min(stiffness * _STIFFER, _STIFFEST * heavy)
+        pull = max(pull * _LOOSER, _LOOSEST * heavy)
     return best
 
 

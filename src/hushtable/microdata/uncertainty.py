@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, log, pi, sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -84,10 +84,10 @@ def promise(d: int, accurate: str, noise: Noise) -> Promise:
 
     Before rounding to whole records, which moves a count by less than 1 and leaves the sum.
     """
-    square, absolute = _sizes_of(noise)
+    square, absolute = noise.moments
     if accurate == "point":
         return Promise(square, square * d**2)
-    return Promise(_spread(square, absolute, *_largest(_cells(d), noise)), square)
+    return Promise(_spread(square, absolute, *noise.largest(_cells(d))), square)
 
 
 def _promises(d: int, epsilon: float, delta: float, rho: float) -> list[tuple[float, float]]:
@@ -97,12 +97,12 @@ def _promises(d: int, epsilon: float, delta: float, rho: float) -> list[tuple[fl
         found = [(0.5 / rho, 0.5 * d**2 / rho)]
         for share in shares:
             total, single = 0.5 / (share * rho), 0.5 / ((1.0 - share) * rho)
-            found.append((_spread(total, sqrt(total), *_gaussian_largest(d, sqrt(single))), total))
+            found.append((_spread(total, sqrt(total), *Noise.gaussian(single).largest(d)), total))
         return found
     found = [(2.0 / epsilon**2, 2.0 * d**2 / epsilon**2)]
     for share in shares:
         one, other = 1.0 / (share * epsilon), 1.0 / ((1.0 - share) * epsilon)
-        found.append((_spread(2.0 * one**2, one, *_laplace_largest(d, other)), 2.0 * one**2))
+        found.append((_spread(2.0 * one**2, one, *Noise.laplace(other).largest(d)), 2.0 * one**2))
     if delta > 0.0:
         scale = 2 / Fraction(epsilon)
         bound = shared_bound([scale, scale], Fraction(delta))
@@ -114,36 +114,6 @@ def _promises(d: int, epsilon: float, delta: float, rho: float) -> list[tuple[fl
 def _spread(square: float, absolute: float, largest: float, largest_square: float) -> float:
     """Equation 6: E z*^2 + 4 E|z*| E max|z| + 4 E max z^2."""
     return square + 4.0 * absolute * largest + 4.0 * largest_square
-
-
-def _sizes_of(noise: Noise) -> tuple[float, float]:
-    """Bounds on E z^2 and E |z| of one draw: those of the continuous law, which the discrete and cut off ones obey."""
-    if noise.law in ("gaussian", "discrete_gaussian"):
-        return noise.parameter, sqrt(noise.parameter)
-    scale = 1.0 / noise.parameter if noise.law == "truncated_geometric" else noise.parameter
-    return 2.0 * scale**2, scale
-
-
-def _largest(d: int, noise: Noise) -> tuple[float, float]:
-    """Bounds on E max |z| and E max z^2 of d draws."""
-    if noise.law == "truncated_geometric":
-        return float(noise.bound), float(noise.bound) ** 2
-    square, absolute = _sizes_of(noise)
-    return _laplace_largest(d, absolute) if "laplace" in noise.law else _gaussian_largest(d, sqrt(square))
-
-
-def _laplace_largest(d: int, scale: float) -> tuple[float, float]:
-    """Lemma 1: bounds on E max |z| and E max z^2 of d Laplace variables."""
-    return scale * (log(d) + 1.0), scale**2 * (log(d) ** 2 + 2.0 * log(d) + 2.0)
-
-
-def _gaussian_largest(d: int, sigma: float) -> tuple[float, float]:
-    """Lemma 1 for d normal variables."""
-    if d == 1:
-        return sigma, sigma**2
-    height = sqrt(2.0 * log(d))
-    tail = 4.0 / sqrt(2.0 * pi)
-    return sigma * (height + tail / height**2), sigma**2 * (height**2 + tail / height)
 
 
 def _privacy(epsilon: float | None, delta: float | None, rho: float | None) -> tuple[float, float, float]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hushtable.planning.adaptive import Keeping, LevelPlan, TableReader
     from hushtable.planning.adaptive import NoisePlan as NoisePlan
     from hushtable.planning.adaptive import plan_adaptive as plan_adaptive
+    from hushtable.planning.aim import aim_policy
     from hushtable.planning.batch import LEAST_VARIANCE, check_rows
     from hushtable.planning.batch import BatchPlan as BatchPlan
     from hushtable.planning.batch import cell_cumulants as cell_cumulants
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from hushtable.planning.batch import residual_error_model as residual_error_model
     from hushtable.planning.claims import BETA, CELLS, NOISE, TOTAL
     from hushtable.planning.conditional import conditional_plan as conditional_plan
+    from hushtable.planning.error_model import CellErrors as CellErrors
     from hushtable.planning.error_model import ErrorModel as ErrorModel
-    from hushtable.planning.error_model import Errors as Errors
     from hushtable.planning.limits import check_memory as check_memory
     from hushtable.planning.limits import memory_limit as memory_limit
     from hushtable.planning.limits import memory_need as memory_need

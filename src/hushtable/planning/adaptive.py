@@ -21,7 +21,7 @@ from hushtable.planning.auto import FitTables, auto_policy
 from hushtable.planning.batch import BatchPlan, residual_part
 from hushtable.planning.exact_plans import grid_amount
 from hushtable.planning.limits import too_large
-from hushtable.planning.scorers import MOST_PER_ATTRIBUTE, Refit, TableScorer
+from hushtable.planning.scorers import MOST_PER_ATTRIBUTE, Refit, TableScorer, rounds_of_residuals
 from hushtable.planning.state import State
 from hushtable.planning.wishes import work_limit
 from hushtable.privacy import UNIT, Price
@@ -89,6 +89,11 @@ class AdaptivePlan(ABC):
         return DiscreteNoise("gaussian", (), ())
 
     @property
+    def most_rounds(self) -> int:
+        """Rounds that may measure a table of more than two attributes when counts are not kept, at most."""
+        return 0
+
+    @property
     def measurements(self) -> int:
         """Sets that may be measured."""
         return len(self.layout.sets)
@@ -136,6 +141,11 @@ class AimPlan(AdaptivePlan):
 
     spends_all = True
 
+    @property
+    def most_rounds(self) -> int:
+        """The first measurement, and rounds that are never smaller than the first of them."""
+        return 1 + rounds_of_residuals(self.layout)
+
     def policy(
         self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
@@ -144,12 +154,18 @@ class AimPlan(AdaptivePlan):
 
     def ways(self, reader: TableReader | None) -> dict[Keeping, int]:
         cells = self.layout.cells
+        if (
+            self.layout.has_levels
+        ):  # compared with tables of maximum entropy, however they are read afterwards
+            return {Keeping(True, True, tables=True): 64 * cells}
         plain = {Keeping(True, True): 24 * cells, Keeping(False, True): 4 * cells + _PASS + 24 * self.small}
         if not self.may_score_tables(reader):
             return plain
         return {Keeping(True, True, tables=True): 64 * cells} | plain
 
     def may_score_tables(self, reader: TableReader | None) -> bool:
+        if self.layout.has_levels:
+            return True
         few = len(self.layout.sets) <= MOST_PER_ATTRIBUTE * len(self.layout.sizes)
         return reader is not None and reader.guides and few
 

@@ -8,13 +8,16 @@ flag ends the loop; the empty set is no candidate; what is not measured is not c
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from math import gcd, lcm, pi, sqrt
 from typing import cast
 
 import numpy as np
 
+from hushtable import linear
 from hushtable.arrays import Floats, Ints
-from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload
+from hushtable.axes import Axes
+from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload, largest_sets
 from hushtable.measurement import Label, Measure, Policy, Purse, Reply, ResidualPart, Select
 from hushtable.planning.claims import SelectionClaims
 from hushtable.planning.exact_plans import round_down
@@ -102,12 +105,11 @@ class RoundPlanner:
     def start(self, variance: Fraction) -> Measure:
         """All 1-way residuals and the total, as if each 1-way marginal were measured (aim-grem, Algorithm 6)."""
         sizes = self.layout.sizes
-        ones = [s for s in self.layout.sets if len(s) == 1]
-        kept = [s for s in ones if sizes[s[0]] > 1]
-        total = sum((Fraction(1, sizes[s[0]]) for s in ones), Fraction(0)) / variance
-        if not ones:
-            total = round_down(float(2 * self.purse.left * _CLOSE))
-        part = ResidualPart(sizes, ((), *kept), (total, *(1 / variance for _ in kept)))
+        ones = largest_sets([s for s in self.layout.sets if len(s) == 1], sizes)
+        told = {(): round_down(float(2 * self.purse.left * _CLOSE))}
+        if ones:
+            told = linear.MarginalMechanism.from_tables(sizes, dict.fromkeys(ones, variance)).precisions
+        part = ResidualPart.of(sizes, told)
         return Measure(part, label=Label("start", sigma=sqrt(variance)))
 
     def selection(self, variance: Fraction, epsilon: Fraction, against: Against) -> Select:
@@ -138,11 +140,12 @@ class RoundPlanner:
             precisions = precisions * (1.0 - 2.0**-40)
 
     def _precisions(self, chosen: int, twice: float, *, fill: bool) -> tuple[Ints, Floats]:
-        members, cells = self._members(chosen), float(self.cells[chosen])
+        links = self._links(chosen)
+        members = self.below.members[links]
         if self.noise == "crp":
-            known = self.state.precisions
-            return round_precisions(members, cells, self.cells, self.price, known, twice, SKIP, fill)
-        share = self.cells[members] / cells
+            error, known = self.shares[links], self.state.precisions
+            return round_precisions(members, error, self.price, known, twice, SKIP, fill)
+        share = self.cells[members] / float(self.cells[chosen])
         return members, share * twice / (float((self.price[members] * share).sum()) if fill else 1.0)
 
     def claims(self, epsilon: Fraction) -> SelectionClaims:
@@ -150,10 +153,15 @@ class RoundPlanner:
         rounds = int(self.purse.limit / (epsilon**2 / 8)) + 1
         return SelectionClaims(self.layout, self.weights, self.below, rounds)
 
-    def _members(self, chosen: int) -> Ints:
-        """Residuals below a marginal that are not zero by their sizes."""
-        members = self.below.members[self.below.starts[chosen] : self.below.starts[chosen + 1]]
-        return members[self.price[members] > 0]
+    @cached_property
+    def shares(self) -> Floats:
+        """For each pair what a unit of the residual's s2 adds to the mean variance of the marginal's cells."""
+        return self.below.mean_variances(self.layout, self.price)
+
+    def _links(self, chosen: int) -> Ints:
+        """Pairs of a marginal and a residual below it that is not zero by its sizes."""
+        links = np.arange(int(self.below.starts[chosen]), int(self.below.starts[chosen + 1]))
+        return links[self.price[self.below.members[links]] > 0]
 
 
 def improvement_weights(workload: ResolvedWorkload, sets: tuple[AttributeSet, ...]) -> Ints:
@@ -162,12 +170,12 @@ def improvement_weights(workload: ResolvedWorkload, sets: tuple[AttributeSet, ..
     Weights whose common denominator makes them larger than 2^16 are rounded to that many steps of the largest.
     """
     common = lcm(*(w.denominator for w in set(workload.weights)))
-    parts: dict[int, int] = {}
+    parts, owners = dict[int, int](), Axes.of(workload.sizes).owners
     for attributes, weight in zip(workload.sets, workload.weights, strict=True):
         step = weight.numerator * (common // weight.denominator)
         for axis in attributes:
-            parts[axis] = parts.get(axis, 0) + step
-    whole = [sum(parts.get(i, 0) for i in s) for s in sets]
+            parts[owners[axis]] = parts.get(owners[axis], 0) + step
+    whole = [sum(parts.get(owners[i], 0) for i in s) for s in sets]
     shared, largest = gcd(*whole), max(whole)
     if largest == 0:
         return np.zeros(len(sets), np.int64)

@@ -23,6 +23,28 @@ GRID = 112
 """Points of the grid of log precisions on which gains are tabulated, over 25 units.  With 28 or 448 errors on adult do
 not move; more are slower."""
 
+_UNITS = 25.0
+"""Logarithmic units below the largest precision that the grid covers: a factor of 7e10.  With less than e^-25 of the
+largest precision a residual is as good as not measured."""
+
+_NOTHING = 1e-9
+"""Added to the error of a table that has none, so that its parts' shares are numbers."""
+
+_LEAST_PHI, _MOST_PHI, _HALVINGS = 1e-3, 1e6, 50
+"""Where the dispersion of a table is searched: wider than the candidates of a fit, 0.01 to 30,000; 50 halvings
+of the logarithm of a factor of 1e9 leave 2e-14."""
+
+_INFINITE, _TINY = 1e300, 1e-300
+"""More than any budget or gain, and less than any that is not 0."""
+
+_DEEPEST, _LEVELS = 1e-40, 80
+"""The lowest level of water in parts of the highest, and halvings of their logarithms: 92 units / 2^80.  _SPENT
+ends the search before, unless gains jump."""
+
+_OVER, _SPENT = 1.0001, 0.995
+"""A level is given up once it costs more than the budget by this factor, and taken where it spends this part of it:
+what is left is spread in proportion.  Closer takes more levels and moves no gain in precision by more than 0.5%."""
+
 _EXPECTED = math.sqrt(2.0 / math.pi)
 """Mean of the absolute value of a standard normal variable."""
 
@@ -83,14 +105,14 @@ class Allocation:
         if not active.any():
             return self.precision
         top = math.log(2.0 * rho / self.price[active].min() + self.precision[active].max())
-        logs = np.linspace(top - 25.0, top, GRID)
+        logs = np.linspace(top - _UNITS, top, GRID)
         gains = np.zeros((len(active), len(logs)))
         tabulate_gains(self.histograms, self.dispersion, self.smooth, active, logs, LEVELS, gains)
         gains *= np.sqrt(self.price)[:, None]
         weight, x = np.zeros(len(active)), self.precision
         for step in range(6):
             parts, tables = self.table_errors(x)
-            share = parts / (tables[self._owners] + 1e-9) * self._weights[self._owners]
+            share = parts / (tables[self._owners] + _NOTHING) * self._weights[self._owners]
             fresh = np.bincount(self._members, share, len(active))
             weight = fresh if step == 0 else np.sqrt(weight * fresh)
             x = water_fill(gains, logs, self.precision, self.price, np.where(active, weight, 0.0), 2.0 * rho)
@@ -138,8 +160,8 @@ def histograms_of(numbers: Any, ends: Any, tables: Any, out: Any) -> None:
 def dispersions_of(numbers: Any, histograms: Any, distances: Any, levels: Any, out: Any) -> None:
     """The phi of each table at which it has these expected L1 errors while unmeasured, by bisection."""
     for j in range(numbers.size):
-        low, high = 1e-3, 1e6
-        for _ in range(50):
+        low, high = _LEAST_PHI, _MOST_PHI
+        for _ in range(_HALVINGS):
             middle = math.sqrt(low * high)
             if error_and_gain(histograms[numbers[j]], middle, True, 0.0, levels)[0] > distances[j]:
                 high = middle
@@ -182,7 +204,7 @@ def fill_to(
                     a = c
                 else:
                     b = c
-            part = math.log(gains[g, a] / wanted) / math.log(gains[g, a] / max(gains[g, b], 1e-300))
+            part = math.log(gains[g, a] / wanted) / math.log(gains[g, a] / max(gains[g, b], _TINY))
             value = math.exp(logs[a] + step * part)
         if value > start[g]:
             x[g] = value
@@ -199,7 +221,7 @@ def water_fill(gains: Any, logs: Any, start: Any, price: Any, weight: Any, budge
     Bisection on the common gain per unit of budget, over the tabulated gains.
     """
     x = start.copy()
-    low, high, last = 1e300, 0.0, logs.size - 1
+    low, high, last = _INFINITE, 0.0, logs.size - 1
     for g in range(start.size):
         if weight[g] > 0 and gains[g, 0] > 0:
             high = max(high, gains[g, 0] * weight[g] / price[g])
@@ -207,17 +229,17 @@ def water_fill(gains: Any, logs: Any, start: Any, price: Any, weight: Any, budge
                 low = min(low, gains[g, last] * weight[g] / price[g])
     if high <= 0:
         return x
-    low = max(min(low, high) * 0.5, high * 1e-40)
-    for _ in range(80):
+    low = max(min(low, high) * 0.5, high * _DEEPEST)
+    for _ in range(_LEVELS):
         level = math.sqrt(low * high)
-        spent = fill_to(level, gains, logs, start, price, weight, budget * 1.0001, x)
+        spent = fill_to(level, gains, logs, start, price, weight, budget * _OVER, x)
         if spent > budget:
             low = level
         else:
             high = level
-        if 0.995 * budget < spent <= budget:
+        if _SPENT * budget < spent <= budget:
             break
-    spent = fill_to(high, gains, logs, start, price, weight, 1e300, x)
+    spent = fill_to(high, gains, logs, start, price, weight, _INFINITE, x)
     if spent > 0:
         for g in range(start.size):
             x[g] = start[g] + (x[g] - start[g]) * (budget / spent)

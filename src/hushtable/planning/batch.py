@@ -13,11 +13,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from hushtable import linear
 from hushtable.arrays import is_whole
 from hushtable.errors import BudgetError
-from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload
+from hushtable.marginals import AttributeSet, Layout, ResolvedWorkload, sorted_sets
 from hushtable.measurement import DiscreteNoise, MarginalPart, ResidualPart, TablePart
-from hushtable.planning.error_model import CellNoise, ErrorModel, Errors
+from hushtable.planning.error_model import CellErrors, CellNoise, ErrorModel
 from hushtable.planning.exact_plans import fitted, grid_amount
 from hushtable.planning.problem import Problem
 from hushtable.planning.residual import plan_variances
@@ -71,7 +72,7 @@ class BatchPlan:
             return residual_error_model(self.part.layout, self.part.precisions)
         return marginal_error_model(self.part.layout, self.part.mechanisms)
 
-    def errors(self, alpha: float = 0.05) -> Errors:
+    def errors(self, alpha: float = 0.05) -> CellErrors:
         """Expected errors of the workload's marginals."""
         return self.error_model().errors(self.marginals, alpha)
 
@@ -114,6 +115,8 @@ def plan_identity(
 
     The split minimises the weighted sum of the measured cells' variances: precision ~ sqrt(w n) for Gaussian noise,
     1 / scale ~ (w n)^(1/3) for Laplace noise, with n the cells of a marginal.
+
+    On levels a marginal with Gaussian noise is measured by its residuals, as it tells them (``linear.lattice``).
     """
     if (rho is None) == (epsilon is None):
         raise BudgetError("budget.currency", "Give either rho or epsilon.", "rho is for Gaussian noise.")
@@ -130,11 +133,27 @@ def plan_identity(
         total = sum(precisions, Fraction(0))
         return total / 2 if law == "gaussian" else total
 
+    if law == "gaussian" and workload.has_levels:
+        return BatchPlan(workload.sets, _by_residuals(workload, wanted.tolist(), limit))
     part = MarginalPart(workload.sizes, workload.sets, law, fitted(wanted.tolist(), limit, cost))
     part.check(workload.names)
     if law == "laplace" and delta:
         part = replace(part, bound=shared_bound(part.noise.parameters, Fraction(delta), scale))
     return BatchPlan(workload.sets, part)
+
+
+def _by_residuals(workload: ResolvedWorkload, wanted: Sequence[float], limit: Fraction) -> ResidualPart:
+    """What marginals with these precisions in their cells tell of residuals, for at most ``limit`` for a row."""
+    cells = {s: 1 / Fraction(p) for s, p in zip(workload.sets, wanted, strict=True)}
+    told = linear.MarginalMechanism.from_tables(workload.sizes, cells).scaled(rho=limit).precisions
+    sets = sorted_sets(tuple(told))
+
+    def cost(precisions: tuple[Fraction, ...]) -> Fraction:
+        return ResidualPart(workload.sizes, sets, precisions).rho
+
+    part = ResidualPart(workload.sizes, sets, fitted([float(told[s]) for s in sets], limit, cost))
+    part.check(workload.names)
+    return part
 
 
 def residual_error_model(layout: Layout, precisions: Sequence[Fraction]) -> ErrorModel:

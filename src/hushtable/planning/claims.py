@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import isfinite, log, sqrt
 
 import numpy as np
 
 from hushtable.arrays import Floats, Ints
 from hushtable.marginals import Incidence, Layout, assemble
 from hushtable.measurement import GRID, Claim, Compare, Select
+from hushtable.planning.error_model import ErrorModel
 from hushtable.planning.l1_noise import l1_limit
 from hushtable.planning.problem import prices
 from hushtable.planning.state import Changes
@@ -123,6 +124,8 @@ class SelectionClaims:
 
     def _noise(self, chosen: int, precisions: Floats, beta: float) -> float | None:
         """A bound on the L1 noise of the unbiased estimate; None when the marginal is not known in full."""
+        if self._layout.has_levels:
+            return self._level_noise(chosen, precisions, beta)
         cells, variance, largest = float(self._cells[chosen]), 0.0, 0.0
         for k in self._below.members[self._below.starts[chosen] : self._below.starts[chosen + 1]].tolist():
             price, span = float(self._price[k]), float(self._cells[k])
@@ -133,6 +136,13 @@ class SelectionClaims:
                 variance += price * span * share / cells
                 largest = max(largest, share)
         return l1_limit(cells, variance, largest, beta)
+
+    def _level_noise(self, chosen: int, precisions: Floats, beta: float) -> float | None:
+        """The same where cells differ: every cell by itself, ``beta`` shared out over them."""
+        with np.errstate(divide="ignore"):
+            model = ErrorModel(self._layout, 1.0 / precisions)
+        limit = float(model.l1_limits([self._layout.sets[chosen]], beta)[0])
+        return limit if isfinite(limit) else None
 
     def _claim(self, proof: _Proof, tables: Floats | None, changes: Sequence[Changes]) -> Claim:
         """The limits of a proof: of its ``tables``, or of what the estimates became by the ``changes`` since."""
@@ -160,8 +170,10 @@ def moved(layout: Layout, changes: Changes) -> Floats:
     changed = Layout(layout.sizes, tuple(layout.sets[k] for k, _ in changes))
     values = np.concatenate([change.reshape(-1) for _, change in changes])
     norms = np.zeros(len(layout.sets))
-    smallest = [set(s) for s in changed.sets]
-    above = np.array([k for k, s in enumerate(layout.sets) if any(tau.issubset(s) for tau in smallest)])
+    axes = layout.axes
+    above = np.array(
+        [k for k, s in enumerate(layout.sets) if any(axes.tells(tau, s) for tau in changed.sets)]
+    )
     cuts = np.flatnonzero(np.diff(np.cumsum(layout.lengths[above]) // PART)) + 1
     for numbers in np.split(above, cuts):
         part = Layout(layout.sizes, tuple(layout.sets[int(k)] for k in numbers))

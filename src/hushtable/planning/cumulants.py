@@ -5,74 +5,59 @@ measured marginal depends only on which attributes, common to both, agree; so fe
 numbers are known from the sizes.  With ``g(tau) = s2_tau n_tau^2`` and ``delta`` the common attributes, the weight is
 ``c(A) / (s n n_gamma)``, where ``c(A) = sum over tau in delta of g(tau) prod over tau of (1[agrees] - 1/n_i)``.  Here
 ``A`` are the attributes that agree, ``s`` is the measured marginal's cell variance and ``n`` its number of cells.
+
+The sum over cells is one over an attribute's three states, in every measured marginal: not common to both, common with
+another value, common with the same value.  Tables of two states an attribute become tables of three, axis by axis.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from hushtable.compiled import njit
+from hushtable.arrays import Floats, Ints
+from hushtable.marginals import Links
+
+_AT_ONCE = 2**20
+"""Entries of a table of states, 8 MB: as fast as larger ones, and small beside the tables that are planned."""
 
 
-@njit(cache=True, nogil=True)
-def power_sums(power: int, shapes: Any, below: Any, weight: Any, sources: Any, result: Any) -> None:
-    """result[g] = sum over all measured cells of (source factor) * (weight of that cell in a cell of g)^power.
+def power_sums(power: int, shapes: np.ndarray, below: Links, weight: Floats, sources: Floats) -> Floats:
+    """For each marginal: sum over all measured cells of (source factor) * (weight of it in a cell of g)^power.
 
+    ``shapes`` are the marginals' sizes, 0 where there is no attribute, and ``below`` the residuals below them.
     ``weight`` is g(tau) by residual; ``sources`` the sum, over measured marginals above each residual, of
     ``factor / (s^power n^(power - 1))``.  The sum over marginals that share exactly ``delta`` with ``gamma``
     follows by inclusion and exclusion, so the work per marginal does not depend on how many were measured.
     """
-    width = shapes.shape[1]
-    size = 1 << width
-    g = np.zeros(size)
-    above = np.zeros(size)
-    for s in range(len(result)):
-        used = 0
-        cells = 1.0
-        for axis in range(width):
-            if shapes[s, axis] > 0:
-                used |= 1 << axis
-                cells *= shapes[s, axis]
-        for link in range(below.starts[s], below.starts[s + 1]):
-            residual, mask = below.numbers[link], below.masks[link]
-            g[mask] = weight[residual] if residual >= 0 else 0.0
-            above[mask] = sources[residual] if residual >= 0 else 0.0
-        total = 0.0
-        for common in range(size):
-            if common & ~used:
-                continue
-            exactly = 0.0
-            for larger in range(common, size):
-                if larger & ~used or common & ~larger:
-                    continue
-                odd = 0
-                for axis in range(width):
-                    odd ^= ((larger ^ common) >> axis) & 1
-                exactly += -above[larger] if odd else above[larger]
-            shared = 1.0
-            for axis in range(width):
-                if common >> axis & 1:
-                    shared *= shapes[s, axis]
-            patterns = 0.0
-            for agree in range(common + 1):
-                if agree & ~common:
-                    continue
-                number = 1.0
-                for axis in range(width):
-                    if (common & ~agree) >> axis & 1:
-                        number *= shapes[s, axis] - 1
-                coefficient = 0.0
-                for tau in range(common + 1):
-                    if tau & ~common:
-                        continue
-                    term = g[tau]
-                    for axis in range(width):
-                        if tau >> axis & 1:
-                            n = shapes[s, axis]
-                            term *= (1.0 if agree >> axis & 1 else 0.0) - 1.0 / n
-                    coefficient += term
-                patterns += number * coefficient**power
-            total += exactly / shared * patterns
-        result[s] = total / cells**power
+    rows = max(1, _AT_ONCE // 3 ** shapes.shape[1])
+    result = np.empty(len(shapes))
+    for first in range(0, len(shapes), rows):
+        some = slice(first, first + rows)
+        result[some] = _sums(power, shapes[some].astype(np.float64), below, first, (weight, sources))
+    return result
+
+
+def _sums(power: int, shapes: Floats, below: Links, first: int, told: tuple[Floats, Floats]) -> Floats:
+    """The same for the marginals from ``first`` on."""
+    count, width = shapes.shape
+    starts = below.starts[first : first + count + 1]
+    links = slice(int(starts[0]), int(starts[-1]))
+    numbers, masks = below.numbers[links], below.masks[links]
+    rows: Ints = np.repeat(np.arange(count, dtype=np.int64), np.diff(starts))
+    g, above = np.zeros((2, count, 1 << width))
+    for table, values in zip((g, above), told, strict=True):
+        table[rows, masks] = np.where(numbers >= 0, values[numbers], 0.0)
+    sizes = np.maximum(shapes, 1.0)
+    for axis in range(width):
+        n = sizes[:, axis, None, None]
+        without, common = _halves(g, axis)
+        g = np.stack([without, without - common / n, without + common * (1.0 - 1.0 / n)], axis=2)
+        without, common = _halves(above, axis)
+        above = np.stack([without - common, common / n * (n - 1.0), common / n], axis=2)
+    return (above * g**power).reshape(count, -1).sum(axis=1) / sizes.prod(axis=1) ** power
+
+
+def _halves(table: Floats, axis: int) -> tuple[Floats, Floats]:
+    """Entries without an attribute and with it; those before it have three states already."""
+    both = table.reshape(len(table), -1, 2, 3**axis)
+    return both[:, :, 0], both[:, :, 1]

@@ -40,7 +40,7 @@ class CellNoise(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Errors:
+class CellErrors:
     """Expected errors of marginals, in the order asked for; infinite where something was never measured.
 
     The cells of a marginal on levels may differ: then these are of its widest ones.
@@ -109,10 +109,10 @@ class ErrorModel:
                 widths[k] = discrete_gaussian_half_width(noise.variance, alpha)
         return widths
 
-    def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> Errors:
+    def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> CellErrors:
         """Standard deviation, half-width and expected L1 of each marginal."""
         std, sums = np.sqrt(self._cells.largest(sets)), self._cells.std_sums(sets)
-        return Errors(tuple(sets), std, self.half_widths(sets, alpha), sqrt(2.0 / pi) * sums, alpha)
+        return CellErrors(tuple(sets), std, self.half_widths(sets, alpha), sqrt(2.0 / pi) * sums, alpha)
 
     def l1_limits(self, sets: Sequence[AttributeSet], beta: float) -> Floats:
         """With probability ``1 - beta`` the noise of a table adds up to at most this, for each table on its own."""
@@ -138,9 +138,8 @@ class ErrorModel:
         return cell_variances_of(self.residuals, self.variances)
 
     def _fourth_cumulants(self, sets: Sequence[AttributeSet]) -> Floats:
-        result = np.zeros(len(sets))
         if not self.sources:
-            return result
+            return np.zeros(len(sets))
         layout, measured = self.residuals, tuple(s.attributes for s in self.sources)
         cells = Layout(layout.sizes, measured).lengths.astype(np.float64)
         fourth, variance = np.array([(s.fourth, s.variance) for s in self.sources]).T
@@ -149,5 +148,4 @@ class ErrorModel:
         finite = np.where(np.isfinite(self.variances), self.variances, 0.0)
         weight = finite * layout.lengths.astype(np.float64) ** 2
         table = Layout(layout.sizes, tuple(sets)).shapes
-        power_sums(4, table, Incidence.between(sets, layout).links, weight, above, result)
-        return result
+        return power_sums(4, table, Incidence.between(sets, layout).links, weight, above)

@@ -24,6 +24,16 @@ from hushtable.planning.problem import Floats, Problem
 TOLERANCE = 1e-9
 """Relative gap at which the search for the best plan ends: far below what is printed.  Less takes more steps, more is a
 plan further from its proved bound."""
+WARM, FIRST_ORDER = 30, 3000
+"""Rounds of the first-order method: before the interior one, which needs a start of the right sizes, and instead of it.
+Not tuned; a round is a product with a sparse matrix, a step of the interior method a dense system."""
+LEAST_SLACK = 1e-3
+"""Slacks start at this part of their row or above: inside the cone, where the interior method has to be."""
+MOST_STEPS = 200
+"""Steps of the interior method, at most; u is a valid bound wherever they end."""
+CENTRING, NEAREST = 0.1, 0.99
+"""A step aims at a tenth of the present complementarity and at most this part of the way to the border, as
+interior methods usually do.  Bolder ones take fewer steps and fail more often; not tuned."""
 DENSE = 6000
 """Largest dense linear system, 288 MB; beyond it a first-order method takes over, which takes many more steps."""
 
@@ -143,18 +153,18 @@ def solve_roots(dual: RootDual) -> Floats:
     rest = np.setdiff1d(np.arange(len(dual.q)), own[own >= 0])
     if min(len(dual.b), len(rest)) > DENSE:
         return _multiplicative(dual)
-    u = _multiplicative(dual, rounds=30)
-    slack = np.maximum(dual.b / 2 - _gradient(dual, u), 1e-3 * dual.b)
+    u = _multiplicative(dual, rounds=WARM)
+    slack = np.maximum(dual.b / 2 - _gradient(dual, u), LEAST_SLACK * dual.b)
     system = _Newton(dual, own, rest)
     count = len(u)
-    for _ in range(200):
+    for _ in range(MOST_STEPS):
         gradient = _gradient(dual, u)
         complementarity = float(u @ slack)
         scale = float(dual.b @ u)
         infeasible = float(np.abs(u * (gradient - dual.b / 2 + slack)).sum())
         if max(complementarity, infeasible) <= TOLERANCE * scale / 4:
             break
-        centre = 0.1 * complementarity / count
+        centre = CENTRING * complementarity / count
         try:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 step = system.solve(u, slack, gradient - dual.b / 2 + centre / u)
@@ -211,7 +221,7 @@ def _own_residuals(matrix: Any) -> np.ndarray:
     return own
 
 
-def _multiplicative(dual: RootDual, rounds: int = 3000) -> Floats:
+def _multiplicative(dual: RootDual, rounds: int = FIRST_ORDER) -> Floats:
     """Monotone updates ``u *= (gradient / (b / 2))``, rescaled; the gap is checked every ten rounds."""
     u = 1.0 / (dual.b * len(dual.b))
     for k in range(rounds):
@@ -232,4 +242,4 @@ def _gradient(dual: RootDual, u: Floats) -> Floats:
 
 def _longest(position: Floats, step: Floats) -> float:
     down = step < 0
-    return min(1.0, 0.99 * float((-position[down] / step[down]).min())) if down.any() else 1.0
+    return min(1.0, NEAREST * float((-position[down] / step[down]).min())) if down.any() else 1.0

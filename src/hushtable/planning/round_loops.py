@@ -51,24 +51,17 @@ def fill_up(error: Floats, price: Floats, known: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def round_precisions(
-    members: Ints,
-    cells: float,
-    lengths: Ints,
-    price: Floats,
-    known: Floats,
-    twice: float,
-    skip: float,
-    fill: bool,
+    members: Ints, error: Floats, price: Floats, known: Floats, twice: float, skip: float, fill: bool
 ) -> tuple[Ints, Floats]:
     """Which of the members to measure and how precisely, by the conditional plan, for ``twice`` half the budget.
 
-    Members whose share is below ``skip`` are left out; with ``fill`` the others get what they leave.
+    ``error`` is what a unit of each member's variance adds to the marginal's.  Members whose share is below ``skip``
+    are left out; with ``fill`` the others get what they leave.
     """
-    error, prices, prior = np.empty(members.size), np.empty(members.size), np.empty(members.size)
+    prices, prior = np.empty(members.size), np.empty(members.size)
     for j in range(members.size):
         k = members[j]
         prices[j] = price[k]
-        error[j] = price[k] * (lengths[k] / cells) ** 2
         prior[j] = known[k] / twice
     share = fill_up(error, prices, prior)
     kept = share * prices >= skip

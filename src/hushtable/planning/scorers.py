@@ -64,11 +64,16 @@ class Scorer(Protocol):
         ...
 
 
+def rounds_of_residuals(layout: Layout) -> int:
+    """Rounds that the budget would last for where candidates are compared with sums of residuals."""
+    return 2 * len(layout.sets)
+
+
 class ResidualScorer:
     """Unbiased estimates: sums of residuals."""
 
     def __init__(self, layout: Layout, below: Incidence) -> None:
-        self.rounds, self.work = 2 * len(layout.sets), 0
+        self.rounds, self.work = rounds_of_residuals(layout), 0
         self._layout, self._below = layout, below
         there = below.members >= 0
         above = np.bincount(below.members[there], layout.lengths[below.owners[there]], len(layout.sets))

@@ -200,8 +200,8 @@ class Bounder:
 
     def _largest_measured(self, attributes: AttributeSet) -> tuple[AttributeSet, ...]:
         """Tables below that are fully measured and lie in no other such."""
-        sizes, index = self._layout.sizes, self._layout.index
-        return largest_sets([s for s in subsets(attributes, sizes) if s in index and s != attributes], sizes)
+        axes, index = self._layout.axes, self._layout.index
+        return largest_sets([s for s in subsets(attributes, axes) if s in index and s != attributes], axes)
 
     def _ends(self, attributes: AttributeSet, above: AttributeSet, alpha: float) -> tuple[Floats, Floats]:
         """Interval of a sub-table's cells at level ``1 - alpha``, shaped to be repeated over ``above``."""

@@ -15,6 +15,20 @@ DISPERSIONS = np.exp(np.linspace(math.log(1e-2), math.log(3e4), 28))
 """Candidates for phi, each 1.74 times the one before; a fitted phi is a mean over them.  1 is the variance of a Poisson
 count.  More candidates are slower, and a wider range matters only to tables at its ends; not tuned."""
 
+CENTRE, WIDTH = 30.0, 2.0
+"""The prior of phi at which EM begins: median, and standard deviation of its logarithm (a factor of 7).  Not tuned;
+where EM settles within ROUNDS it has no say."""
+
+ROUNDS = 30
+"""Rounds of EM, each a pass over one row of candidates a table.  Not tuned; with fewer the start shows through."""
+
+LEAST_WIDTH = 0.7
+"""The fitted prior is never narrower than a factor of 2: a few tables that look alike do not force their phi on all.
+Not tuned; with less, tables that differ from the others are drawn closer to them."""
+
+TINY = 1e-12
+"""Keeps the phi of a table finite that goes all the way to its measurement."""
+
 
 def dispersions(likelihoods: Floats, noise: Floats) -> Floats:
     """The phi of each table (rows) that moves it as far as the posterior would on average.
@@ -23,17 +37,17 @@ def dispersions(likelihoods: Floats, noise: Floats) -> Floats:
     the way to its measurement; ``noise`` is s / m of a table's mean cell.
     """
     logs = np.log(DISPERSIONS)
-    centre, width = math.log(30.0), 2.0
+    centre, width = math.log(CENTRE), WIDTH
     scaled = likelihoods - likelihoods.max(axis=1, keepdims=True)
     weight = scaled
-    for _ in range(30):
+    for _ in range(ROUNDS):
         weight = scaled - 0.5 * ((logs - centre) / width) ** 2
         weight = np.exp(weight - weight.max(axis=1, keepdims=True))
         weight /= weight.sum(axis=1, keepdims=True)
         centre = float((weight @ logs).mean())
-        width = max(0.7, math.sqrt(float((weight * (logs - centre) ** 2).sum(axis=1).mean())))
+        width = max(LEAST_WIDTH, math.sqrt(float((weight * (logs - centre) ** 2).sum(axis=1).mean())))
     part = (weight * (DISPERSIONS / (DISPERSIONS + noise[:, None]))).sum(axis=1)
-    return noise * part / np.maximum(1.0 - part, 1e-12)
+    return noise * part / np.maximum(1.0 - part, TINY)
 
 
 def dispersions_by_set(

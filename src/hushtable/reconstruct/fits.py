@@ -64,9 +64,7 @@ def _unbiased(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros:
 
 
 def _smooth(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
-    if estimates.layout.has_levels:
-        return reconstruct.fit_levels(estimates, sets, zeros)
-    return reconstruct.fit_maxent(estimates, sets, zeros)
+    return reconstruct.fit_smooth(estimates, sets, zeros)
 
 
 def _agreeing(estimates: ResidualEstimates, sets: Sequence[AttributeSet], zeros: Zeros | None) -> Fitted:
@@ -93,7 +91,6 @@ RECONSTRUCTIONS = Registry(
             "nonnegative model of the count (maximum entropy made to agree); overlapping tables agree exactly",
             _agreeing,
             cell_bytes=64,
-            levels=False,
         ),
     )
 )
@@ -126,7 +123,10 @@ def fit_for(schema: Schema, sets: Sequence[AttributeSet]) -> Callable[[State, bo
 
 def refit_for(schema: Schema, layout: Layout) -> Refit:
     """Tables of maximum entropy that follow a loop."""
-    return reconstruct.LocalTables(layout, reconstruct.Zeros.of(schema, layout.sets)).refit
+    zeros = reconstruct.Zeros.of(schema, layout.sets)
+    if layout.has_levels:
+        return partial(reconstruct.refit_levels, layout=layout, zeros=zeros)
+    return reconstruct.LocalTables(layout, zeros).refit
 
 
 def reconstruction_named(name: str) -> Reconstruction:

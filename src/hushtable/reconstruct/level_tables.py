@@ -14,10 +14,11 @@ from itertools import groupby
 
 import numpy as np
 
-from hushtable.arrays import Floats
+from hushtable.arrays import Floats, Ints
 from hushtable.axes import Axes
-from hushtable.marginals import AttributeSet, Layout, centre_all
+from hushtable.marginals import AttributeSet, Layout, centre_all, summed_to
 from hushtable.measurement import Residuals
+from hushtable.planning import State
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions_by_set
 from hushtable.reconstruct.maxent_tables import NO_MASS, SWEEPS
@@ -38,6 +39,18 @@ class LevelTables:
     def axes(self) -> Axes:
         """The axes with their levels."""
         return self.residuals.layout.axes
+
+    @property
+    def ones(self) -> dict[int, Floats]:
+        """One-way tables that add up exactly: of each attribute the finest that was fitted, and its sums."""
+        fitted = {s[0] for s in self.made if len(s) == 1}
+        found: dict[int, Floats] = {}
+        for leaf in self.axes.finest:
+            levels = [a for a in self.axes.chains[leaf] if a in fitted]
+            for axis in levels:
+                finest = (levels[-1],)
+                found[axis] = summed_to(self.axes, self.made[finest], finest, (axis,))
+        return found
 
     def table(self, attributes: AttributeSet) -> Floats:
         """The estimate of one marginal, shaped."""
@@ -108,6 +121,13 @@ def fit_levels(residuals: Residuals, sets: Sequence[AttributeSet], zeros: Zeros 
     for _, group in groupby(sorted(sets, key=depth), key=depth):
         _fit_group(fitted, [s for s in group if s])
     return fitted
+
+
+def refit_levels(
+    state: State, changed: Sequence[int], *, layout: Layout, zeros: Zeros | None = None
+) -> tuple[Ints, Floats]:
+    """The tables of a loop after a measurement: all of them, because coarser ones carry over to finer ones."""
+    return np.arange(len(layout.sets)), fit_levels(state, layout.sets, zeros).estimate_all(layout)
 
 
 def _fit_group(fitted: LevelTables, sets: list[AttributeSet]) -> None:

@@ -20,7 +20,8 @@ from hushtable.measurement import Residuals
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions_by_set
 from hushtable.reconstruct.maxent_tables import MaxentTables
-from hushtable.reconstruct.pair_fit import FEWEST_NEIGHBOURS, fit_pairs, neighbours
+from hushtable.reconstruct.pair_fit import fit_pairs, independent_pairs
+from hushtable.reconstruct.pair_loops import FEWEST_NEIGHBOURS
 from hushtable.reconstruct.zeros import Zeros
 
 SMALLEST = 1e-3
@@ -62,12 +63,11 @@ def start_tables(
     total = max(float(residuals.value(())), deviation)
     ones = {axis: _one_way(residuals, axis, total, empty) for (axis,) in (s for s in sets if len(s) == 1)}
     _smooth_ones(residuals, ones, total, empty)
-    products: dict[AttributeSet, Floats] = {}
-    for s in (s for s in sets if len(s) == 2):
+    pairs = [s for s in sets if len(s) == 2]
+    products = independent_pairs(residuals.layout.sizes, pairs, total, ones)
+    for s in (s for s in pairs if s in empty.masks):
         margins = loops.Margins(ones[s[0]], ones[s[1]])
-        products[s] = np.outer(*margins) / total
-        if s in empty.masks:
-            loops.scale_to_margins(empty.clear(s, products[s]), margins, MASKED_SWEEPS)
+        loops.scale_to_margins(empty.clear(s, products[s]), margins, MASKED_SWEEPS)
     return MaxentTables(residuals, total, ones, products, empty)
 
 
@@ -97,7 +97,7 @@ def _smooth_ones(residuals: Residuals, ones: dict[int, Floats], total: float, ze
     likelihoods = np.empty((len(axes), DISPERSIONS.size))
     for k, axis in enumerate(axes):
         size = ones[axis].size
-        mean = neighbours(ones[axis], 0) / neighbours(np.ones(size), 0)
+        mean = _beside(ones[axis]) / _beside(np.ones(size))
         mean = np.maximum(mean, 1e-3 * total / size) * _possible(axis, size, zeros)
         means[axis] = mean * (total / mean.sum())
         residual = total / size + residuals.value((axis,)) - means[axis]
@@ -113,6 +113,16 @@ def _smooth_ones(residuals: Residuals, ones: dict[int, Floats], total: float, ze
         table = np.zeros(means[axis].size)
         table[possible] = np.maximum(np.exp(logs), SMALLEST)
         ones[axis] = table * (total / table.sum())
+
+
+def _beside(table: Floats) -> Floats:
+    """The two values on either side, the farther ones halved, the value itself left out."""
+    summed = np.zeros_like(table)
+    summed[1:] += table[:-1]
+    summed[:-1] += table[1:]
+    summed[2:] += 0.5 * table[:-2]
+    summed[:-2] += 0.5 * table[2:]
+    return summed
 
 
 def to_simplex(values: Floats, total: float) -> Floats:

@@ -19,6 +19,46 @@ TOLERANCE = 1e-4
 """Sums of a table and the tables below it may differ by this part of the records.  1e-3 costs nothing on adult and 2%
 where errors are as small as 0.0014 (attributes of two values at epsilon 10); 1e-5 gains nothing and is as fast."""
 
+FAR_BELOW = 40.0
+"""A start this far below the largest possible logarithm is left for that one: steps upwards are at
+most MOST_UP, so that it would take 20 of them to come back."""
+MOST_DOWN, MOST_UP = 4.0, 2.0
+"""How far a Newton step may lower and raise a logarithm.  From above, where the exponential rules, a full step is about
+1; the limits only bind from starts that are far off.  Not tuned."""
+MOST_STEPS, SAME = 80, 1e-7
+"""Newton steps for a cell, and the last one's size: steps converge quadratically, so that what is left is its square.
+The limit binds where rounding stalls a step."""
+
+LINE_STEPS, LINE_TOLERANCE = 20, 1e-5
+"""Newton steps for a line's multiplier, and the part of its total at which they end: a hundredth of PAIR_TOLERANCE, so
+that errors of lines do not show in it."""
+PAIR_ROUNDS, PAIR_TOLERANCE = 60, 1e-3
+"""Rounds over the lines of a pair, and the part of a column's sum (and one record) that it may be off by before its
+columns are fitted for the last time.  Not tuned; less takes more rounds."""
+
+EMPTY = 1e-300
+"""A sum below this is none: what it would be multiplied by is not a double."""
+
+STEEPEST = 30.0
+"""Exponents of chained means are cut off here, where a mean is 1e13 times its product: far beyond any count, and
+``exp`` stays finite."""
+
+CHAINED = 1.5
+"""A weight of a chain lies between 0, where it tells nothing, and this: it may say a half more than its own logarithm.
+Not tuned; with 1, tables that depend more strongly than every chain through others are drawn back."""
+BOX_ROUNDS, BOX_TOLERANCE = 30, 1e-6
+"""Rounds of coordinate steps for the weights of chains, and the largest move at which they end: a mean moves by less
+than a millionth of itself.  Not tuned."""
+GAUSS_NEWTON, SWEEPS = 6, 4
+"""Steps of the weights of chains, each with a new mean and dispersion, and sweeps that give a mean its margins.  Not
+tuned; fewer are faster, and leave the weights or the margins of a prior mean further off."""
+
+VANISHED = 1e-9
+"""Expected records of a cell below which it stays as it is: no release shows a billionth of a record."""
+LEAST_START = 0.3
+"""Where a search for a cell that noise made negative starts, in parts of its mean: any positive start gives the same
+cell, to SAME.  Not tuned."""
+
 
 class Margins(NamedTuple):
     """Row and column sums that a two-way table is to have."""
@@ -31,14 +71,14 @@ class Margins(NamedTuple):
 def solve_cell(rhs: float, s: float, u: float) -> float:
     """The u with exp(u) + s u = rhs, by safeguarded Newton steps from a start, or from above when that is far off."""
     most = min(rhs / s, math.log(max(rhs, 1.0)))
-    if u > most or u < most - 40.0:
+    if u > most or u < most - FAR_BELOW:
         u = most
-    for _ in range(80):
+    for _ in range(MOST_STEPS):
         e = math.exp(u)
         step = (e + s * u - rhs) / (e + s)
-        step = min(max(step, -2.0), 4.0)
+        step = min(max(step, -MOST_UP), MOST_DOWN)
         u -= step
-        if abs(step) < 1e-7:
+        if abs(step) < SAME:
             break
     return u
 
@@ -59,7 +99,7 @@ def fit_line(base: Any, s: float, total: float, a: float, logs: Any) -> float:
     low = total / base.size + s * math.log(total / base.size) - top
     if a > high or a < low:
         a = high
-    for _ in range(20):
+    for _ in range(LINE_STEPS):
         summed, slope = 0.0, 0.0
         for b in range(base.size):
             if base[b] == -np.inf:
@@ -70,7 +110,7 @@ def fit_line(base: Any, s: float, total: float, a: float, logs: Any) -> float:
             e = math.exp(u)
             summed += e
             slope += e / (e + s)
-        if abs(summed - total) <= 1e-5 * total:
+        if abs(summed - total) <= LINE_TOLERANCE * total:
             break
         a = min(max(a - (summed - total) / slope, low), high)
     return a
@@ -111,7 +151,7 @@ def fit_pair(y: Any, prior: Any, s: float, margins: Any, q: Any) -> None:
         for b in range(n2):
             logs[a, b] = math.log(prior[a, b]) if prior[a, b] > 0.0 else -np.inf
             base[a, b] = y[a, b] + s * logs[a, b]
-    for _ in range(60):
+    for _ in range(PAIR_ROUNDS):
         for a in range(n1):
             for b in range(n2):
                 row[b] = base[a, b] + beta[b]
@@ -127,7 +167,7 @@ def fit_pair(y: Any, prior: Any, s: float, margins: Any, q: Any) -> None:
             beta[b] = fit_line(column, s, columns[b], beta[b], column_logs)
             for a in range(n1):
                 logs[a, b] = column_logs[a]
-        if worst < 1e-3:
+        if worst < PAIR_TOLERANCE:
             break
     for a in range(n1):
         for b in range(n2):
@@ -150,7 +190,7 @@ def scale_to_faces(p: Any, ab: Any, ac: Any, bc: Any, sweeps: int) -> None:
                 t = 0.0
                 for c in range(n3):
                     t += p[a, b, c]
-                f = ab[a, b] / t if t > 1e-300 else 0.0
+                f = ab[a, b] / t if t > EMPTY else 0.0
                 gap += abs(ab[a, b] - t)
                 total += ab[a, b]
                 for c in range(n3):
@@ -159,7 +199,7 @@ def scale_to_faces(p: Any, ab: Any, ac: Any, bc: Any, sweeps: int) -> None:
         for a in range(n1):
             for c in range(n3):
                 gap += abs(ac[a, c] - over_b[a, c])
-                over_b[a, c] = ac[a, c] / over_b[a, c] if over_b[a, c] > 1e-300 else 0.0
+                over_b[a, c] = ac[a, c] / over_b[a, c] if over_b[a, c] > EMPTY else 0.0
         over_a[:] = 0.0
         for a in range(n1):
             for b in range(n2):
@@ -168,7 +208,7 @@ def scale_to_faces(p: Any, ab: Any, ac: Any, bc: Any, sweeps: int) -> None:
                     over_a[b, c] += p[a, b, c]
         for b in range(n2):
             for c in range(n3):
-                over_a[b, c] = bc[b, c] / over_a[b, c] if over_a[b, c] > 1e-300 else 0.0
+                over_a[b, c] = bc[b, c] / over_a[b, c] if over_a[b, c] > EMPTY else 0.0
         for a in range(n1):
             for b in range(n2):
                 for c in range(n3):
@@ -232,7 +272,7 @@ def chained_mean(product: Any, chains: Any, t: Any, mean: Any) -> None:
             e = 0.0
             for k in range(count):
                 e += t[k] * chains[k, a, b]
-            mean[a, b] = product[a, b] * math.exp(min(max(e, -30.0), 30.0))
+            mean[a, b] = product[a, b] * math.exp(min(max(e, -STEEPEST), STEEPEST))
 
 
 @njit(cache=True, nogil=True)
@@ -249,32 +289,37 @@ def weighted_products(weight: Any, chains: Any, residual: Any, gradient: Any) ->
 
 @njit(cache=True, nogil=True)
 def solve_in_box(hessian: Any, gradient: Any, spread: float, t: Any) -> None:
-    """Thirty rounds of coordinate steps from t for the penalised quadratic around t, within [0, 1.5]."""
+    """Coordinate steps from t for the penalised quadratic around t, within [0, CHAINED]."""
     start = t.copy()
-    for _ in range(30):
+    for _ in range(BOX_ROUNDS):
+        moved = 0.0
         for k in range(t.size):
             s = gradient[k] - t[k] / spread
             for j in range(t.size):
                 s -= hessian[k, j] * (t[j] - start[j])
-            t[k] = min(max(t[k] + s / (hessian[k, k] + 1.0 / spread), 0.0), 1.5)
+            new = min(max(t[k] + s / (hessian[k, k] + 1.0 / spread), 0.0), CHAINED)
+            moved = max(moved, abs(new - t[k]))
+            t[k] = new
+        if moved < BOX_TOLERANCE:
+            break
 
 
 @njit(cache=True, nogil=True)
 def fit_chains(
     y: Any, product: Any, chains: Any, noise: float, margins: Any, spread: float, grid: Any, mean: Any
 ) -> None:
-    """mean ~ product * exp(sum t chains), t in [0, 1.5] with variance ``spread``: penalised likelihood of y.
+    """mean ~ product * exp(sum t chains), t in [0, CHAINED] with variance ``spread``: penalised likelihood of y.
 
-    y ~ N(mean, phi mean + noise), phi the most likely of ``grid``; six Gauss-Newton steps, each solved by coordinates.
+    y ~ N(mean, phi mean + noise), phi the most likely of ``grid``; Gauss-Newton steps, each solved by coordinates.
     """
     count, n1, n2 = chains.shape
     price = (1.0 - 1.0 / n1) * (1.0 - 1.0 / n2)
     hessian, gradient, t = np.empty((count, count)), np.empty(count), np.zeros(count)
     residual, weight, likelihood = np.empty((n1, n2)), np.empty((n1, n2)), np.empty(grid.size)
-    for step in range(7):
+    for step in range(GAUSS_NEWTON + 1):
         chained_mean(product, chains, t, mean)
-        scale_to_margins(mean, margins, 4)
-        if step == 6:
+        scale_to_margins(mean, margins, SWEEPS)
+        if step == GAUSS_NEWTON:
             break
         for a in range(n1):
             for b in range(n2):
@@ -304,6 +349,6 @@ def shrink_cells(p: Any, move: Any, s: float) -> None:
     """In place and flat: p becomes the x that minimises (x - p - move)^2 / 2 + s KL(x || p), cell by cell."""
     for k in range(p.size):
         m = p[k]
-        if m > 1e-9:
+        if m > VANISHED:
             y = m + move[k]
-            p[k] = math.exp(solve_cell(y + s * math.log(m), s, math.log(max(y, 0.3 * m))))
+            p[k] = math.exp(solve_cell(y + s * math.log(m), s, math.log(max(y, LEAST_START * m))))

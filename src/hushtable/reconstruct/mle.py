@@ -26,7 +26,13 @@ from hushtable.marginals import (
     sorted_sets,
 )
 from hushtable.measurement import Answers, MarginalPart, Residuals
-from hushtable.planning import ErrorModel, Errors, cell_cumulants, marginal_error_model, residual_error_model
+from hushtable.planning import (
+    CellErrors,
+    ErrorModel,
+    cell_cumulants,
+    marginal_error_model,
+    residual_error_model,
+)
 from hushtable.privacy import GaussianNoise, LaplaceNoise
 
 
@@ -67,7 +73,7 @@ class ResidualEstimates(Residuals):
         """Variance of a cell of a marginal; infinite when a residual below it was never measured."""
         return self.model.variance(attributes)
 
-    def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> Errors:
+    def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> CellErrors:
         """Standard deviation, half-width and expected L1 of each marginal."""
         return self.model.errors(sets, alpha)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushtable.arrays import Floats, Ints
+from hushtable.axes import Axes
 from hushtable.marginals import (
     AttributeSet,
     Layout,
@@ -26,11 +27,14 @@ from hushtable.marginals import (
     centre_all,
     closure,
     in_ranges,
-    subsets,
+    repeated_along,
+    summed_to,
 )
 from hushtable.measurement import Residuals
+from hushtable.reconstruct.level_tables import LevelTables, fit_levels
 from hushtable.reconstruct.maxent import fit_maxent
-from hushtable.reconstruct.nonneg_loops import Shared, bring_together
+from hushtable.reconstruct.maxent_tables import MaxentTables
+from hushtable.reconstruct.nonneg_loops import NEAR, Shared, bring_together
 from hushtable.reconstruct.zeros import Zeros
 
 MOST_CYCLES = 400
@@ -62,12 +66,12 @@ class ConsistentTables:
         """All marginals of ``layout``, flat."""
         if layout.sets == self.layout.sets:
             return self.tables.copy()
-        above = {below: s for s in reversed(self.layout.sets) for below in subsets(s)}
+        axes = self.layout.axes
+        above = {below: s for s in reversed(self.layout.sets) for below in axes.below(s)}
         flat = np.empty(layout.cells)
         for s in layout.sets:
-            whole = above[s]
-            rest = tuple(k for k, axis in enumerate(whole) if axis not in s)
-            layout.view(flat, s)[...] = self.layout.view(self.tables, whole).sum(axis=rest)
+            whole = self.layout.view(self.tables, above[s])
+            layout.view(flat, s)[...] = summed_to(axes, whole, above[s], s)
         return flat
 
 
@@ -75,15 +79,15 @@ def fit_nonneg(
     residuals: Residuals, sets: Sequence[AttributeSet], zeros: Zeros | None = None
 ) -> ConsistentTables:
     """Fit the tables of a closure ``sets`` (every subset listed)."""
-    fitted = fit_maxent(residuals, sets, zeros)
-    tables = Layout(residuals.layout.sizes, _largest(sets))
+    fitted = fit_smooth(residuals, sets, zeros)
+    tables = Layout(residuals.layout.sizes, _largest(sets, residuals.layout.axes))
     flat = np.maximum(fitted.estimate_all(tables), SMALLEST)
     for s in tables.sets if zeros else ():
         fitted.zeros.clear(s, tables.view(flat, s))
     bring_to_agreement(tables, flat, fitted.total, CLOSER if zeros else CLOSE)
     if zeros:
         return ConsistentTables(tables, flat)
-    inside = Layout(tables.sizes, closure(tables.sets))
+    inside = Layout(tables.sizes, closure(tables.sets, tables.sizes))
     above = accumulate(tables, np.ones(tables.cells), 1.0 / tables.lengths, inside)
     values = centre_all(inside, accumulate(tables, flat, np.ones(len(tables.sets)), inside))
     values /= np.repeat(np.rint(np.add.reduceat(above, inside.offsets[:-1])), inside.lengths)
@@ -95,7 +99,7 @@ def fit_nonneg(
 
 def bring_to_agreement(tables: Layout, flat: Floats, total: float, close: float) -> int:
     """Bring positive tables of one total to agreement, in place; gives the number of cycles that took."""
-    shared = _Shared(tables)
+    shared = _LevelShared(tables) if tables.has_levels else _Shared(tables)
     step, best = STEP, np.inf
     for cycle in range(1, MOST_CYCLES + 1):
         worst = shared.cycle(flat, total, step)
@@ -106,15 +110,61 @@ def bring_to_agreement(tables: Layout, flat: Floats, total: float, close: float)
     return MOST_CYCLES
 
 
+def fit_smooth(
+    residuals: Residuals, sets: Sequence[AttributeSet], zeros: Zeros | None = None
+) -> MaxentTables | LevelTables:
+    """Tables of maximum entropy of a closure, on levels or not."""
+    fit = fit_levels if residuals.layout.has_levels else fit_maxent
+    return fit(residuals, sets, zeros)
+
+
+def _shared_sets(tables: Layout) -> tuple[list[AttributeSet], dict[AttributeSet, list[int]]]:
+    """Sub-tables whose agreement makes all tables agree, and the tables above every sub-table."""
+    axes, owners = tables.axes, dict[AttributeSet, list[int]]()
+    for t, s in enumerate(tables.sets):
+        for below in axes.below(s):
+            owners.setdefault(below, []).append(t)
+    larger: dict[AttributeSet, list[AttributeSet]] = {}
+    for s in owners:
+        for below in axes.covers(s):
+            larger.setdefault(below, []).append(s)
+    kept = [
+        s
+        for s, above in owners.items()
+        if len(above) > 1 and not _connected(above, [owners[up] for up in larger.get(s, [])])
+    ]
+    return kept, owners
+
+
+class _LevelShared:
+    """The same on levels, one sub-table after another."""
+
+    def __init__(self, tables: Layout) -> None:
+        self._tables = tables
+        self._kept, self._owners = _shared_sets(tables)
+
+    def cycle(self, flat: Floats, total: float, step: float) -> float:
+        """One step for every shared sub-table; gives the largest difference that was met."""
+        tables, axes, worst = self._tables, self._tables.axes, 0.0
+        for shared in self._kept:
+            above = [tables.sets[t] for t in self._owners[shared]]
+            sums = [summed_to(axes, tables.view(flat, s), s, shared) for s in above]
+            mean = np.mean(sums, axis=0)
+            worst = max(worst, float(np.ptp(sums, axis=0).max()))
+            mean *= total / mean.sum()
+            for s, own in zip(above, sums, strict=True):
+                ratio = np.divide(mean, own, out=np.ones_like(mean), where=own > 0.0)
+                near = (ratio > 1.0 / NEAR) & (ratio < NEAR)
+                factor = np.where(near, ratio**step, ratio)
+                tables.view(flat, s)[...] *= repeated_along(axes, factor, shared, s)
+        return worst
+
+
 class _Shared:
     """Sub-tables that several tables share, in groups whose members touch different tables."""
 
     def __init__(self, tables: Layout) -> None:
-        owners: dict[AttributeSet, list[int]] = {}
-        for t, s in enumerate(tables.sets):
-            for below in subsets(s):
-                owners.setdefault(below, []).append(t)
-        kept = [s for s, above in owners.items() if len(above) > 1 and not _connected(s, owners)]
+        kept, owners = _shared_sets(tables)
         self._tables = tables
         sizes = Layout(tables.sizes, tuple(kept)).lengths
         starts = np.cumsum([0, *(len(owners[s]) for s in kept)])
@@ -133,9 +183,8 @@ class _Shared:
         return float(worst.max(initial=0.0))
 
 
-def _connected(attributes: AttributeSet, owners: dict[AttributeSet, list[int]]) -> bool:
-    """Whether agreement on larger shared sub-tables already makes the tables above ``attributes`` agree."""
-    above = owners[attributes]
+def _connected(above: list[int], larger: list[list[int]]) -> bool:
+    """Whether agreement on ``larger`` shared sub-tables, by their tables, already makes those ``above`` agree."""
     group = {t: t for t in above}
 
     def root(t: int) -> int:
@@ -144,11 +193,9 @@ def _connected(attributes: AttributeSet, owners: dict[AttributeSet, list[int]]) 
             t = group[t]
         return t
 
-    axes = {axis for s in owners if len(s) == 1 for axis in s}.difference(attributes)
-    for axis in axes:
-        larger = owners.get(tuple(sorted((*attributes, axis))), [])
-        for t in larger[1:]:
-            group[root(t)] = root(larger[0])
+    for shared in larger:
+        for t in shared[1:]:
+            group[root(t)] = root(shared[0])
     return len({root(t) for t in above}) == 1
 
 
@@ -174,20 +221,22 @@ def _disjoint(owners: list[list[int]], tables: int) -> list[Ints]:
     return [np.array(group, np.int64) for group in groups]
 
 
-def _largest(sets: Sequence[AttributeSet]) -> tuple[AttributeSet, ...]:
-    """Sets that lie in no other."""
-    inside = {s[:k] + s[k + 1 :] for s in sets for k in range(len(s))}
+def _largest(sets: Sequence[AttributeSet], axes: Axes) -> tuple[AttributeSet, ...]:
+    """Sets of a closure that no other one tells."""
+    inside = {below for s in sets for below in axes.covers(s)}
     return tuple(s for s in sets if s not in inside)
 
 
 def _anchor(tables: Layout, ones: dict[int, Floats], total: float) -> Floats:
-    """Strictly positive tables that agree: half the product of the one-way tables, half uniform."""
-    parts: list[Floats] = []
+    """Strictly positive tables that agree: half the product of the one-way tables, half uniform over the finest."""
+    parts, axes = list[Floats](), tables.axes
     for attributes in tables.sets:
-        product, even = np.ones(()), total
+        product, even = np.ones(()), np.full((), total)
         for axis in attributes:
+            leaf = axes.finest[axes.owners[axis]]
+            leaves = np.bincount(axes.codes_above(leaf, axis), minlength=axes[axis])
             product = np.multiply.outer(product, ones[axis] / total)
-            even /= tables.sizes[axis]
+            even = np.multiply.outer(even, leaves / axes[leaf])
         parts.append((0.5 * total * product + 0.5 * even).reshape(-1))
     return np.concatenate(parts)
 

@@ -37,11 +37,14 @@ class Small:
         sizes: tuple[int, ...], total: float, ones: dict[int, Floats], pairs: dict[AttributeSet, Floats]
     ) -> Small:
         """From shaped tables; axes without a table count as empty."""
-        each = [ones.get(axis, np.empty(0)) for axis in range(len(sizes))]
-        starts = np.cumsum([0, *(len(one) for one in each)])
         flat = np.concatenate([np.empty(0), *(np.ascontiguousarray(q).reshape(-1) for q in pairs.values())])
-        all_ones = loops.Ones(np.concatenate([np.empty(0), *each]), starts)
-        return Small(total, all_ones, Layout(sizes, tuple(pairs)), flat)
+        return Small(total, flat_ones(len(sizes), ones), Layout(sizes, tuple(pairs)), flat)
+
+
+def flat_ones(axes: int, ones: dict[int, Floats]) -> loops.Ones:
+    """One-way tables in one array; axes without a table count as empty."""
+    each = [ones.get(axis, np.empty(0)) for axis in range(axes)]
+    return loops.Ones(np.concatenate([np.empty(0), *each]), np.cumsum([0, *(len(one) for one in each)]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
         Preflight,
     )
     from hushtable.schema.levels import Levels
+    from hushtable.schema.quality_scale import PRESETS, QualityScale
     from hushtable.schema.review import Review, ReviewItem, review_file, review_items, reviewed_text
+    from hushtable.schema.row_weight import RowWeight
     from hushtable.schema.schema import Impossible, Learnt, Schema, SchemaLike
     from hushtable.schema.write import inline
 else:

@@ -16,6 +16,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from hushtable.privacy import exact_number
+
 MAX_BINS = 1_000_000
 """Of one attribute, documented: 8 MB of edges."""
 MAX_SINGLE = 10_000  # values of an integer or date that get one bin each when nothing else is declared
@@ -27,11 +29,6 @@ DAY_ZERO = date(1970, 1, 1)
 
 class BinError(ValueError):
     """Bins that cannot be made; ``args`` are (message, fix) and the caller adds the field and the line."""
-
-
-def exact(number: int | float) -> Fraction:
-    """The decimal number as written, e.g. 1/10 for 0.1."""
-    return Fraction(str(number))
 
 
 def by_width(low: int, high: int, width: int) -> array[int]:
@@ -66,11 +63,12 @@ def real_edges(
     low: float, high: float, width: float | None, bins: int | None, cuts: Sequence[float] | None
 ) -> array[float]:
     """Bins of numbers, by width (the last may be narrower), number or cuts."""
-    start, length = exact(low), exact(high) - exact(low)
+    start = exact_number(low, "bounds")
+    length = exact_number(high, "bounds") - start
     if cuts is not None:
         return array("d", _increasing([low, *cuts, high]))
     if width is not None:
-        step = exact(width)
+        step = exact_number(width, "width")
         count = -(-length // step)
     else:
         count = bins or 1
@@ -133,7 +131,7 @@ def integer_label(low: int, high: int) -> str:
 
 def real_label(low: float, high: float, *, last: bool) -> str:
     """ "[0, 10000)"; the last bin is closed: "[490000, 500000]"."""
-    return f"[{number_text(low)}, {number_text(high)}{']' if last else ')'}"
+    return f"[{edge_text(low)}, {edge_text(high)}{']' if last else ')'}"
 
 
 def date_label(low: date, high: date) -> str:
@@ -148,7 +146,7 @@ def date_label(low: date, high: date) -> str:
     return f"{low.isoformat()} to {high.isoformat()}"
 
 
-def number_text(number: float) -> str:
+def edge_text(number: float) -> str:
     """Shortest text that reads back as the same float, without ".0"."""
     text = repr(float(number))
     return text.removesuffix(".0")

@@ -13,6 +13,7 @@ from math import isfinite
 from typing import Any
 
 from hushtable.errors import SchemaError
+from hushtable.privacy import exact_number
 from hushtable.schema import attribute as kinds
 from hushtable.schema import bins, levels
 from hushtable.schema.bins import BinError
@@ -383,7 +384,7 @@ def _made_of(
         width=width,
         bins=count,
         cuts=cuts,
-        resolution=None if resolution is None else bins.exact(resolution),
+        resolution=None if resolution is None else exact_number(resolution, "resolution"),
     )
 
 

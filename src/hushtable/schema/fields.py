@@ -28,10 +28,7 @@ class Fields:
                 "schema.wrong-type", None, "must be a mapping of fields", "Write `field: value` pairs."
             )
         self._items: dict[str, Any] = {key_text(key): item for key, item in value.items()}
-        known = list(known)
-        for key in self._items:
-            if key not in known:
-                raise self.error("schema.unknown-field", key, "is not a field here", suggestion(key, known))
+        self.only(known)
 
     def __contains__(self, field: str) -> bool:
         return field in self._items
@@ -42,6 +39,13 @@ class Fields:
     def inner(self, place: DocumentPlace, value: Any) -> Fields:
         """Fields of a mapping that stands, or might stand, further inside."""
         return Fields(self._document, (*self._address, *place), value, value)
+
+    def only(self, known: Iterable[str]) -> None:
+        """Refuse fields of other names."""
+        known = list(known)
+        for key in self._items:
+            if key not in known:
+                raise self.error("schema.unknown-field", key, "is not a field here", suggestion(key, known))
 
     @property
     def folder(self) -> Path | None:

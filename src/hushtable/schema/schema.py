@@ -29,14 +29,19 @@ from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields, key_text, suggestion
 from hushtable.schema.levels import axes_of
+from hushtable.schema.quality_scale import QualityScale, read_scale
+from hushtable.schema.row_weight import RowWeight, read_weight
 from hushtable.texts import counted
 
 TOP_FIELDS = (
     "max_rows_per_person",
     "person",
+    "weight",
+    "count",
     "frozen",
     "csv",
     "about",
+    "quality",
     "attributes",
     "impossible",
     "depends",
@@ -85,6 +90,10 @@ class Schema:
     """What is declared to follow from what, for records."""
     about: About = field(default_factory=About)
     """What the numbers are about, for readers."""
+    quality: QualityScale | None = None
+    """How exported numbers are graded, for readers."""
+    weight: RowWeight | None = None
+    """What a row counts as, where that is not one."""
     names: tuple[str, ...] = field(init=False)
     """Names of the axes: of the attributes, and in place of one with levels those of its levels, the coarsest first."""
     sizes: tuple[int, ...] = field(init=False)
@@ -162,10 +171,14 @@ class Schema:
         top: dict[str, Any] = {"max_rows_per_person": self.max_rows_per_person}
         if self.person is not None:
             top["person"] = self.person
+        if self.weight is not None:
+            top["count" if self.weight.kind == "count" else "weight"] = self.weight.to_dict()
         if self.frozen:
             top["frozen"] = True
         if self.about != About():
             top["about"] = self.about.to_dict()
+        if self.quality is not None:
+            top["quality"] = self.quality.to_value()
         if self.csv != Dialect():
             top["csv"] = self.csv.to_dict()
         top["attributes"] = {name: _attribute_dict(a, self.csv) for name, a in self.attributes.items()}
@@ -247,9 +260,20 @@ class Schema:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the data that are read: those of the attributes, in their order, and the person's."""
-        wanted = [attribute.column for attribute in self.attributes.values()]
+        """Columns of the data that are read: those of the attributes, in their order, the weight's and the person's."""
+        wanted = [attribute.column for attribute in self.row_fields]
         return tuple(dict.fromkeys(wanted if self.person is None else [*wanted, self.person]))
+
+    @property
+    def row_fields(self) -> tuple[Attribute, ...]:
+        """What is read of a row and may drop it: the attributes, and last its weight if it has one."""
+        weight = () if self.weight is None else (self.weight.read,)
+        return (*self.attributes.values(), *weight)
+
+    @property
+    def most_per_person(self) -> int:
+        """The most by which one person can move a count: rows, times what a row may count as."""
+        return self.max_rows_per_person * (1 if self.weight is None else self.weight.per_row)
 
     @property
     def positions(self) -> tuple[str, ...] | None:
@@ -283,7 +307,7 @@ class Schema:
     def canonical(self) -> str:
         """JSON with sorted keys, without the record of review and the word on changes: equal for equal domains."""
         top = self.to_dict()
-        for field_of_use in ("learnt_from_data", "frozen", "about", "depends"):
+        for field_of_use in ("learnt_from_data", "frozen", "about", "quality", "depends"):
             top.pop(field_of_use, None)
         top["attributes"] = [(name, _in_order(fields)) for name, fields in top["attributes"].items()]
         return json.dumps(top, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
@@ -311,7 +335,9 @@ class Schema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
-        mine, others = ((s.canonical, s.learnt, s.frozen, s.about, s.depends) for s in (self, other))
+        mine, others = (
+            (s.canonical, s.learnt, s.frozen, s.about, s.quality, s.depends) for s in (self, other)
+        )
         return mine == others
 
     def __hash__(self) -> int:
@@ -343,10 +369,12 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         attributes=MappingProxyType(attributes),
         max_rows_per_person=rows,
         person=fields.text("person"),
+        weight=read_weight(fields, dialect),
         frozen=fields.flag("frozen", False),
         csv=dialect,
         depends=read_depends(source, fields.items("depends") or (), attributes),
         about=read_about(source, fields["about"], attributes) if "about" in fields else About(),
+        quality=read_scale(source, fields["quality"]) if "quality" in fields else None,
         learnt=_learnt(source, fields["learnt_from_data"], attributes)
         if "learnt_from_data" in fields
         else (),
@@ -365,10 +393,13 @@ def _check_positions(schema: Schema, top: Fields) -> None:
     if schema.csv.header:
         return
     attributes = {attribute.column for attribute in schema.attributes.values()}
-    if schema.person is not None and not schema.csv.columns and schema.person not in attributes:
+    others = {"person": schema.person, "weight": None if schema.weight is None else schema.weight.column}
+    for place, column in others.items():
+        if column is None or schema.csv.columns or column in attributes:
+            continue
         raise top.error(
             "schema.no-position",
-            "person",
+            place,
             "has no place in a file without a header",
             "Name all columns of the file in order, as in `csv: {header: false, columns: [id, sex, age]}`.",
         )

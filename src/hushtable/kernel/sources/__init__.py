@@ -17,7 +17,8 @@ if TYPE_CHECKING:
         register,
     )
     from hushtable.kernel.sources.records import record_frames
-    from hushtable.kernel.sources.row_tables import Table
+    from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, Table
     from hushtable.kernel.sources.source import Source
+    from hushtable.kernel.sources.text_opener import TextOpener
 else:
     __getattr__, __dir__ = lazily(__name__)

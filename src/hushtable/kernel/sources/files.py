@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from hushtable.addresses import is_file
 from hushtable.errors import HushtableError, SourceError
 
 
@@ -60,10 +61,10 @@ def shown(files: Sequence[DataFile]) -> str:
 
 def _matches(typed: str) -> list[DataFile]:
     path = Path(typed)
-    if _is_file(path):
+    if is_file(path):
         return [DataFile(path, repr(typed), _stamp(path))]
     found = sorted(glob.glob(typed, recursive=True)) if glob.has_magic(typed) else []  # noqa: PTH207
-    files = [Path(name) for name in found if _is_file(Path(name))]
+    files = [Path(name) for name in found if is_file(Path(name))]
     if not files:
         fix = "Check the path, or use a glob such as 'people/*.parquet' for a folder."
         raise SourceError("source.missing-file", f"There is no file {typed!r}.", fix)
@@ -77,13 +78,6 @@ def _stamp(path: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return found.st_size, found.st_mtime_ns, found.st_dev, found.st_ino
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 class Guard:

@@ -19,7 +19,7 @@ from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.records import record_frames
 from hushtable.kernel.sources.source import Source
 from hushtable.kernel.sources.tallying import exact_tally
-from hushtable.kernel.tabulate import tabulate
+from hushtable.kernel.weighing import RowTabulator
 from hushtable.marginals import Layout
 
 KEPT_BYTES = 2**28
@@ -43,8 +43,10 @@ class RowCounter:
 
     def tabulate(self, layout: Layout) -> Ints:
         """One pass over the codes, each level by those of the finest."""
-        used = layout.used_axes
-        return tabulate((layout.axes.every(batch, used) for batch in self._codes), layout)
+        tabulator = RowTabulator(layout, weighted=self._source.schema.weight is not None)
+        for batch in self._codes:
+            tabulator.add(batch)
+        return tabulator.counts()
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:
         """One pass over the values, a frame of records at a time."""
@@ -60,7 +62,7 @@ class RowCounter:
         """Reads the same table."""
         return RowCounter(self._source.keyed(ledger))
 
-    def staged(self) -> RowCounter:
+    def staged(self, again: int = 0) -> RowCounter:
         """A counter that reads its codes once, if they are few."""
         return RowCounter(self._source, keeps_codes=True)
 

@@ -25,7 +25,7 @@ from hushtable.arrays import Ints, Words
 from hushtable.kernel.sources.assign import Codes
 from hushtable.kernel.sources.encode import CodeArray, Encoder
 from hushtable.kernel.sources.files import Guard
-from hushtable.kernel.sources.keeping import Held, Ranking, packed
+from hushtable.kernel.sources.kept_rows import Held, Ranking, packed
 from hushtable.kernel.sources.keys import as_keys, as_names
 from hushtable.kernel.sources.people import Crowded, People, hashes_of
 from hushtable.kernel.sources.plain_values import PlainArray, PlainReader
@@ -74,6 +74,11 @@ def _as_values(_encoder: Encoder, reader: PlainReader, values: Values, codes: Co
     return reader.read(values, codes)
 
 
+def _as_weights(_encoder: Encoder, reader: PlainReader, values: Values, codes: Codes) -> NDArray[Any]:
+    known = np.nan_to_num(reader.read(values, codes))  # a row without a weight is dropped
+    return np.floor(known + 0.5).astype(np.int64)  # as ``schema.RowWeight`` rounds
+
+
 def _shape(plain: bool) -> _Shape:
     return _as_values if plain else _as_codes
 
@@ -87,7 +92,7 @@ class Source:
         self._table = table
         self._size = table.block
         self._threads = threads or _THREADS
-        attributes = schema.attributes.values()
+        attributes = schema.row_fields
         self._encoders = [Encoder(attribute, schema.csv.encoding) for attribute in attributes]
         self._readers = [PlainReader(attribute) for attribute in attributes]
         self._columns = list(schema.columns)
@@ -116,13 +121,14 @@ class Source:
 
     def kinds(self, *, plain: bool) -> list[np.dtype[Any]]:
         """The type of each array of a batch."""
-        return [
-            reader.dtype if plain else np.dtype(encoder.dtype)
-            for encoder, reader in zip(self._encoders, self._readers, strict=True)
-        ]
+        attributes = zip(self._encoders, self._readers, strict=True)
+        found = [reader.dtype if plain else np.dtype(encoder.dtype) for encoder, reader in attributes]
+        weighed = len(found) > len(self.schema.attributes)
+        read = found[:-1] if weighed else found
+        return [*read, np.dtype(np.int64)] if weighed and not plain else read
 
     def batches(self, rows: int = BATCH) -> Iterator[list[CodeArray]]:
-        """Batches of at most ``rows`` rows: one contiguous array of codes per attribute.
+        """Batches of at most ``rows`` rows: one contiguous array of codes per attribute, and last one of weights.
 
         The type of an array is the smallest unsigned one for the attribute's size.
         """
@@ -192,7 +198,13 @@ class Source:
         values = [encoder.values(columns[k]) for encoder, k in zip(self._encoders, self._places, strict=True)]
         codes = [encoder.assign(found) for encoder, found in zip(self._encoders, values, strict=True)]
         read = zip(self._encoders, self._readers, values, codes, strict=True)
-        return values, codes, [shape(*given) for given in read]
+        arrays = [of(*given) for of, given in zip(self._shapes(shape), read, strict=False)]
+        return values, codes, arrays
+
+    def _shapes(self, shape: _Shape) -> list[_Shape]:
+        """What a pass gives of attribute after attribute; one over codes gives the weight too, if there is one."""
+        weighed = shape is _as_codes and self.schema.weight is not None
+        return [shape] * len(self.schema.attributes) + [_as_weights] * weighed
 
     def _label(self, shape: _Shape, key: Words, columns: _Columns) -> LabelledRows:
         values, codes, arrays = self._assigned(shape, columns)

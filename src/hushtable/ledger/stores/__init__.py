@@ -33,6 +33,7 @@ __all__ = [
     "Contents",
     "LedgerStore",
     "Payload",
+    "SQLiteStore",
     "Transaction",
     "Turn",
     "exists_already",

@@ -19,7 +19,6 @@ class Aim(Strategy):
     name = "aim"
     keeps_to_workload = True
     foreseen = False
-    levels = False
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

@@ -20,7 +20,6 @@ class Auto(Aim):
 
     name = "auto"
     reconstruction = "maxent"
-    levels = True
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

@@ -22,7 +22,6 @@ from hushtable.kernel.sources.engines.engine_frame import EngineFrame
 from hushtable.kernel.sources.engines.parcels import BUCKET_FACTS, PARCEL, PARTIAL, PartialSums
 from hushtable.kernel.sources.engines.row_sums import PRINT, RowSum, TableSum, TallySum
 from hushtable.kernel.sources.engines.tasks import (
-    BUCKETS,
     AddSums,
     CountParcels,
     CountRows,
@@ -35,6 +34,7 @@ from hushtable.kernel.sources.engines.versions import own_versions
 from hushtable.kernel.sources.tallying import Asked
 from hushtable.marginals import Layout
 from hushtable.schema import Schema
+from hushtable.watching import tell_note
 
 PASS_CELLS = 1 << 24
 """Cells that are counted in one pass: 64 MB of counters in a task, and 128 MB while they are handed over.  More would
@@ -42,6 +42,12 @@ not fit an executor as it comes; fewer read the rows more often."""
 DIRECT_BYTES = 1 << 25
 """Bytes of all partial sums up to which they go to the driver as they are: another round of tasks, which would add them
 up before, takes a third of a second."""
+BUCKETS, MOST_BUCKETS = 512, 1 << 15
+"""Into which people are divided.  More divide work more evenly among more tasks, and make more and smaller parcels: of
+a part of a million rows, parcels of 2,000.  Where an engine gathers rows into many parts there are more, so that as
+many parts have rows: what a task holds is bounded by the number of parts.  A bucket's number has 16 bits."""
+BUCKETS_OF_A_PART = 4
+"""By chance a part gets more than its mean: the fullest of a thousand has three times as much with 4, five with 1."""
 TRIES = 3
 """How often a pass is run that comes back in two versions: twice is bad luck, and a third time it will go on."""
 
@@ -72,6 +78,8 @@ class EngineCounter:
         passes = list(layout.pieces(PASS_CELLS))
         flat = np.empty(layout.cells, np.int64)
         counter = self if self._keeps_codes or len(passes) == 1 else self.staged()
+        if len(passes) > 1:
+            tell_note(f"Counting {layout.cells:,} cells takes {len(passes)} jobs on the engine, a pass each.")
         for number, (where, part) in enumerate(passes, start=1):
             step = "counting" if len(passes) == 1 else f"counting, pass {number} of {len(passes)}"
             flat[where] = counter._summed(TableSum(part.sizes, part.sets), step)
@@ -90,8 +98,13 @@ class EngineCounter:
         found._ledger, found._codes = ledger, None
         return found
 
-    def staged(self) -> EngineCounter:
+    def staged(self, again: int = 0) -> EngineCounter:
         """A counter whose codes the engine keeps, where it has room, from the first pass on."""
+        if again:
+            tell_note(
+                f"Rounds that measure tables of more than two attributes have them counted: at most {again:,} jobs "
+                "on the engine after the first, over codes that it keeps."
+            )
         found = copy(self)
         found._keeps_codes = True
         return found
@@ -110,6 +123,7 @@ class EngineCounter:
     def _run(self, reading: Reading, wanted: RowSum, step: str) -> Ints | None:
         capped = self._schema.person is not None
         rows, workers = self._frame.chosen(self._schema.columns), self._frame.workers
+        buckets = reading.buckets if capped else 0
         if self._keeps_codes and not wanted.plain:
             counted = self._kept_codes(reading).fewer(workers).mapped(CountParcels(reading, wanted), PARTIAL)
         elif capped:
@@ -117,12 +131,12 @@ class EngineCounter:
         else:
             counted = rows.fewer(workers).mapped(CountRows(reading, wanted), PARTIAL)
         length = wanted.length + PRINT
-        if 8 * workers * (length + capped * BUCKETS * BUCKET_FACTS) > DIRECT_BYTES:
+        if 8 * workers * (length + buckets * BUCKET_FACTS) > DIRECT_BYTES:
             counted = counted.gathered("stretch").mapped(AddSums(), PARTIAL)
         sums = PartialSums()
         for batch in counted.collected(step).to_batches():
             sums.add(batch)
-        return sums.total(length, BUCKETS if capped else 0)
+        return sums.total(length, buckets)
 
     def _kept_codes(self, reading: Reading) -> EngineFrame:
         if self._codes is None:
@@ -135,7 +149,8 @@ class EngineCounter:
 
     def _reading(self, wanted: RowSum) -> Reading:
         keys = self._prints.keys
-        return Reading(self._schema.to_yaml(), self._ledger, *keys, wanted.plain, own_versions())
+        buckets = max(BUCKETS, min(MOST_BUCKETS, BUCKETS_OF_A_PART * self._frame.places))
+        return Reading(self._schema.to_yaml(), self._ledger, *keys, wanted.plain, own_versions(), buckets)
 
     def _require_same_rows(self, wanted: RowSum, found: Ints) -> None:
         first = self._prints.seen.setdefault((wanted.plain, self._ledger), found)

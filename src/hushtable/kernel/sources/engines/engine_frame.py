@@ -38,6 +38,11 @@ class EngineFrame(Protocol):
         """About how many tasks run at once."""
         ...
 
+    @property
+    def places(self) -> int:
+        """Into how many parts it gathers rows at most."""
+        ...
+
     def chosen(self, columns: Sequence[str]) -> Self:
         """These columns as they are: no casts, which may fail on one value."""
         ...

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from hushtable.arrays import Ints, Words
 from hushtable.compiled import njit
 from hushtable.deciders import Tally, columns_of
-from hushtable.kernel.sources.keeping import packed
+from hushtable.kernel.sources.kept_rows import packed
 from hushtable.kernel.sources.people import siphash128
 from hushtable.kernel.sources.records import FRAME_BYTES, record_frame
 from hushtable.kernel.sources.rows import Octets
 from hushtable.kernel.sources.tallying import Asked
-from hushtable.kernel.tabulate import Tabulator
+from hushtable.kernel.weighing import RowTabulator
 from hushtable.marginals import Layout
 from hushtable.schema import Schema
 
@@ -111,17 +111,18 @@ class TableSum:
     def begin(self, schema: Schema, key: bytes) -> RunningSum:
         """One thread: the engine has as many tasks as it has processors."""
         below = [attribute.size for attribute in schema.attributes.values()]
-        return _RunningTables(Layout(self.sizes, self.sets), Fingerprint(key, below))
+        below += [] if schema.weight is None else [schema.weight.largest + 1]
+        tabulator = RowTabulator(Layout(self.sizes, self.sets), weighted=schema.weight is not None, threads=1)
+        return _RunningTables(tabulator, Fingerprint(key, below))
 
 
 class _RunningTables:
-    def __init__(self, layout: Layout, fingerprint: Fingerprint) -> None:
-        self._tabulator, self._print = Tabulator(layout, threads=1), fingerprint
-        self._layout = layout
+    def __init__(self, tabulator: RowTabulator, fingerprint: Fingerprint) -> None:
+        self._tabulator, self._print = tabulator, fingerprint
 
     def add(self, batch: Batch) -> None:
         if len(batch[0]):
-            self._tabulator.add(self._layout.axes.every(batch, self._layout.used_axes))
+            self._tabulator.add(batch)
             self._print.add(batch)
 
     def flat(self) -> Ints:

@@ -48,13 +48,15 @@ _TYPES: dict[str, Any] = {
 }
 """Arrow types by Spark's names; decimals have their own, and all others are refused where they are read."""
 _DDL = {pa.int32(): "int", pa.int64(): "bigint", pa.binary(): "binary"}
-_BATCHES = {
+_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
-"""How rows go to our tasks: as many in a batch as encoding is quickest with, and however many bytes these have.  With a
-bound on bytes Spark adds up the sizes of all columns after every row, which takes as long as all else that Java does
-(11.7 and 6.3 seconds for 10 million rows of ten columns); with its own 10,000 rows, batches are joined in the task."""
+"""Settings of our jobs.  Workers that crash say so, with lines of code and no values.  A batch has as many rows as
+encoding is quickest with, and however many bytes these have: with a bound on bytes Spark adds up the sizes of all
+columns after every row, which takes as long as all else that Java does (11.7 and 6.3 seconds for 10 million rows of ten
+columns); with its own 10,000 rows, batches are joined in the task."""
 
 
 class SparkFrame:
@@ -77,10 +79,17 @@ class SparkFrame:
         """How many tasks a small job was cut into."""
         return self._executors.workers
 
+    @property
+    def places(self) -> int:
+        """Partitions of a shuffle, before Spark joins small ones."""
+        return int(self._frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+
     def chosen(self, columns: Sequence[str]) -> SparkFrame:
-        """These columns, letter for letter."""
-        quoted = ["`" + name.replace("`", "``") + "`" for name in columns]
-        return self._with(lambda: self._frame.select(*quoted))
+        """These columns, letter for letter, by their places: to Spark a point names a field, and case nothing."""
+        names = [field.name for field in self._frame.schema.fields]
+        places = [f"c{names.index(name)}" for name in columns]
+        numbered = [f"c{place}" for place in range(len(names))]
+        return self._with(lambda: self._frame.toDF(*numbered).select(*places))
 
     def mapped(self, task: Task, columns: Any) -> SparkFrame:
         """The task in Python workers beside the rows."""
@@ -106,7 +115,7 @@ class SparkFrame:
         session = self._frame.sparkSession
         with (
             SparkCall("The job did not end") as asking,
-            _JobSettings(session, _BATCHES),
+            _JobSettings(session, _SETTINGS),
             shown_progress(session, step),
         ):
             return self._frame.toArrow()

@@ -9,11 +9,14 @@ from hushtable.errors import HushtableError, SourceError
 _NO_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "PARSE_SYNTAX_ERROR", "SCHEMA_NOT_FOUND")
 _AGAIN = "Nothing was spent; check that Spark runs, its memory and its logs, and type the command again."
 _MEMORY = re.compile(
-    r"source\.no-memory|OutOfMemory|^[\w.]*MemoryError|memory limits|Python worker exited unexpectedly",
-    re.MULTILINE,
+    r"source\.no-memory|OutOfMemory|OOMKilled|^[\w.]*MemoryError|memory limits", re.MULTILINE
 )
 """What tasks of ours, Java, Python (where a line of its report begins so) and the managers of clusters say when memory
-ends; of a worker that somebody kills Spark says that it exited."""
+ends."""
+_CRASHED = re.compile(r"^.*Fatal Python error: ", re.MULTILINE)
+"""What Python's own fault handler says of a worker before it ends, because our jobs turn it on."""
+_GONE = re.compile(r"Python worker exited unexpectedly|exit(ed with)? code:? 137|ExecutorLostFailure")
+"""What Spark says of a worker or an executor that is gone without a word: nobody can know why from here."""
 _VERSIONS = "source.other-versions"
 _JOB = "source.interrupted"
 
@@ -53,9 +56,23 @@ def _failure(said: str) -> SourceError | None:
         )
     if _MEMORY.search(said):
         return SourceError(
-            "source.no-memory",
-            "An executor ran out of memory, or a worker of it was killed.",
-            "Nothing was spent; raise spark.executor.memoryOverhead or spark.sql.shuffle.partitions, or ask for "
-            "smaller tables.",
+            "source.no-memory", "An executor ran out of memory.", f"Nothing was spent; {_MORE}."
+        )
+    if _CRASHED.search(said):
+        return SourceError(
+            "source.worker-crashed",
+            "A Python worker of an executor crashed in compiled code.",
+            "Nothing was spent; this is a fault of a package or of the machine, and not for want of memory. Type the "
+            "command again; if it happens again, Spark's log has the line of code.",
+        )
+    if _GONE.search(said):
+        return SourceError(
+            "source.worker-killed",
+            "A Python worker or an executor was ended from outside; Spark does not say by whom.",
+            "Nothing was spent; it is mostly the system or the cluster's manager, when memory ends (their logs tell: "
+            f"dmesg, the pod, the container). Then {_MORE}. If somebody stopped it, type the command again.",
         )
     return None
+
+
+_MORE = "raise spark.executor.memoryOverhead or spark.sql.shuffle.partitions, or ask for smaller tables"

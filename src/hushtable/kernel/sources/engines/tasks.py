@@ -34,16 +34,13 @@ from hushtable.kernel.sources.engines.parcels import (
 )
 from hushtable.kernel.sources.engines.row_sums import RowSum
 from hushtable.kernel.sources.engines.versions import require_versions
-from hushtable.kernel.sources.keeping import Held
+from hushtable.kernel.sources.kept_rows import Held
 from hushtable.kernel.sources.people import People
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
 from hushtable.kernel.sources.rows import Octets
 from hushtable.kernel.sources.source import LabelledRows, Source
 from hushtable.schema import Schema
 
-BUCKETS = 512
-"""Into which people are divided.  More divide work more evenly among more tasks, and make more and smaller parcels: of
-a part of a million rows, parcels of 2,000."""
 FLUSH_ROWS = 1 << 20
 """Rows that wait until they are sent: about 50 MB in a task.  Fewer make smaller parcels."""
 PARCEL_ROWS = 1 << 18
@@ -60,6 +57,8 @@ class Reading:
     print_key: bytes
     plain: bool
     versions: tuple[tuple[str, str], ...]
+    buckets: int
+    """Into which people are divided."""
 
     @cached_property
     def declared(self) -> Schema:
@@ -163,9 +162,9 @@ class _Labelled:
         return rows.view(np.uint8).reshape(len(rows), self.kind.itemsize)
 
 
-def buckets_of(high: Words) -> NDArray[np.uint16]:
-    """The bucket of each person: the hash says it, and nothing else about the engine or the table."""
-    return (high % np.uint64(BUCKETS)).astype(np.uint16)
+def buckets_of(high: Words, buckets: int) -> NDArray[np.uint16]:
+    """The bucket of each person: the hash says it, and nothing else about the table."""
+    return (high % np.uint64(buckets)).astype(np.uint16)
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ class LabelRows:
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
         key = np.frombuffer(self.reading.people_key, np.uint64).copy()
         labelled = _Labelled(self.reading.kinds)
-        sent, waiting, rows = np.zeros(BUCKETS, np.int64), list[Octets](), 0
+        sent, waiting, rows = np.zeros(self.reading.buckets, np.int64), list[Octets](), 0
         for found in self.reading.source(batches).labelled(key, plain=self.reading.plain):
             waiting.append(labelled.packed(found))
             rows += len(found.people)
@@ -186,13 +185,13 @@ class LabelRows:
                 waiting, rows = [], 0
         if rows:
             yield _by_bucket(np.concatenate(waiting), place, sent)
-        yield parcel_batch(Parcel(k, place, LAST, int(sent[k]), b"") for k in range(BUCKETS))
+        yield parcel_batch(Parcel(k, place, LAST, int(sent[k]), b"") for k in range(len(sent)))
 
 
 def _by_bucket(rows: Octets, place: Place, sent: Ints) -> Any:
-    buckets = buckets_of(np.ascontiguousarray(rows[:, :8]).view(np.uint64)[:, 0])
+    buckets = buckets_of(np.ascontiguousarray(rows[:, :8]).view(np.uint64)[:, 0], len(sent))
     order = np.argsort(buckets, kind="stable")
-    ends = np.cumsum(np.bincount(buckets, minlength=BUCKETS))
+    ends = np.cumsum(np.bincount(buckets, minlength=len(sent)))
     parcels: list[Parcel] = []
     for bucket, part in enumerate(np.split(np.take(rows, order, axis=0), ends[:-1])):
         if len(part):
@@ -220,7 +219,7 @@ class KeepRows:
     def _bucket(self, bucket: int, data: list[bytes], came: Arrivals, place: Place) -> Generator[Any]:
         labelled = _Labelled(self.reading.kinds)
         rows = np.frombuffer(b"".join(data), labelled.kind)
-        own = bool((buckets_of(rows["high"]) == bucket).all())
+        own = bool((buckets_of(rows["high"], self.reading.buckets) == bucket).all())
         arrays = _kept_rows(rows, labelled.names, self.reading.declared.max_rows_per_person)
         sent = 0
         for start in range(0, len(arrays[0]), PARCEL_ROWS):

@@ -6,7 +6,7 @@ what precision is decided in ``lattice``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hushtable.errors import WorkloadError
 from hushtable.linear.lattice import MarginalMechanism
 from hushtable.linear.uniform import normals
-from hushtable.marginals import AttributeSet, centre, subsets
+from hushtable.marginals import AttributeSet, Layout, assemble, centre, subsets
 from hushtable.privacy import BitSource
 
 ResidualTables = Mapping[AttributeSet, NDArray[np.float64]]
@@ -29,17 +29,17 @@ def residual_recreate(
     """The tables of ``mechanism`` from the residuals its parts released, each in centred form.
 
     Residuals combine by inverse variance.  With ``bits`` the tables get back the independent noise that made them
-    inconsistent, so that they are distributed like the tables of ``mechanism``.
+    inconsistent, so that they are distributed like the tables of ``mechanism``; on levels those are consistent.
     """
     combined = combine(parts)
     if not mechanism.tables:
         return combined
-    answers = {gamma: marginal_from(gamma, mechanism.sizes, combined.get) for gamma in mechanism.tables}
-    if bits is None:
+    answers = {gamma: marginal_from(gamma, mechanism.sizes, combined) for gamma in mechanism.tables}
+    if bits is None or mechanism.axes.has_levels:
         return answers
     noise = {g: normals(bits, a.shape) * float(mechanism.tables[g]) ** 0.5 for g, a in answers.items()}
     fitted = _fit(mechanism, noise)
-    return {g: a + noise[g] - marginal_from(g, mechanism.sizes, fitted.get) for g, a in answers.items()}
+    return {g: a + noise[g] - marginal_from(g, mechanism.sizes, fitted) for g, a in answers.items()}
 
 
 def combine(
@@ -65,16 +65,13 @@ def combine(
 
 
 def marginal_from(
-    gamma: AttributeSet, sizes: Sequence[int], residual: Callable[[AttributeSet], NDArray[np.float64] | None]
+    gamma: AttributeSet, sizes: tuple[int, ...], residuals: ResidualTables
 ) -> NDArray[np.float64]:
-    """The marginal over ``gamma`` from centred residuals; those that are None count as zero."""
-    table = np.zeros(tuple(sizes[i] for i in gamma))
-    for tau in subsets(gamma):
-        part = residual(tau)
-        if part is not None:
-            repeats = prod(sizes[i] for i in gamma if i not in tau)
-            table += part.reshape([sizes[i] if i in tau else 1 for i in gamma]) / repeats
-    return table
+    """The marginal over ``gamma`` from centred residuals; those that are not there count as zero."""
+    below = Layout(sizes, tuple(tau for tau in subsets(gamma, sizes) if tau in residuals))
+    values = np.concatenate([np.empty(0), *(np.ravel(residuals[tau]) for tau in below.sets)])
+    target = Layout(sizes, (gamma,))
+    return target.view(assemble(below, values, target), gamma)
 
 
 def _fit(mechanism: MarginalMechanism, tables: ResidualTables) -> dict[AttributeSet, NDArray[np.float64]]:

@@ -1,0 +1,135 @@
+"""Sums of whole numbers over all marginals of a layout, in one pass: weighted counts, totals of a value.
+
+The twin of ``tabulate`` for records that count by more than one.  The sums are exact and confidential: nothing here
+adds noise, and nothing outside the kernel may see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arrays import Ints
+from hushtable.compiled import njit
+from hushtable.errors import UsageError
+from hushtable.kernel.covers import cover, offsets_of, spread
+from hushtable.kernel.tabulate import CodeColumns, Tabulator, checked_codes
+from hushtable.marginals import Layout, in_ranges
+
+BLOCK = 4096
+"""Records whose cells are computed together: their 16 KB stay in the first-level cache."""
+
+
+class CoverTables(NamedTuple):
+    """Tables that are added to: table t has the attributes ``axis[start[t] .. start[t + 1] - 1]`` of these sizes, and
+    its cells begin at ``offset[t]``."""
+
+    start: NDArray[np.int64]
+    axis: NDArray[np.int64]
+    size: NDArray[np.uint32]
+    offset: NDArray[np.int64]
+
+
+class Weigher:
+    """Adds whole numbers of batches of records to the marginals of a layout, for several quantities at once.
+
+    >>> weigher = Weigher(Layout((2, 3), ((), (0,))), 1)
+    >>> weigher.add([np.array([0, 1, 1], np.uint8), np.array([2, 0, 0], np.uint8)], [np.array([5, -1, 7])])
+    >>> weigher.sums().tolist()
+    [[11, 5, 6]]
+    """
+
+    def __init__(self, layout: Layout, quantities: int, *, threads: int | None = None) -> None:
+        self._threads = threads
+        self._covers = cover(layout)
+        sets = self._covers.sets
+        self._offsets = offsets_of(layout, sets)
+        axes = [axis for attributes in sets for axis in attributes]
+        self._tables = CoverTables(
+            np.concatenate([[0], np.cumsum([len(s) for s in sets])]).astype(np.int64),
+            np.array(axes, np.int64),
+            np.array([layout.sizes[axis] for axis in axes], np.uint32),
+            self._offsets,
+        )
+        self._layout = layout
+        self._used = sorted(set(axes))
+        self._kind = np.min_scalar_type(max(layout.sizes, default=1) - 1)
+        self._sums = np.zeros((quantities, int(self._offsets[-1])), np.int64)
+
+    def add(self, codes: CodeColumns, values: Sequence[Ints]) -> None:
+        """One array of codes per attribute, and one of whole numbers per quantity; all of one length.
+
+        A code that is not below its attribute's size counts as the last category; it never reaches another cell.
+        """
+        columns = checked_codes(codes, self._layout.sizes)
+        length = len(columns[0]) if columns else 0
+        if len(values) != len(self._sums) or any(len(one) != length for one in values):
+            raise UsageError(
+                "tabulate.uneven-batch",
+                "The columns of a batch have different lengths.",
+                "Pass the same records in every column.",
+            )
+        limited = np.zeros((len(columns), length), self._kind)
+        for axis in self._used:
+            np.minimum(columns[axis], self._layout.sizes[axis] - 1, out=limited[axis], casting="unsafe")
+        given = np.ascontiguousarray(np.stack(values)).astype(np.int64, copy=False)
+        tables = len(self._tables.start) - 1
+        if self._threads == 1:
+            add_values(0, tables, limited, given, self._tables, self._sums)
+        else:
+            work = np.full(tables, length, np.int64)
+            in_ranges(add_values, work, limited, given, self._tables, self._sums)
+
+    def sums(self) -> NDArray[np.int64]:
+        """The marginals of everything added so far: a row per quantity, flat, in the order of the layout."""
+        out = np.empty((len(self._sums), self._layout.cells), np.int64)
+        spread(self._covers, self._sums, self._offsets, out)
+        return out
+
+
+class RowTabulator:
+    """The marginals of rows as a source gives them: codes of each attribute and, if ``weighted``, last the weights."""
+
+    def __init__(self, layout: Layout, *, weighted: bool, threads: int | None = None) -> None:
+        self._layout, self._used = layout, layout.used_axes
+        self._weigher = Weigher(layout, 1, threads=threads) if weighted else None
+        self._tabulator = Tabulator(layout, threads=threads) if self._weigher is None else None
+
+    def add(self, batch: Sequence[NDArray[Any]]) -> None:
+        """Count a batch, on every level."""
+        codes = self._layout.axes.every(batch, self._used)
+        if self._tabulator is not None:
+            self._tabulator.add(codes)
+        elif self._weigher is not None:
+            self._weigher.add(codes, [batch[-1]])
+
+    def counts(self) -> Ints:
+        """The marginals of everything added so far, flat, in the order of the layout."""
+        if self._tabulator is not None:
+            return self._tabulator.counts()
+        return self._weigher.sums()[0] if self._weigher is not None else np.empty(0, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def add_values(first: int, stop: int, codes: Any, values: Any, tables: Any, sums: Any) -> None:
+    """Add all records to the tables ``first .. stop - 1``: cell by mixed radix, then one addition per quantity."""
+    records = codes.shape[1]
+    cell = np.empty(BLOCK, np.uint32)
+    for table in range(first, stop):
+        parts_from, parts_to = tables.start[table], tables.start[table + 1]
+        for begin in range(0, records, BLOCK):
+            length = min(BLOCK, records - begin)
+            cell[:length] = 0
+            for part in range(parts_from, parts_to):
+                row = codes[tables.axis[part], begin : begin + length]
+                size = tables.size[part]
+                for record in range(length):
+                    cell[record] = cell[record] * size + np.uint32(row[record])
+            for quantity in range(values.shape[0]):
+                table_sums = sums[quantity, tables.offset[table] : tables.offset[table + 1]]
+                given = values[quantity, begin : begin + length]
+                for record in range(length):
+                    table_sums[cell[record]] += given[record]

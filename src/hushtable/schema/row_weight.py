@@ -1,0 +1,168 @@
+"""What a row counts as, where that is not one: a survey weight, or the number of persons that a line stands for.
+
+A weight belongs to its row and is part of what a person contributes, so that the largest one is paid for.  A number of
+persons is not: adding a person to a line moves it by one, whatever stands there (proofs/weights.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor
+from typing import Any
+
+from hushtable.schema.attribute import OutsideRule, Real
+from hushtable.schema.bins import real_edges
+from hushtable.schema.dialect import Dialect
+from hushtable.schema.fields import Fields, is_number
+
+MOST_WEIGHT = 2**20
+"""A documented limit: noise grows with the largest weight, so that far smaller ones leave nothing to see."""
+MOST_PERSONS = 10**9
+"""Persons in a line: what is above this or the declared bound counts as the bound."""
+
+FIXED = (
+    "The guarantee takes the weights as fixed: they were adjusted with the help of other people's records."
+)
+
+
+@dataclass(frozen=True)
+class RowWeight:
+    """The column that says how much a row counts, in whole numbers from ``bounds``.
+
+    ``kind`` is "design" for weights known from the drawing of the sample alone, "adjusted" for those that depend on
+    other people (raked, calibrated, corrected for nonresponse), and "count" for numbers of persons.
+    """
+
+    read: Real
+    kind: str
+
+    @property
+    def column(self) -> str:
+        """Where the weights stand."""
+        return self.read.column
+
+    @property
+    def largest(self) -> int:
+        """The most that a row counts."""
+        return rounded(self.read.bounds[1])
+
+    @property
+    def per_row(self) -> int:
+        """The most that one person's row can move a count by."""
+        return 1 if self.kind == "count" else self.largest
+
+    @property
+    def note(self) -> str:
+        """What a reader of tables must know."""
+        if self.kind == "count":
+            return f"Rows count as the number of persons in column {self.column!r}."
+        price = f"Rows count by the weight in column {self.column!r}, and are paid for as {self.largest:,} rows each."
+        return f"{price} {FIXED}" if self.kind == "adjusted" else price
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as a schema has them."""
+        low, high = (int(b) if float(b).is_integer() else b for b in self.read.bounds)
+        told: dict[str, Any] = {"column": self.column, "bounds": [low, high]}
+        if self.kind == "count":
+            return told
+        if self.read.outside != "clip":
+            told["outside"] = self.read.outside
+        return told if self.kind == "design" else {**told, "kind": self.kind}
+
+
+def rounded(weight: float) -> int:
+    """To the next whole number, halves upward: a person more in a line is then never two more."""
+    return floor(weight + 0.5)
+
+
+def read_weight(top: Fields, dialect: Dialect) -> RowWeight | None:
+    """``weight`` or ``count`` of a schema."""
+    given = [name for name in ("weight", "count") if name in top]
+    if not given:
+        return None
+    if len(given) > 1:
+        raise top.error(
+            "schema.wrong-weight", "count", "contradicts `weight`", "A row has one of the two; keep that."
+        )
+    return _count(top, dialect) if given == ["count"] else _weight(top, dialect)
+
+
+def _weight(top: Fields, dialect: Dialect) -> RowWeight:
+    fields = top.inner(("weight",), top["weight"])
+    fields.only(("column", "bounds", "resolution", "kind", "outside"))
+    column = fields.text("column")
+    if column is None or "bounds" not in fields:
+        raise fields.error(
+            "schema.missing-field",
+            None,
+            "needs `column` and `bounds`",
+            "Write `weight: {column: w, bounds: [0, 300]}`; the largest weight is paid for.",
+        )
+    if fields.above_0("resolution") not in (None, 1):
+        raise fields.error(
+            "schema.wrong-weight",
+            "resolution",
+            "must be 1: weights are rounded to whole numbers",
+            "Multiply small weights where the file is made, and divide the tables by the same number.",
+        )
+    kind = fields.choice("kind", ("design", "adjusted"), "design")
+    outside = fields.choice("outside", ("clip", "drop"), "clip")
+    return RowWeight(_real(fields, column, outside, MOST_WEIGHT, dialect), kind)
+
+
+def _count(top: Fields, dialect: Dialect) -> RowWeight:
+    if "person" in top:
+        raise top.error(
+            "schema.wrong-weight",
+            "count",
+            "contradicts `person`: a line of several persons is nobody's",
+            "Keep one of the two.",
+        )
+    value = top["count"]
+    fields = top.inner(("count",), {"column": value} if isinstance(value, str) else value)
+    fields.only(("column", "bounds"))
+    column = fields.text("column")
+    if column is None:
+        raise fields.error("schema.missing-field", None, "names no column", "Write `count: persons`.")
+    read = _real(fields, column, "clip", MOST_PERSONS, dialect)
+    if read.bounds[0] != 0:
+        raise fields.error(
+            "schema.wrong-weight", "bounds", "must begin at 0", "A line of nobody counts nobody."
+        )
+    return RowWeight(read, "count")
+
+
+def _real(fields: Fields, column: str, outside: OutsideRule, most: int, dialect: Dialect) -> Real:
+    low, high = _bounds(fields, most)
+    return Real(
+        name=column,
+        column=column,
+        null="drop",
+        label=None,
+        description=None,
+        nulls=dialect.nulls,
+        decimal=dialect.decimal,
+        thousands=dialect.thousands,
+        outside=outside,
+        starts=real_edges(low, high, None, 1, None),
+        bounds=(low, high),
+        bins=1,
+    )
+
+
+def _bounds(fields: Fields, most: int) -> tuple[float, float]:
+    given = fields.items("bounds")
+    if given is None:
+        return 0.0, float(most)
+    if len(given) != 2 or not all(map(is_number, given)) or not 0 <= given[0] < given[1]:
+        raise fields.error(
+            "schema.wrong-bounds",
+            "bounds",
+            "must be two numbers from 0 on, low first",
+            "Write `bounds: [0, 300]`.",
+        )
+    if not 1 <= rounded(given[1]) <= most:
+        raise fields.error(
+            "schema.wrong-bounds", "bounds", f"must end between 1 and {most:,}", "Noise grows with it."
+        )
+    return float(given[0]), float(given[1])
