@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hushtable.ledger import Ledger
     from hushtable.marginals import Workload
     from hushtable.privacy import ZCDP, ApproxDP, PureDP
+    from hushtable.rehearsal import rehearse
     from hushtable.release import Plan, Release, compare
     from hushtable.schema import Schema
     from hushtable.session import Session, preflight
@@ -47,4 +48,5 @@ __all__ = [
     "planning",
     "preflight",
     "privacy",
+    "rehearse",
 ]

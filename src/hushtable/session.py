@@ -55,8 +55,7 @@ class Session:
         """Open confidential data: a path, glob, Arrow table, polars or pandas frame.
 
         ``ledger`` is the account that every release is charged to; with ``budget`` it is created if it does not exist.
-        ``spender`` spends from that grant.  ``head`` is a published head that the ledger must contain.  Without ``now``
-        data and ledger are opened when they are first needed, after what schema and names refuse.
+        ``spender`` spends from that grant.  ``head``, once published, must be in it.  Without ``now`` it opens later.
         """
         declared = Schema.of(schema)
         declared.require_reviewed()
@@ -88,8 +87,7 @@ class Session:
         return accounts.Remaining(self.ledger.remaining(self.spender))
 
     def __repr__(self) -> str:
-        size, left = len(self.schema.attributes), self.remaining
-        return f"<Session on {self.ledger.name!r}: {size} attributes, {left} left>"
+        return f"<Session on {self.ledger.name!r}: {len(self.schema.attributes)} attributes, {self.remaining} left>"
 
     def _repr_html_(self) -> str:
         facts = {"remaining": self.remaining, "unit": accounts.Unit.of(self.schema)}
@@ -193,8 +191,7 @@ class Session:
         Options go from coarse to fine, such as ``[linear.marginals(schema, order=k) for k in (1, 2)]``.  ``budget``
         is the price of each option that has no noise of its own, and the most that any may cost.  The dearest path to
         an option is held until ``choice.finish(option)`` or ``choice.abandon()``.  ``frozen`` (by default the schema's)
-        is the curator's word that no row changes until then: options whose cost differs by cell, tables over buckets
-        and matrices, are cheaper with it.
+        is the curator's word that no row changes until then: options whose cost differs by cell are cheaper with it.
         """
         still, most = self.schema.frozen if frozen is None else frozen, planning.memory_limit(memory)
         return release.choices.start_choice(
@@ -236,24 +233,25 @@ class Session:
         budget: Budget,
         decider: str = "auto",
         largest: float | None = None,
-        wait: bool = False,
-        progress: Any = None,
+        **how: Unpack[verdicts.AskingKeywords],
     ) -> Verdict | verdicts.Verdicts:
         """Whether the answer of ``query`` on a synthetic table is within tau of the truth: yes or no, and how sure.
 
         ``synthetic`` is a file or a frame with the schema's attributes; tau a number, or a share such as "5%" of the
-        synthetic answer.  Several queries are one spend, shared equally.  A question that was asked before, with the
-        same answer, tau, budget and decider, gets its stored verdict and costs nothing.
+        synthetic answer.  Several queries are one spend, shared equally; ``request`` names it.  A question that was
+        asked before (with ``others=False``, by this spender), and all else alike, gets its stored verdict for nothing.
+        ``wait`` and ``progress`` are those of :meth:`release`.
         """
         plan = self.plan_check(query, synthetic, tau=tau, budget=budget, decider=decider, largest=largest)
+        asker = release.verdicts.Asker(self.spender, **how)
 
         def decide(name: str, spend: Spend, missing: CheckPlan) -> Transcript:
-            with kernel.working_on(self.ledger, name, unsettled=True) as account:  # never one that is settled
-                runner = kernel.RequestRunner(account, self._counter, self.schema, progress or silent)
+            with kernel.working_on(self.ledger, name, unsettled=asker.request is None) as account:
+                runner = kernel.RequestRunner(account, self._counter, self.schema, asker.progress)
                 return runner.check(spend, missing)
 
         asked = release.CheckDetail(self.schema.version, str(budget), plan.keys)
-        given = release.verdicts.answered(self.ledger, plan, decide, asked, self.spender, wait=wait)
+        given = release.verdicts.answered(self.ledger, plan, decide, asked, asker)
         return given[0] if isinstance(query, str | deciders.Query) else given
 
     def evaluate(self, release: Release, *, confidential: bool = False) -> Evaluation:

@@ -20,13 +20,14 @@ from hushtable.cli import FAREWELL, INTERRUPTED, interrupts
 from hushtable.cli.newcomer import welcome
 from hushtable.cli.output import keep_streams_open_to_all_text, note, say, show_error
 from hushtable.cli.parameters import Group, command
-from hushtable.errors import HushtableError, RefusedError, UsageError
+from hushtable.errors import HushtableError, RefusedError, UsageError, unexpected
 
 COMMANDS = (
     "init",
     "review",
     "preflight",
     "plan",
+    "rehearse",
     "release",
     "table",
     "quantile",
@@ -35,10 +36,16 @@ COMMANDS = (
     "export",
     "microdata",
     "report",
+    "publish",
     "check",
     "choose",
     "bounds",
     "ledger",
+    "serve",
+    "worker",
+    "user",
+    "backup",
+    "restore",
     "demo",
     "bench",
     "selftest",
@@ -109,7 +116,7 @@ def run(arguments: Sequence[str]) -> int:
         show_error(_system(error), as_json=as_json)
         return RefusedError.exit_code
     except Exception as error:
-        show_error(_unexpected(error), as_json=as_json)
+        show_error(unexpected(error), as_json=as_json)
         return RefusedError.exit_code
 
 
@@ -157,17 +164,4 @@ def _system(error: OSError | MemoryError) -> HushtableError:
         "system.refused",
         f"The operating system refused ({reason}).",
         "Check space, memory and permissions and repeat the command; the ledger shows what was charged.",
-    )
-
-
-def _unexpected(error: Exception) -> HushtableError:
-    """An error that nobody foresaw: its kind and place may be shown, its text may not."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = "" if place is None else f"{place.tb_frame.f_globals.get('__name__', '?')}:{place.tb_lineno}"
-    return RefusedError(
-        "internal.unexpected",
-        f"Something went wrong that should not have ({type(error).__name__} at {where}).",
-        "Please report it with the version and the command; the ledger shows what was charged.",
     )

@@ -29,10 +29,13 @@ def bounds(
         raise UsageError(
             "usage.bounds", "Give either a release, or --cells and --budget.", "Type hush bounds out."
         )
+    if cells is not None and cells < 1:
+        raise UsageError("usage.flags", "--cells must be a whole number of at least 1.", "Give --cells 100.")
     if folder is not None:
         curve = ht.release.curve_of(ht.Release.load(folder))
     else:
-        curve = ht.release.curve_at(cells or 0, ht.privacy.Budget.parse(budget or ""))
+        price = ht.privacy.Budget.parse(budget or "")  # before what computes is loaded
+        curve = ht.release.curve_at(cells or 0, price)
     if json:
         emit(curve.to_dict())
         return

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import click
 
+from hushtable.addresses import is_file
 from hushtable.cli.output import note
 from hushtable.errors import UsageError
 
@@ -71,14 +72,7 @@ def _file(arguments: Sequence[str]) -> Path | None:
         Path(word).parent for word in arguments[:1] if word and not word.startswith("-") and "://" not in word
     ]
     places = (folder / FILE for folder in (*given, Path()))
-    return next((place for place in places if _is_file(place)), None)
-
-
-def _is_file(place: Path) -> bool:
-    try:
-        return place.is_file()
-    except (OSError, ValueError):
-        return False
+    return next((place for place in places if is_file(place)), None)
 
 
 def _read(file: Path) -> Mapping[str, Any]:

@@ -29,6 +29,9 @@ def export(
     alpha: flags.Alpha = 0.05,
     language: flags.Language = None,
     raw: flags.Raw = False,
+    publish: Annotated[
+        bool, Option("Whole numbers that add up on every level and across the tables stand first.")
+    ] = False,
     json: flags.Json = False,
 ) -> None:
     """Write tables with error columns, quality flags and notes, a data package and a README.  Nothing is spent."""
@@ -44,8 +47,9 @@ def export(
     beside = folder if folder.name.strip(".") else folder.resolve()
     place = out or beside.with_name(f"{beside.name}-{format}")
     with progress(quiet=json) as steps:
+        columns = "published" if publish else "errors"
         done = ht.release.write_export(
-            release, place, format, tables=names, alpha=alpha, raw=raw, progress=steps
+            release, place, format, tables=names, alpha=alpha, columns=columns, raw=raw, progress=steps
         )
     if json:
         emit(done.to_dict())

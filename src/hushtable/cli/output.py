@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import hushtable as ht
 from hushtable.errors import HushtableError
 from hushtable.texts import visible, visible_json, visible_lines
-from hushtable.watching import Watch, WatchJobs
+from hushtable.watching import Watch, WatchJobs, WatchNotes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -123,8 +123,12 @@ class StepBar:
 @contextmanager
 def progress(*, quiet: bool = False) -> Generator[StepBar]:
     """A progress bar for the time of a long job."""
-    if quiet or not sys.stderr.isatty():
+    if quiet:
         yield StepBar(None)
+        return
+    if not sys.stderr.isatty():
+        with WatchNotes(note):
+            yield StepBar(None)
         return
     from rich.progress import (
         BarColumn,
@@ -145,5 +149,5 @@ def progress(*, quiet: bool = False) -> Generator[StepBar]:
     )
     with Progress(*columns, console=console(error=True), transient=True) as bar:
         steps = StepBar(bar)
-        with Watch(steps.compiling), WatchJobs(steps.elsewhere):
+        with Watch(steps.compiling), WatchJobs(steps.elsewhere), WatchNotes(bar.console.print):
             yield steps

@@ -158,7 +158,8 @@ def command(function: Callable[..., Any], name: str, epilog: str) -> Command:
         if given.name == "context":
             continue
         annotation, declared = get_args(hints[given.name])
-        [kind] = [k for k in get_args(annotation) or (annotation,) if k is not NoneType]
+        whole = get_origin(annotation) is list or not get_args(annotation)
+        [kind] = [annotation] if whole else [k for k in get_args(annotation) if k is not NoneType]
         several = get_origin(kind) is list
         if several:
             [kind] = get_args(kind)

@@ -46,7 +46,7 @@ def plan(
             alpha=alpha,
             strategy=strategy,
             objective=objective,
-            rows=declared.max_rows_per_person,
+            rows=declared.most_per_person,
         )
         given = ht.ZCDP(price)
     way = ht.release.Way(strategy, options=ht.planning.PlanOptions(objective))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import hushtable as ht
@@ -26,6 +27,9 @@ def table(
         Argument("Attributes; none for the total; age=18-64 for an interval.", "ATTRIBUTE..."),
     ] = None,
     area: Annotated[str | None, Option("These categories of the tree together, as Alder,Elm.", "A,B")] = None,
+    areas: Annotated[
+        Path | None, Option("All areas of a CSV file with a column of categories and one of areas.", "FILE")
+    ] = None,
     alpha: flags.Alpha = 0.05,
     simultaneous: Annotated[
         bool, Option("Intervals that hold for all cells of the table together; they are wider.")
@@ -43,14 +47,24 @@ def table(
         raise UsageError("usage.replicates", "--replicates is for --csv and --json.", "Add --csv.")
     asked, leaves = attributes or [], [text.strip() for text in area.split(",")] if area is not None else []
     outline = ht.release.Outline.read(folder)
-    if replicates is None:
+    if areas is not None:
+        if area is not None or simultaneous or replicates is not None:
+            raise UsageError(
+                "usage.areas",
+                "--areas comes without --area, --simultaneous and --replicates.",
+                "Leave them out.",
+            )
+        ht.release.checked_areas(outline, areas, asked)
+    elif replicates is None:
         outline.check_asked(asked, leaves, simultaneous=simultaneous)
     else:
         ht.release.checked_replicates(replicates)
         outline.check_table(asked)
     release = ht.Release.load(folder)
     shown = (
-        ht.release.asked_table(release, asked, leaves, alpha, simultaneous=simultaneous)
+        ht.release.areas_of(release, areas, None, asked, alpha)
+        if areas is not None
+        else ht.release.asked_table(release, asked, leaves, alpha, simultaneous=simultaneous)
         if replicates is None
         else ht.release.replicates_of(release, replicates, asked)
     )

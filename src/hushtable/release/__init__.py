@@ -5,8 +5,9 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
     from hushtable.release import choices, exports, verdicts
+    from hushtable.release.area_maps import AreaMap, checked_areas
     from hushtable.release.bundle import add_explanation, check_free
-    from hushtable.release.bundle_files import request_in
+    from hushtable.release.bundle_files import request_in, sha256
     from hushtable.release.card import Card, LedgerStamp
     from hushtable.release.choices import Choice, ChoiceView
     from hushtable.release.comparison import ReleaseComparison, compare
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         QUALITY_FLAGS,
         UNRELIABLE_ABOVE,
         QualityFlag,
+        grade_column,
         quality_codes,
         quality_column,
         relative_errors,
@@ -37,14 +39,16 @@ if TYPE_CHECKING:
         counts_promise,
         make_microdata,
     )
+    from hushtable.release.rehearsed import REHEARSED, Rehearsal, checked_runs
     from hushtable.release.release import Release
     from hushtable.release.repeats import Again, Asking
     from hushtable.release.replicates import replicates_of
     from hushtable.release.request_notes import begun_version
     from hushtable.release.resumable import Resumable, write_once
     from hushtable.release.spend_kinds import CHECK, CHOOSE, is_choice
-    from hushtable.release.sums import asked_table, combination_of, quantiles_of
+    from hushtable.release.sums import areas_of, asked_table, combination_of, quantiles_of
     from hushtable.release.tables import ReleasedTable
-    from hushtable.release.uncertainty_curve import UncertaintyCurve, curve_at, curve_of
+    from hushtable.release.uncertainty_curve import MeasuredTable, UncertaintyCurve, curve_at, curve_of
+    from hushtable.release.whole_numbers import WholeNumbers
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -148,6 +148,8 @@ class Card(PlainRecord):
     neighbours: Text = NEIGHBOURS
     charged: Costs
     epsilon_by_delta: dict[Text, NotNegative]
+    counted: Text | None = None
+    """What a row counts as, where that is not one."""
     learnt_from_data: Annotated[tuple[Text, ...], Field(strict=False)]
     schema_sha256: Hash
     budget: Text | None = None
@@ -166,6 +168,7 @@ class Card(PlainRecord):
             unit=Unit.of(schema),
             charged=charged,
             epsilon_by_delta=epsilon_by_delta(charged),
+            counted=None if schema.weight is None else schema.weight.note,
             learnt_from_data=tuple(mark.path for mark in schema.learnt),
             schema_sha256=schema.version,
             plan=plan,

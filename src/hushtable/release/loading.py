@@ -29,7 +29,7 @@ from hushtable.plain import Hash, PlainRecord, Text
 from hushtable.planning import memory_limit
 from hushtable.reconstruct import RECONSTRUCTIONS
 from hushtable.release.bundle import EXPLANATION, HISTORY, MEASUREMENTS, README
-from hushtable.release.bundle_files import FORMAT, SCHEMA, manifest_of, opened, read_json, require
+from hushtable.release.bundle_files import FORMAT, MANIFEST, SCHEMA, manifest_of, opened, read_json, require
 from hushtable.release.card import Card
 from hushtable.release.data_packages import DATAPACKAGE
 from hushtable.release.outline import stored_schema
@@ -123,6 +123,11 @@ class Bundle:
                 "Import what registers it, in Python; the files in `tables` can be read without it.",
             )
         return found
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """The files of the bundle and its manifest, by name; nothing else that lies in the folder."""
+        return {name: self.place / name for name in (MANIFEST, *self.manifest.files)}
 
     @property
     def orders(self) -> tuple[int, ...]:

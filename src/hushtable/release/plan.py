@@ -114,6 +114,7 @@ class Plan:
             "charged": self.cost.to_dict(),
             "epsilon_by_delta": epsilon_by_delta(self.cost),
             "unit": self.unit.to_dict(),
+            "counted": None if self.schema.weight is None else self.schema.weight.note,
             **self.facts.to_dict(),
             "alpha": alpha,
             "tables": [table._asdict() for table in self.table_errors(alpha)] if known else None,
@@ -136,4 +137,5 @@ class Plan:
             f"{self.strategy}: {counted(len(self.workload.sets), 'marginal')}, {counted(self.workload.cells, 'cell')}\n"
             f"price {self.cost} per person ({guarantees(epsilon_by_delta(self.cost))})\n"
             f"unit  {self.unit}"
+            + ("" if self.schema.weight is None else f"\nrows  {self.schema.weight.note}")
         )

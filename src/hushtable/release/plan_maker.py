@@ -50,7 +50,7 @@ def plan_release(
     """Plan a release from the schema alone.  ``currency`` gives the kind of the ledger that will be charged."""
     way, budget = way or Way(), Budget.checked(budget)
     chosen, method = way.measured_by, way.read_by
-    resolved, rows = workload.resolve(schema), schema.max_rows_per_person
+    resolved, rows = workload.resolve(schema), schema.most_per_person
     if resolved.has_levels:
         reconstruct.require_levels(method)
     chosen.check_payable(budget)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.planning import normal_spread
+from hushtable.schema import QualityScale
 
 CAUTION_ABOVE = 0.166
 UNRELIABLE_ABOVE = 0.333
@@ -42,7 +43,7 @@ RELIABLE = QualityFlag(
     "reliable", "", "A", f"relative standard error of {CAUTION_ABOVE:.1%} or less, or exact"
 )
 CAUTION = QualityFlag(
-    "caution", "c", "E", f"relative standard error above {CAUTION_ABOVE:.1%}: use with caution"
+    "caution", "e", "E", f"relative standard error above {CAUTION_ABOVE:.1%}: use with caution"
 )
 UNRELIABLE = QualityFlag(
     "unreliable", "u", "U", f"relative standard error above {UNRELIABLE_ABOVE:.1%}: do not use by itself"
@@ -71,6 +72,18 @@ def quality_codes(estimate: Floats, lower: Floats, upper: Floats, alpha: float) 
     codes = np.searchsorted(np.array([CAUTION_ABOVE, UNRELIABLE_ABOVE]), relative, side="left")
     hidden = (upper > lower) & ((lower <= 0) | (estimate <= 0))
     return np.where(hidden, QUALITY_FLAGS.index(NEAR_ZERO), codes).astype(np.int8)
+
+
+def grade_column(scale: QualityScale, table: pl.DataFrame, value: str, alpha: float) -> pl.Series:
+    """Marks of a scale for a frame with ``value``, ``lower`` and ``upper``.
+
+    Where the interval reaches zero the error counts as that of ``scale.small`` records.
+    """
+    values, lower, upper = (table[name].to_numpy().astype(np.float64) for name in (value, "lower", "upper"))
+    hidden = (upper > lower) & ((lower <= 0) | (values <= 0))
+    relative = relative_errors(np.where(hidden, scale.small, values), lower, upper, alpha)
+    codes = np.searchsorted(np.array(scale.limits), relative, side="left")
+    return pl.Series("grade", scale.marks).gather(codes)
 
 
 def quality_column(table: pl.DataFrame, alpha: float) -> pl.Series:

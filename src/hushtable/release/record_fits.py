@@ -319,8 +319,14 @@ def _generated(release: Release, rows: int | None, seed: object, progress: Progr
         if levels
         else f"a fit of the whole table of {release.schema.domain_cells:,} cells would take too long or round badly."
     )
-    note = f"Generated from the released tables of up to {order} attributes, {sweeps} sweeps; {why}"
+    tables = f"released tables of up to {counted(order, 'attribute')}"
+    note = f"Generated from the {tables}, {counted(sweeps, 'sweep')}; {why}"
     return records, None, (note,)
+
+
+def generated_records(release: Release, seed: object = 0) -> NDArray[Any]:
+    """Whole records near all released tables, by the codes of every attribute, as many as the noisy total."""
+    return _generated(release, None, seed, None)[0]
 
 
 def _targets(release: Release, count: int) -> Targets:

@@ -34,6 +34,7 @@ from hushtable.reconstruct import (
     reconstruction_named,
 )
 from hushtable.release import bundle, sums
+from hushtable.release.area_maps import AreaMap
 from hushtable.release.card import Card, L1Bounds
 from hushtable.release.exports import Exported, write_export
 from hushtable.release.frames import long_frame
@@ -43,6 +44,7 @@ from hushtable.release.promise import approximate, interval_promise
 from hushtable.release.record_fits import Priorities, RecordColumns, make_microdata
 from hushtable.release.replicates import replicates_of
 from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
+from hushtable.release.whole_numbers import WholeNumbers, whole_numbers_of
 from hushtable.schema import Schema
 from hushtable.texts import counted
 
@@ -151,6 +153,17 @@ class Release:
     ) -> pl.DataFrame:
         """The count of some categories together, of the one attribute with a tree unless another is named."""
         return sums.area_of(self, leaves, attribute, by, alpha).frame
+
+    def areas(
+        self,
+        areas: AreaMap,
+        attribute: str | None = None,
+        *,
+        by: Sequence[str] = (),
+        alpha: float = 0.05,
+    ) -> pl.DataFrame:
+        """All areas of another tree over the same categories: a mapping, or a CSV file, from category to area."""
+        return sums.areas_of(self, areas, attribute, by, alpha).frame
 
     def combine(self, weights: Any, *, alpha: float = 0.05) -> pl.DataFrame:
         """Any sum of released cells with its exact error, unbiased.
@@ -264,6 +277,13 @@ class Release:
         how: dict[str, Any] = {"priorities": priorities, "rows": rows, "seed": seed, "columns": columns}
         return make_microdata(self, fit=fit, **how).frame
 
+    def whole_numbers(self, tables: Sequence[Sequence[str]] = (), *, alpha: float = 0.05) -> WholeNumbers:
+        """Whole numbers, zero or more, that add up on every level and across tables, by default all asked for.
+
+        Near to the estimates, each with an interval that covers the true count at least as often as the released one.
+        """
+        return whole_numbers_of(self, tables, alpha)
+
     def export(
         self,
         folder: str | PathLike[str],
@@ -272,9 +292,14 @@ class Release:
         tables: Sequence[Sequence[str]] = (),
         alpha: float = 0.05,
         raw: bool = False,
+        publish: bool = False,
     ) -> Exported:
-        """Write tables, by default all that were asked for, into a new folder for others: csv, xlsx, sdmx-csv, ..."""
-        return write_export(self, folder, format, tables=tables, alpha=alpha, raw=raw)
+        """Write tables, by default all that were asked for, into a new folder for others: csv, xlsx, sdmx-csv, ...
+
+        With ``publish`` whole numbers that add up stand first, the noisy ones beside them.
+        """
+        columns = "published" if publish else "errors"
+        return write_export(self, folder, format, tables=tables, alpha=alpha, columns=columns, raw=raw)
 
     def save(self, folder: str | PathLike[str], *, also: bundle.Also | None = None) -> None:
         """Write the bundle: Parquet and JSON, all at once or not at all; ``also`` may add to it before it appears."""

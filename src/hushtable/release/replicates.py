@@ -49,8 +49,8 @@ def replicates_of(
     columns = [
         pl.Series(f"replicate_{k + 1}", centre + reordered(row, schema, axes)) for k, row in enumerate(noise)
     ]
-    labels = table.select(*[schema.names[a] for a in axes])
-    frame = labels.with_columns(pl.Series("estimate", centre), *columns)
+    labels = [table[schema.names[a]] for a in axes]
+    frame = pl.DataFrame([*labels, pl.Series("estimate", centre), *columns])
     return ReleasedTable(tuple(attributes), frame, ALPHA, PROMISE)
 
 

@@ -20,8 +20,9 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, marginal_label
 from hushtable.planning import normal_spread
 from hushtable.reconstruct import combined, published_ends, reconstruction_named, sum_table, sum_variances
+from hushtable.release.area_maps import AreaMap, areas_in
 from hushtable.release.tables import ReleasedTable, category_column
-from hushtable.schema import Attribute, Binned, LabelError, Real
+from hushtable.schema import RESERVED, Attribute, Binned, LabelError, Real
 
 if TYPE_CHECKING:
     from hushtable.release.release import Release
@@ -87,6 +88,25 @@ def area_of(
     axes, sums = _sums(release, axis, matrix, by)
     frame = pl.DataFrame([*_labels(release, axes[1:]), *sums.columns(alpha)])
     return ReleasedTable(tuple(by), frame, alpha, release.promise(alpha))
+
+
+def areas_of(
+    release: Release, areas: AreaMap, attribute: str | None, by: Sequence[str], alpha: float
+) -> ReleasedTable:
+    """The counts of all areas of another tree over the same categories, in every cell of other attributes."""
+    name, found = areas_in(release.outline, areas, attribute)
+    axis = release.outline.area(next(iter(found.values())), attribute)[0]
+    matrix = np.zeros((len(found), release.schema.sizes[axis]))
+    for row, leaves in enumerate(found.values()):
+        matrix[row, list(release.outline.area(leaves, attribute)[1])] = 1.0
+    axes, sums = _sums(release, axis, matrix, by)
+    labels = _labels(release, axes[1:])
+    cells = prod(release.schema.sizes[a] for a in axes[1:])
+    taken = {column.name for column in labels} | RESERVED
+    shown = pl.Series(name if name not in taken else "area", [area for area in found for _ in range(cells)])
+    repeated = [pl.concat([column] * len(found)) for column in labels]
+    frame = pl.DataFrame([shown, *repeated, *sums.columns(alpha)])
+    return ReleasedTable((shown.name, *by), frame, alpha, release.promise(alpha))
 
 
 def quantiles_of(

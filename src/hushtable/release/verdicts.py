@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Required, TypedDict
 
@@ -17,6 +17,7 @@ from hushtable.privacy import Budget
 from hushtable.release.details import CheckDetail
 from hushtable.release.spend_kinds import CHECK
 from hushtable.texts import counted
+from hushtable.watching import silent
 
 Queries = str | Query | Sequence[str | Query]
 """One query or several, parsed or as text."""
@@ -33,11 +34,33 @@ class PlanKeywords(TypedDict, total=False):
     largest: float | None
 
 
-class CheckKeywords(PlanKeywords, total=False):
-    """Those of a check."""
+class AskingKeywords(TypedDict, total=False):
+    """How a check is asked, beyond what it asks; see ``Asker``."""
 
+    request: str | None
+    others: bool
     wait: bool
     progress: Any
+
+
+class CheckKeywords(PlanKeywords, AskingKeywords, total=False):
+    """Those of a check."""
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks, under which name of the spend if it has one, and whether answers that others paid for are free."""
+
+    spender: str | None
+    request: str | None = None
+    others: bool = True
+    wait: bool = False
+    progress: Any = silent
+
+    def among(self, holdings: Sequence[Holding]) -> Sequence[Holding]:
+        """What the ledger holds, as far as this asker may use it."""
+        kept = (self.others or holding.reservation.spender == self.spender for holding in holdings)
+        return [holding for holding, free in zip(holdings, kept, strict=True) if free]
 
 
 def currency_in(ledger: Ledger, spender: str | None = None) -> Currency:
@@ -79,14 +102,20 @@ class Verdicts(list[Verdict]):
         return html_card("Verdicts", facts, ("question", "close enough"), rows, len(self) - len(rows))
 
 
-def stored_verdicts(ledger: Ledger, holdings: Sequence[Holding], keys: Collection[str]) -> dict[str, Verdict]:
-    """The verdicts among ``keys`` that were drawn and stored before, by what the ledger holds."""
+def stored_verdicts(
+    ledger: Ledger, holdings: Sequence[Holding], keys: Collection[str], request: str | None = None
+) -> dict[str, Verdict]:
+    """The verdicts among ``keys`` that were drawn and stored before, by what the ledger holds.
+
+    Those of ``request`` are its own, read again: they are no repetition.
+    """
     found: dict[str, Verdict] = {}
     for holding in holdings:
         missing = (set(keys) - set(found)).intersection(_questions(holding))
         stored = [charge for charge in holding.charges if charge.stored]
         if missing and stored:
-            verdicts = read_verdicts(ledger.payload(stored[0].number), repeated=True)
+            own = request is not None and holding.reservation.request == request
+            verdicts = read_verdicts(ledger.payload(stored[0].number), repeated=not own)
             found.update({key: verdicts[key] for key in missing if key in verdicts})
     return found
 
@@ -95,27 +124,32 @@ Deciding = Callable[[str, Spend, CheckPlan], Transcript]
 """Has the questions of a plan decided under the name of a spend, and gives the lines that were stored."""
 
 
-def answered(
-    ledger: Ledger, plan: CheckPlan, decide: Deciding, asked: CheckDetail, spender: str | None, *, wait: bool
-) -> Verdicts:
+def answered(ledger: Ledger, plan: CheckPlan, decide: Deciding, asked: CheckDetail, asker: Asker) -> Verdicts:
     """A verdict for every question of the plan, in its order: those stored before, and new ones of all others.
 
     Others are asked while nobody else asks them, so that none is paid for twice.
     """
-    found = stored_verdicts(ledger, ledger.reservations(), plan.keys)
+    found = stored_verdicts(ledger, asker.among(ledger.reservations()), plan.keys, asker.request)
     missing = plan.without(found)
     if missing.planned:
-        with asking(ledger, missing.keys, wait=wait):
+        with asking(ledger, missing.keys, wait=asker.wait):
             held = ledger.reservations()
-            found = stored_verdicts(ledger, held, plan.keys)
-            missing = plan.without(found)
+            found = stored_verdicts(ledger, asker.among(held), plan.keys, asker.request)
+            missing = _begun(plan.without(found), plan, ledger, asker.request)
             if missing.planned:
                 detail = replace(asked, questions=missing.keys)
-                spend = Spend(missing.cost, CHECK, detail, spender)
-                name = request_id(held, missing.keys, spender)
+                spend = Spend(missing.cost, CHECK, detail, asker.spender)
+                name = asker.request or request_id(held, missing.keys, asker.spender)
                 for line in decide(name, spend, missing).lines:
                     found |= verdicts_of(line)
-    return Verdicts((found[key] for key in plan.order), ledger, spender, plan.warnings)
+    return Verdicts((found[key] for key in plan.order), ledger, asker.spender, plan.warnings)
+
+
+def _begun(missing: CheckPlan, plan: CheckPlan, ledger: Ledger, request: str | None) -> CheckPlan:
+    """The questions that a named spend was begun for, if it was: somebody may have answered some of them since."""
+    holding = None if request is None or not missing.planned else ledger.holding(request)
+    asked = () if holding is None else _questions(holding)
+    return plan.without(set(plan.keys) - set(asked)) if asked else missing
 
 
 @contextlib.contextmanager

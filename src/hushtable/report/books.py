@@ -14,6 +14,7 @@ from hushtable.ledger import Holding, Ledger, Statement
 from hushtable.privacy import UNIT, Cost
 from hushtable.release import CHECK, Card, is_choice
 from hushtable.release.choices import ChoiceRecord
+from hushtable.texts import counted
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,22 @@ class Books:
 def _verdicts(ledger: Ledger, holding: Holding) -> list[Verdict]:
     stored = [charge.number for charge in holding.charges if charge.stored]
     return [v for number in stored for v in read_verdicts(ledger.payload(number)).values()]
+
+
+def bought(ledger: Ledger, holding: Holding) -> str:
+    """What a spend was for, in public words: tables, questions with their verdicts, or options with the one taken."""
+    entry = holding.reservation
+    if entry.kind == CHECK:
+        answers = ((v.query, "yes" if v.satisfied else "no") for v in _verdicts(ledger, holding))
+        return "; ".join(f"{query}: {answer}" for query, answer in answers)
+    if is_choice(holding):
+        made = _choice(ledger, holding)
+        taken = made.state if made.taken is None else f"took {made.taken}"
+        return f"{'; '.join(f'{k}: {text}' for k, text in enumerate(made.options))} ({taken})"
+    tables, cells, strategy = (entry.detail.get(name) for name in ("marginals", "cells", "strategy"))
+    if not isinstance(tables, int) or not isinstance(cells, int):
+        return ""
+    return f"{counted(tables, 'table')}, {counted(cells, 'number')} ({strategy})"
 
 
 def _spend(holding: Holding) -> BookedSpend:

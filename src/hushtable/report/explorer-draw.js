@@ -35,10 +35,16 @@ hushtable.draw = (() => {
 
   const digitsOf = (step) => (step >= 1 ? 0 : Math.round(-Math.log10(step)));
 
+  // Formats are made once: a table has thirty thousand numbers.
+  const formats = new Map();
+  const counts = (digits) => {
+    if (!formats.has(digits)) formats.set(digits, new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+    return formats.get(digits);
+  };
+
   const countText = (value, step) => {
     if (Number.isNaN(value)) return "–";
-    const digits = digitsOf(step);
-    return (Object.is(value, -0) ? 0 : value).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    return counts(digitsOf(step)).format(Object.is(value, -0) ? 0 : value);
   };
 
   const percentText = (value, width) => {

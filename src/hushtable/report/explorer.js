@@ -52,6 +52,7 @@ hushtable.explore = (() => {
     #buildTools() {
       const search = h("input", { type: "search", id: `${this.id}-search`, autocomplete: "off", placeholder: "category", oninput: () => this.set({ search: search.value, all: false }) });
       this.searchBox = search;
+      this.link = h("a", { class: "permalink", href: "#table=" }, "Link to this view");
       const button = (name, label, act) => h("button", { type: "button", "data-save": name, onclick: act }, label);
       this.tools.replaceChildren(
         this.#choice("view", "View", VIEWS),
@@ -59,7 +60,7 @@ hushtable.explore = (() => {
         this.#choice("axis", "Axis", AXES),
         this.#choice("order", "Order", ORDERS),
         h("div", { class: "control" }, h("label", { for: search.id }, "Find"), search),
-        h("div", { class: "control save" }, button("csv", "CSV", () => this.saveCsv()), button("xlsx", "XLSX", () => this.saveXlsx())),
+        h("div", { class: "control save" }, button("csv", "CSV", () => this.saveCsv()), button("xlsx", "XLSX", () => this.saveXlsx()), this.link),
       );
     }
 
@@ -91,14 +92,14 @@ hushtable.explore = (() => {
       return this.show(axes);
     }
 
-    // Show the table of these axes.
-    show(axes) {
+    // Show the table of these axes, in the way that `more` says.
+    show(axes, more = {}) {
       const before = this.state.axes.length;
       const view = axes.length < 2 ? "bars" : before < 2 ? "grid" : this.state.view;
       const show = axes.length < 2 && ["row", "column"].includes(this.state.show) ? "total" : this.state.show;
       const fixed = Object.fromEntries(axes.slice(2).map((axis) => [axis, this.state.fixed[axis] || 0]));
-      this.searchBox.value = "";
-      return this.set({ axes, view, show: axes.length ? show : "count", fixed, order: "own", column: null, search: "", all: false });
+      this.searchBox.value = more.search ?? "";
+      return this.set({ axes, view, show: axes.length ? show : "count", fixed, order: "own", column: null, search: "", all: false, ...more });
     }
 
     async set(change) {
@@ -115,7 +116,7 @@ hushtable.explore = (() => {
       if (this.state.view === "grid" && axes.length > 1) this.#drawGrid(content);
       else this.#drawBars(content);
       this.#drawNotes(content);
-      this.onshow?.(axes);
+      this.#shown();
       return content;
     }
 
@@ -128,7 +129,12 @@ hushtable.explore = (() => {
       this.status.textContent = "";
       this.notes.replaceChildren();
       this.content.replaceChildren(h("p", {}, "This table is on another page: ", h("a", { href: `${file}#table=${names}` }, file), "."));
-      this.onshow?.(this.state.axes);
+      this.#shown();
+    }
+
+    #shown() {
+      this.link.setAttribute("href", hushtable.address.written(this));
+      this.onshow?.();
     }
 
     #updateTools() {

@@ -21,7 +21,14 @@ _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 _LAST = "// the end"
 _END = re.compile(r"</(?=script)", re.IGNORECASE)
 _HOME = Path(__file__).parent
-EXPLORER = ("explorer-data.js", "explorer-files.js", "explorer-draw.js", "explorer-model.js", "explorer.js")
+EXPLORER = (
+    "explorer-data.js",
+    "explorer-files.js",
+    "explorer-draw.js",
+    "explorer-model.js",
+    "explorer-address.js",
+    "explorer.js",
+)
 """The explorer, in the order in which a page needs its files."""
 
 

@@ -11,25 +11,12 @@
     }
   };
 
-  // The table in the address, as #table=age,sex; links of lists lead there.
-  const asked = () => (location.hash.startsWith("#table=") ? location.hash.slice(7) : null);
-
   const openExplorer = async () => {
     const packed = document.getElementById("explorer-data");
     const place = document.getElementById("explorer");
     if (!packed || !place) return;
     const explorer = await hushtable.explore(place, JSON.parse(packed.textContent));
-    if (!explorer) return;
-    const follow = async (scroll) => {
-      const text = asked();
-      const axes = text === null ? null : explorer.axesOf(text);
-      if (axes === null) return false;
-      await explorer.show(axes);
-      if (scroll) document.getElementById("explore").scrollIntoView();
-      return true;
-    };
-    if (!(await follow(true))) await explorer.show(data.first);
-    addEventListener("hashchange", () => follow(true));
+    if (explorer) await hushtable.address.linked(explorer, data.first, document.getElementById("explore"));
   };
 
   const cell = (text, isNumber, link) => {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from hushtable.errors import BundleError
@@ -19,10 +17,10 @@ from hushtable.outputs import can_write, whole_file
 from hushtable.report import javascript
 from hushtable.report.explorer import Explorer
 from hushtable.report.pieces import SHOWN_ROWS, Chapter, Grid, Section
+from hushtable.report.templates import render, script_json, style_text, visible_text
 from hushtable.spreadsheets import write_csv
-from hushtable.texts import escaped_json, visible_lines
+from hushtable.texts import visible_lines
 
-_HOME = Path(__file__).parent
 STYLES = ("page.css", "explorer.css")
 MOST_FOUND = 200
 """Rows that a search shows at most: more are not read, and make the browser slow; the CSV beside has all."""
@@ -61,23 +59,16 @@ class Page:
 
     def html(self) -> str:
         """The page, the same bytes for the same contents."""
-        environment = Environment(
-            loader=FileSystemLoader(_HOME),
-            autoescape=True,
-            undefined=StrictUndefined,
-            keep_trailing_newline=True,
-            finalize=_visible_text,
-        )
         payload, explorer = self._payload(), self.explorer
         packed = None if explorer is None else {**explorer.to_dict(), "raw": self.raw}
         scripts = [javascript.vega()] if payload["specs"] else []
         scripts += javascript.explorer_scripts() if explorer is not None else []
-        return environment.get_template("page.html.j2").render(
+        return render(
+            "page.html.j2",
             page=self,
-            most_rows=SHOWN_ROWS,
-            style=Markup("".join((_HOME / name).read_text(encoding="utf-8") for name in STYLES)),
-            payload=Markup(_script_json(payload)),
-            explorer=None if packed is None else Markup(_script_json(packed)),
+            style=Markup(style_text(STYLES)),
+            payload=script_json(payload),
+            explorer=None if packed is None else script_json(packed),
             scripts=[Markup(script) for script in (*scripts, javascript.page_script())],
         )
 
@@ -152,15 +143,10 @@ def _search_data(grid: Grid) -> dict[str, Any]:
     return found | ({"links": list(grid.links)} if grid.links else {})
 
 
-def _visible_text(value: Any) -> Any:
-    """What a template or a chart shows: a text with what is invisible in it written out, anything else as it is."""
-    return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 def _visible(value: Any) -> Any:
     """A spec or table with every text in it as it is to be read: data, domains of axes and orders alike."""
     if isinstance(value, str):
-        return _visible_text(value)
+        return visible_text(value)
     if isinstance(value, dict):
         return {
             visible_lines(str(key)): _visible(part) for key, part in cast("dict[Any, Any]", value).items()
@@ -168,9 +154,3 @@ def _visible(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_visible(part) for part in cast("Sequence[Any]", value)]
     return value
-
-
-def _script_json(value: Any) -> str:
-    """JSON that cannot end the element it stands in, with nothing invisible in it."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return escaped_json(text.replace("<", "\\u003c"))

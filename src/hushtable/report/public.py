@@ -57,29 +57,28 @@ def public_report(
     ``raw``, no text in the CSV files gets an apostrophe.  ``language`` takes the labels of one that the schema has
     words of.
     """
-    return _page(folder, FILE, ledger, tables, microdata, raw=raw, language=language)
+    view = View.open(Path(folder), language)
+    return report_of(view, FILE, ledger=ledger, tables=tables, microdata=microdata, raw=raw)
 
 
-def _page(
-    folder: str | PathLike[str],
-    file: str,
-    ledger: str | PathLike[str] | None,
-    tables: Sequence[tuple[str, ...]],
-    microdata: str | PathLike[str] | None,
+def report_of(
+    view: View,
+    file: str = FILE,
     *,
-    raw: bool,
-    language: str | None,
+    ledger: str | PathLike[str] | None = None,
+    tables: Sequence[tuple[str, ...]] = (),
+    microdata: str | PathLike[str] | None = None,
+    raw: bool = False,
 ) -> Page:
     """The report that will be a file of this name, which pages beside it lead back to."""
-    view = View.open(Path(folder), language)
     records = None if microdata is None else read_records(microdata, view.schema)
     books = Books.read(ledger, view.card)
-    explorer, others = _explorers(view, file)
+    explorer, others = explorers(view, file, DATA)
     about = view.schema.about
     made = Page(
         title=about.title or view.card.ledger.name,
-        subtitle=", ".join(filter(None, (about.universe, about.area, about.period))),
-        lead=_lead(view),
+        subtitle=subtitle(view),
+        lead=lead(view),
         chapters=(
             Chapter.of(
                 "result",
@@ -120,7 +119,14 @@ def _page(
     return replace(made, beside={name: _tables_page(made, view, page) for name, page in others.items()})
 
 
-def _lead(view: View) -> str:
+def subtitle(view: View) -> str:
+    """Whom the numbers are about, where and when."""
+    about = view.schema.about
+    return ", ".join(filter(None, (about.universe, about.area, about.period)))
+
+
+def lead(view: View) -> str:
+    """A release in one sentence."""
     total, unit = view.total, view.schema.about.unit or "records"
     return (
         f"{counted(len(view.release.workload), 'table')} about {count_text(total['estimate'])} {unit} (between "
@@ -128,14 +134,14 @@ def _lead(view: View) -> str:
     )
 
 
-def _explorers(view: View, file: str) -> tuple[Explorer | None, dict[str, Explorer]]:
-    """The tables of the report itself, and those of pages beside it by their names, all knowing of each other."""
+def explorers(view: View, file: str, folder: str = "") -> tuple[Explorer | None, dict[str, Explorer]]:
+    """The tables of a page itself, and those of pages in a folder beside it by name, all knowing of each other."""
     if view.cells is None:
         return None, {}
     first, *more = explorer_pages(view.release, view.cells, ALPHA, MOST_PACKED)
     named = {f"tables-{k}.html": page for k, page in enumerate(more, 2)}
-    inside = {f"{DATA}/{name}": page for name, page in named.items()}
-    back = {f"../{file}": first}
+    inside = {f"{folder}/{name}" if folder else name: page for name, page in named.items()}
+    back = {f"../{file}" if folder else file: first}
     others = {
         name: page.beside(back | {other: p for other, p in named.items() if other != name})
         for name, page in named.items()
@@ -166,4 +172,12 @@ def write_report(
     """Write the report of a bundle, by default as ``report.html`` inside it."""
     file = Path(folder) / FILE if out is None else Path(out)
     check_place(file)
-    return _page(folder, file.name, ledger, tables, microdata, raw=raw, language=language).write(file)
+    made = report_of(
+        View.open(Path(folder), language),
+        file.name,
+        ledger=ledger,
+        tables=tables,
+        microdata=microdata,
+        raw=raw,
+    )
+    return made.write(file)

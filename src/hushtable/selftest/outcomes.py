@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from hushtable.notebook import html_card
+from hushtable.texts import counted
+
 
 class Unsound(Exception):
     """A part of the self-test that failed, and what it found."""
@@ -30,7 +33,7 @@ class Outcome:
         return asdict(self) | {"seconds": round(self.seconds, 3)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SelftestReport:
     """All parts, in the order in which they ran."""
 
@@ -53,3 +56,11 @@ class SelftestReport:
             "seconds": round(self.seconds, 3),
             "parts": [outcome.to_dict() for outcome in self.outcomes],
         }
+
+    def __repr__(self) -> str:
+        passed = sum(outcome.passed for outcome in self.outcomes)
+        return f"<SelftestReport: {passed} of {counted(len(self.outcomes), 'part')} passed>"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.name, "passed" if one.passed else "failed", one.said) for one in self.outcomes]
+        return html_card(repr(self).strip("<>"), {}, ["part", "outcome", "what was done"], rows)

@@ -142,7 +142,7 @@ class Choice(ChoiceView):
                 "Decide now, or abandon and choose again.",
             )
         part = family.refined(
-            self.plan.steps[self.stage], positive("rho", rho) / self.schema.max_rows_per_person**2
+            self.plan.steps[self.stage], positive("rho", rho) / self.schema.most_per_person**2
         )
         part.check()
         number, spender = len(self._refined), self._stored.reservation.spender
@@ -276,12 +276,6 @@ def start_choice(
     before gives it back as it is now.
     """
     schema = context.schema
-    if schema.has_levels:
-        raise WorkloadError(
-            "choose.no-levels",
-            "Options over attributes with levels cannot be compared.",
-            "Release the coarser tables first, then the finer ones with --reuse: only the difference is charged.",
-        )
     plan = plan_choice(schema.sizes, options, rho=_rho_per_row(schema, budget), frozen=frozen)
     plan.check()
     for sets in (family_of(option).tables(option) for option in plan.options):
@@ -307,7 +301,7 @@ def _rho_per_row(schema: Schema, budget: Budget | None) -> Fraction | None:
     limit = Budget.checked(budget).limit.rho
     if limit == 0:
         price_in("pure", None, Fraction(0))
-    return Fraction(limit, UNIT) / schema.max_rows_per_person**2
+    return Fraction(limit, UNIT) / schema.most_per_person**2
 
 
 def _detail(
@@ -316,7 +310,7 @@ def _detail(
     def rho(price: Callable[[int], Fraction]) -> tuple[str, ...]:
         return tuple(decimal(context.price(price(k)).rho) for k in range(len(plan.options)))
 
-    even = plan.family.even  # costs the same frozen or not, and is found again as version 0.1 wrote it
+    even = plan.even  # costs the same frozen or not, and is found again as version 0.1 wrote it
     return ChoiceDetail(
         budget="" if budget is None else str(budget),
         schema=context.schema.version,

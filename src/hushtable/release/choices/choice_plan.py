@@ -5,7 +5,7 @@ the next; finishing option j at step s measures what step s lacks of it.  Each p
 its cost profile, for one row, and costs add up: a person's record may be corrected between two parts, and then be the
 dearest in each.  Where the curator declares the data frozen while the choice is open, one record meets all parts, and
 the cost is half of the largest entry of the summed profile, which ends at the cost of the option taken.  Marginals cost
-every record the same, so for them the two are equal.
+every record the same, so for them the two are equal, unless levels are so uneven that records pay for different parts.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import floor, prod
 
+from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.linear import OptionMechanism, ladder
 from hushtable.measurement import Part
@@ -52,7 +53,12 @@ class ChoicePlan:
     @property
     def sharp(self) -> bool:
         """Whether an option costs its own price exactly, however it is reached."""
-        return self.frozen or self.family.even
+        return self.frozen or self.even
+
+    @cached_property
+    def even(self) -> bool:
+        """Whether an option costs the same whether rows change while the choice is open or not."""
+        return self.family.even(self.options)
 
     def price(self, option: int, stage: int = 0) -> Fraction:
         """Cost of an option taken at a stage; for matrices the most that it can come to after rounding."""
@@ -103,7 +109,7 @@ class ChoicePlan:
 
     def rho_with(self, target: OptionMechanism, drawn: Sequence[Part]) -> Fraction:
         """Running cost once ``drawn`` were all measured and ``target`` is reached, for one row."""
-        if self.frozen and not self.family.even:
+        if self.frozen and not self.even:
             return self.family.frozen_rho(target, drawn)
         return sum((p.rho for p in drawn), Fraction(0))
 
@@ -183,8 +189,14 @@ def _path_over_budget() -> WorkloadError:
 
 
 def _require_domain(k: int, option: OptionMechanism, sizes: tuple[int, ...]) -> None:
-    family_of(option)
-    if option.cells != prod(sizes) or option.sizes not in (None, sizes):
+    family = family_of(option)
+    if Axes.of(sizes).has_levels and not family.levels:
+        raise WorkloadError(
+            "choose.no-levels",
+            f"Option {k} is made of {family.name}, which know no levels.",
+            "Name the level in a list of tables: coarser ones take the place of buckets.",
+        )
+    if option.cells != prod(sizes[a] for a in Axes.of(sizes).finest) or option.sizes not in (None, sizes):
         raise WorkloadError(
             "linear.domains",
             f"Option {k} is over another schema than the session's.",

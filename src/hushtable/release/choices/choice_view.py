@@ -73,7 +73,7 @@ class ChoiceView(ChoiceRecord):
         super().__init__(ledger, choice)
         opening = self.opening
         self.schema = Schema.loads(opening.schema_yaml) if schema is None else schema
-        self.plan = self._planned(frozen=frozen) if plan is None else plan
+        self.plan = self._planned(self.schema.sizes, frozen=frozen) if plan is None else plan
         self._ratios = RATIOS
         self.decision: int | None = None
         """The option that the last rule decided for, when one was asked."""
@@ -121,7 +121,7 @@ class ChoiceView(ChoiceRecord):
     @property
     def _assumed(self) -> str | None:
         """What the price rests on beside the unit of privacy; None where it holds whatever became of the rows."""
-        if self.plan.family.even:
+        if self.plan.even:
             return None
         if self.plan.frozen:
             return FROZEN_NOTE
@@ -275,4 +275,4 @@ class ChoiceView(ChoiceRecord):
 
 def person_price(rho: Fraction, schema: Schema, ledger: Ledger) -> Cost:
     """Price of a cost for one row, per person, in the ledger's currency, rounded up once."""
-    return charge(*price_in(ledger.kind, None, rho * schema.max_rows_per_person**2))
+    return charge(*price_in(ledger.kind, None, rho * schema.most_per_person**2))

@@ -22,7 +22,9 @@ from hushtable.linear import (
     query_variances,
     variance_reduction,
 )
+from hushtable.notebook import html_card
 from hushtable.privacy import system_bits
+from hushtable.texts import counted
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class OptionOutlook:
     queries: tuple[QueryOutlook, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChoiceOutlook:
     """Of every open option."""
 
@@ -55,6 +57,22 @@ class ChoiceOutlook:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return asdict(self)
+
+    def __repr__(self) -> str:
+        return f"<ChoiceOutlook of {counted(len(self.options), 'open option')}>"
+
+    def _repr_html_(self) -> str:
+        facts = {"prior variance": self.prior_variance, "consistent datasets": self.datasets}
+        columns = ["option", "gain", "gain over datasets", "queries"]
+        rows = [
+            (one.option, *map(_share, (one.gain, one.gain_over_datasets)), len(one.queries))
+            for one in self.options
+        ]
+        return html_card(repr(self).strip("<>"), facts, columns, rows)
+
+
+def _share(part: float | None) -> str | None:
+    return None if part is None else f"{part:.1%}"
 
 
 def outlook_of(

@@ -210,20 +210,20 @@ class ChoiceRecord:
                 "choose.abandoned", "This choice was abandoned.", "Start a new one with `hush choose`."
             )
 
-    def _planned(self, *, frozen: bool) -> ChoicePlan:
-        """The plan that the opening describes.
+    def _planned(self, sizes: tuple[int, ...], *, frozen: bool) -> ChoicePlan:
+        """The plan that the opening describes; ``sizes`` are those of its schema.
 
         ``frozen`` speaks for a choice of version 0.1; once an option is taken, the word that was given then is kept.
         """
         opening = self.opening
         word = frozen or (self._taken is not None and self._taken.frozen)
         try:
-            options = tuple(map(read_option, opening.options))
+            options = tuple(read_option(option, sizes) for option in opening.options)
             steps = tuple(step for step in ladder(options) if step is not None)
         except _UNREADABLE:
             raise _damaged() from None
         kept = word if opening.frozen is None else opening.frozen
-        return ChoicePlan(tuple(opening.sizes), options, steps, kept)
+        return ChoicePlan(options[0].sizes or tuple(opening.sizes), options, steps, kept)
 
     def _measured_part(self, plan: ChoicePlan, stored: StoredPart) -> MeasuredPart:
         """A payload as the family of the choice reads it."""

@@ -15,5 +15,6 @@ if TYPE_CHECKING:
         register,
     )
     from hushtable.release.exports.writing import Exported, write_export
+    from hushtable.release.reading_lines import ReadingLines
 else:
     __getattr__, __dir__ = lazily(__name__)

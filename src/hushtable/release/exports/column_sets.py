@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import polars as pl
 
-from hushtable.release.quality import QUALITY_FLAGS, quality_column
+from hushtable.release.quality import QUALITY_FLAGS, grade_column, quality_column
+from hushtable.schema import QualityScale
 
 MeasureKind = Literal["number", "word"]
 
@@ -34,6 +35,15 @@ class ColumnSet(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     value: ClassVar[str]
+    whole: ClassVar[bool] = False
+    """Whether the tables have whole numbers, which are made before they are written."""
+
+    def __init__(self, scale: QualityScale | None = None) -> None:
+        self.scale = scale
+
+    def graded(self, scale: QualityScale | None) -> Self:
+        """The same columns, numbers marked by a scale."""
+        return type(self)(scale)
 
     @abstractmethod
     def measures(self, taken: Sequence[str]) -> tuple[CellColumn, ...]:
@@ -54,6 +64,7 @@ class WithErrors(ColumnSet):
     name = "errors"
     summary = "estimate, standard error, interval, unbiased estimate and quality"
     value = "estimate"
+    first: ClassVar[tuple[CellColumn, ...]] = ()
 
     def measures(self, taken: Sequence[str]) -> tuple[CellColumn, ...]:
         flags = tuple(flag.name for flag in QUALITY_FLAGS)
@@ -84,18 +95,47 @@ class WithErrors(ColumnSet):
             "word",
             flags,
         )
-        return (*(measure for measure in listed if measure.name not in taken), word)
+        grade = CellColumn(
+            _free("grade", taken), "Grade", "mark of the office's own scale; see the notes", "word", ()
+        )
+        if self.scale is not None:
+            grade = replace(grade, words=self.scale.marks)
+        shown = (measure for measure in (*self.first, *listed) if measure.name not in taken)
+        return (*shown, *((grade,) if self.scale is not None else ()), word)
 
     def quality(self, taken: Sequence[str]) -> str:
-        name = "quality"
-        while name in taken:
-            name += "_flag"
-        return name
+        return _free("quality", taken)
 
     def columns(self, table: pl.DataFrame, taken: Sequence[str], alpha: float) -> list[pl.Series]:
-        *numbers, word = self.measures(taken)
-        return [*(table[measure.name] for measure in numbers), quality_column(table, alpha).alias(word.name)]
+        words = {self.quality(taken): quality_column(table, alpha)}
+        if self.scale is not None:
+            words[_free("grade", taken)] = grade_column(self.scale, table, self.value, alpha)
+        return [
+            (words[measure.name] if measure.name in words else table[measure.name]).alias(measure.name)
+            for measure in self.measures(taken)
+        ]
 
 
-COLUMN_SETS: dict[str, ColumnSet] = {made.name: made for made in (WithErrors(),)}
+class WithWhole(WithErrors):
+    """The same behind whole numbers that add up."""
+
+    name = "published"
+    summary = "whole numbers that add up, each with its interval, and beside them all of errors"
+    value = "published"
+    whole = True
+    first = (
+        CellColumn("published", "Published", "whole number, zero or more; all tables of this export add up"),
+        CellColumn("published_lower", "Published, lower end", "of an interval for the true count"),
+        CellColumn("published_upper", "Published, upper end", "of that interval"),
+    )
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """A name that no attribute bears."""
+    while name in taken:
+        name += "_flag"
+    return name
+
+
+COLUMN_SETS: dict[str, ColumnSet] = {made.name: made for made in (WithErrors(), WithWhole())}
 """Every set by its name."""

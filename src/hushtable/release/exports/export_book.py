@@ -20,12 +20,21 @@ from hushtable.watching import Progress, silent
 if TYPE_CHECKING:
     from hushtable.release.card import Card
     from hushtable.release.release import Release
+    from hushtable.release.whole_numbers import WholeNumbers
     from hushtable.schema import About
 
 NOISE_ONLY = (
     "Errors are those of the noise that protects people: they say nothing about people who did not answer or were "
     "recorded wrongly."
 )
+
+
+WHOLE = (
+    "Published numbers are whole, zero or more, and add up on every level and across all tables of this export. They "
+    "are as near to the estimates as could be found, which stand beside them and are the better ones for further sums. "
+    "Their intervals are for the true count."
+)
+WHOLE_LIMITED = f"{WHOLE} The search for nearer ones ended at its limit on work."
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +50,7 @@ class ExportBook:
     alpha: float = 0.05
     raw: bool = False
     progress: Progress = silent
+    whole: WholeNumbers | None = None
 
     @property
     def about(self) -> About:
@@ -86,6 +96,8 @@ class ExportBook:
         for number, names in enumerate(self.names, 1):
             self.progress("writing tables", number - 1, len(self.names))
             table = self.release.table(*names, alpha=self.alpha)
+            if self.whole is not None:
+                table = table.with_columns(self.whole.columns(names))
             shown = self.table_dimensions(names)
             labels = table.select(dimension.name for dimension in shown)
             columns = self.columns.columns(table, taken, self.alpha)
@@ -127,10 +139,21 @@ class ExportBook:
             f"Estimate: {estimate}.",
             interval_promise(self.card, self.alpha),
             *((MODELLED,) if modelled else ()),
+            *(() if self.whole is None else (WHOLE if self.whole.finished else WHOLE_LIMITED,)),
             *(f"Quality {flag.name}: {flag.meaning}." for flag in QUALITY_FLAGS),
+            *self._grades,
             NOISE_ONLY,
             *self.about.footnotes,
         )
+
+    @property
+    def _grades(self) -> tuple[str, ...]:
+        scale = self.columns.scale
+        if scale is None:
+            return ()
+        marks = zip(scale.marks, scale.meanings, strict=True)
+        small = f"Where an interval reaches zero, its width counts as that of {scale.small:,.0f} {self.unit}."
+        return (*(f"Grade {mark or 'without a mark'}: {meaning}." for mark, meaning in marks), small)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,10 @@ from hushtable.release.exports.export_table import slug
 from hushtable.release.exports.formats import ExportFile, ExportFormat, format_named
 from hushtable.release.reading_lines import how_to_read
 from hushtable.texts import counted
+from hushtable.watching import Progress, silent
 
 if TYPE_CHECKING:
     from hushtable.release.release import Release
-    from hushtable.watching import Progress
 
 README = "README.txt"
 _AGAIN = "repeat the command"
@@ -78,11 +78,19 @@ def write_export(
         )
     wanted = tuple(tuple(names) for names in tables) or release.marginals
     release.outline.check_tables(wanted)
-    more = {} if progress is None else {"progress": progress}
-    book = ExportBook(release, wanted, COLUMN_SETS[columns], alpha, raw, **more)
+    chosen = COLUMN_SETS[columns].graded(release.schema.quality)
     for names in wanted:
         release.check_table(names)
+    if chosen.value in release.schema.names:
+        raise UsageError(
+            "export.name-taken",
+            f"An attribute is called {chosen.value}, as the exported numbers would be.",
+            "Give it another name in the schema, or export without --publish.",
+        )
+    book = ExportBook(release, wanted, chosen, alpha, raw, progress or silent)
     writer.check_size(book)
+    if chosen.whole:
+        book = replace(book, whole=release.whole_numbers(wanted, alpha=alpha))
     with new_folder(folder, _AGAIN) as building:
         files = tuple(writer.write(book, building))
         (building / DATAPACKAGE).write_text(_package(book, files).to_json(), encoding="utf-8")

@@ -17,6 +17,7 @@ from hushtable.report.view import View
 SELECTION, MEASUREMENT, LEFT, HELD = "selection", "measurement", "left", "held"
 OWN = "this release"
 _WORDS = {"release": "other releases", "choose": "choices", "check": "checks"}
+_WORDS_ALONE = {**_WORDS, "release": "releases"}
 _KINDS = {"release": "release", "choose": "choice", "check": "check"}
 _COLOURS = {SELECTION: KINDS[1], MEASUREMENT: BLUE, LEFT: GREY, HELD: KINDS[3]}
 CURRENCIES = (("rho", "zCDP rho"), ("xi", "pure epsilon"), ("delta", "set-aside delta"))
@@ -38,6 +39,23 @@ def budget_section(view: View, account: Statement | None, spends: Sequence[Booke
     if account is not None and len(spends) > 1:
         drawn.append(_course(course_data(account, spends)))
     return Section("budget", "Where the budget went", tuple(text), figures=tuple(drawn))
+
+
+def account_section(account: Statement, spends: Sequence[BookedSpend] = ()) -> Section:
+    """The same for an account alone, whatever was released: by kind of spend, what is held and left, and its course."""
+    steps = {_WORDS_ALONE.get(kind, kind): cost for kind, cost in sorted(account.spent.items())}
+    steps |= {HELD: account.held, LEFT: account.left}
+    whole = "the budget of this dataset"
+    figures: list[Figure | None] = []
+    for key, name in CURRENCIES:
+        if getattr(account.limit, key):
+            figures.append(_figure(name, pl.DataFrame(_rows(steps, key, name, account.limit)), whole))
+    if len(spends) > 1:
+        figures.append(_course(course_data(account, spends)))
+    text = (f"The bars add up to {whole}, per person. What is spent can never be taken back.",)
+    return Section(
+        "budget", "Where the budget went", text, figures=tuple(f for f in figures if f is not None)
+    )
 
 
 def course_data(account: Statement, spends: Sequence[BookedSpend]) -> pl.DataFrame:
@@ -142,7 +160,7 @@ def _selection(view: View, own: Cost) -> Cost:
     history = view.release.history
     if history is None:
         return Cost.ZERO
-    rows = view.card.unit.rows
+    rows = view.release.schema.most_per_person
     chosen = sum(rows**2 * float(e) ** 2 / 8 for e in history["epsilon"].fill_null(0.0))
     looked = float(history.filter(pl.col("residuals") == 0)["share"].sum())
     return Cost(xi=0, rho=min(own.rho, round(chosen * UNIT + looked * own.rho)))

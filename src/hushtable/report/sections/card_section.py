@@ -39,6 +39,7 @@ def _facts(view: View) -> tuple[tuple[str, str], ...]:
     learnt = card.learnt_from_data
     return (
         ("Who is protected", f"{card.unit}. {card.unit.note}"),
+        *([] if card.counted is None else [("What a row counts as", card.counted)]),
         ("Neighbours", card.neighbours),
         ("Price of this release", f"{card.charged} per person"),
         ("Budget asked for", card.budget or "–"),

@@ -12,6 +12,7 @@ from hushtable.microdata import FAR, METHODS, Explanation
 from hushtable.release import MOST_WORK, make_microdata
 from hushtable.report.headings import Heading
 from hushtable.report.pieces import Figure, Grid, Section
+from hushtable.report.sections.tables_section import overlap_score
 from hushtable.report.theme import RED, bars, chart, finished, histogram, tips
 from hushtable.report.view import View
 
@@ -98,8 +99,7 @@ def k_marginal_score(found: Explanation) -> float | None:
 
     The score of synthetic data challenges, with released tables in the place of the truth.
     """
-    distances = [min(2.0, table.l1_share) for table in found.tables if table.cells > 1]
-    return 1000.0 * (1.0 - sum(distances) / len(distances) / 2.0) if distances else None
+    return overlap_score([table.l1_share for table in found.tables if table.cells > 1])
 
 
 def _facts(found: Explanation) -> tuple[tuple[str, str], ...]:

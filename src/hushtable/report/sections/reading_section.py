@@ -89,7 +89,7 @@ def _beyond(view: View) -> list[tuple[str, str, str]]:
         (
             f"A question about more than {most} attributes at once, or a model trained on records",
             MICRODATA,
-            "unknown; ask `hush check` whether a number can be trusted",
+            "unknown; hush check says whether a number can be trusted",
         ),
         ("Anything about one person, or about a handful", NEITHER, "the noise hides it; that is the purpose"),
     ]

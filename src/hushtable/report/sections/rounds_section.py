@@ -11,6 +11,8 @@ from hushtable.report.theme import KINDS, bars, finished, tips
 from hushtable.report.view import View
 
 _ALSO: dict[str, Heading] = {"marginal": ("Table chosen", "{:,}")}
+_MAY_BE_EMPTY = ("marginal", "epsilon")
+"""Of a strategy that chooses nothing privately these hold nothing, and a reader would wonder what is missing."""
 
 
 def rounds_section(view: View) -> Section | None:
@@ -25,9 +27,10 @@ def rounds_section(view: View) -> Section | None:
         _draw(data),
         data,
     )
-    grid = Grid(
-        "round-list", "The rounds", data.drop("spent", "before"), also=_ALSO, searchable=data.height > 30
-    )
+    said = [name for name in _MAY_BE_EMPTY if not data[name].is_null().all() and data[name].n_unique() > 1]
+    unsaid = [name for name in _MAY_BE_EMPTY if name not in said]
+    listed = data.drop("spent", "before", *unsaid)
+    grid = Grid("round-list", "The rounds", listed, also=_ALSO, searchable=data.height > 30)
     return Section(
         "rounds",
         "How the budget was spent, round by round",

@@ -51,7 +51,7 @@ def _sentences(found: Preflight) -> tuple[str, ...]:
 def _facts(found: Preflight) -> tuple[tuple[str, str], ...]:
     facts = [("Rows read", found.rows)]
     facts += [(f"Malformed: {kind.reason}", kind.rows) for kind in found.malformed]
-    facts += [("Dropped by `null` and `outside`", found.dropped)]
+    facts += [("Dropped by the rules null and outside", found.dropped)]
     if found.people is not None:
         facts += [("Without a person", found.nobody), ("Beyond the cap per person", found.cut)]
         facts += [("People", found.people.persons), ("Most rows of one person", found.people.most)]

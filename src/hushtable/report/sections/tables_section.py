@@ -18,6 +18,8 @@ HEADLINES = 2
 MOST_CHARTS = 30
 MOST_RECORD_CHARTS = 6
 """Charts of records unless somebody asks for others: more are not looked at, and fill sheets of paper."""
+MOST_SCORED = 300
+"""Tables that a score is made of: the mean moves little beyond, and each costs a pass over the records."""
 MOST_CELLS = 60
 MOST_HEADLINE_CELLS = 24
 """Rows that a reader takes in at a glance, and that fit a page of paper with their text."""
@@ -50,9 +52,37 @@ def records_section(view: View, records: pl.DataFrame | None, chosen: Sequence[N
         "from the table.",
         f"Of {counted(cells, 'count')} in {counted(len(drawn), 'table')}, {outside:,} lie outside.",
     ]
+    if view.explanation is None:
+        text += _score_sentence(view, records)
     if len(shown) < len(drawn):
         text.append(f"The {len(shown)} tables with the most of them:")
     return Section("records", "Records beside the tables", tuple(text), bars=tuple(shown))
+
+
+def overlap_score(l1_shares: Sequence[float]) -> float | None:
+    """1,000 times the mean overlap of tables, from their L1 distances over the number of records."""
+    distances = [min(2.0, share) for share in l1_shares]
+    return 1000.0 * (1.0 - sum(distances) / len(distances) / 2.0) if distances else None
+
+
+def _score_sentence(view: View, records: pl.DataFrame) -> list[str]:
+    """The k-marginal score of the records against the smaller released tables."""
+    sizes, asked = view.schema.sizes, view.release.workload
+    small = sorted((s for s in asked if s), key=lambda s: prod(sizes[a] for a in s))[:MOST_SCORED]
+    found = [table_data(view, tuple(view.schema.names[a] for a in s), records) for s in small]
+    gaps = [float((t["estimate"] - t["microdata"]).abs().sum()) / max(1, records.height) for t in found]
+    score = overlap_score(gaps)
+    if score is None:
+        return []
+    of = (
+        counted(len(small), "released table")
+        if len(small) == len(asked)
+        else f"{len(small)} of {len(asked):,} tables"
+    )
+    return [
+        f"Over {of} the records have a k-marginal score of {score:,.0f} of 1,000: how far records and tables "
+        "overlap, on average."
+    ]
 
 
 def _outside(bars: BarTable) -> tuple[int, int]:

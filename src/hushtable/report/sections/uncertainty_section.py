@@ -7,17 +7,13 @@ zero and lie under it.  Errors here are roots of mean squares.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import sqrt
 from typing import Any
 
 import altair as alt
-import numpy as np
 import polars as pl
 
-from hushtable.marginals import AttributeSet
-from hushtable.microdata import Promise, lower_bound
-from hushtable.privacy import UNIT, Cost
-from hushtable.release import Card, counts_promise
+from hushtable.release import MeasuredTable
 from hushtable.report.pieces import Figure, Section
 from hushtable.report.theme import BLUE, GREEN, RED, chart, finished
 from hushtable.report.view import View
@@ -30,15 +26,11 @@ _STEPS = (0.5, 2.0)
 
 @dataclass(frozen=True)
 class Standing:
-    """One table of a release: squared errors of a count and of the sum, and the least that records must have."""
+    """One table of a release with its squared errors, and the least that records must have."""
 
-    label: str
-    cells: int
-    point_error: float
-    sum_error: float
+    table: MeasuredTable
     least_point_error: float
     least_sum_error: float
-    promise: Promise | None
 
 
 def uncertainty_section(view: View) -> Section | None:
@@ -46,79 +38,56 @@ def uncertainty_section(view: View) -> Section | None:
     found = standing(view)
     if found is None:
         return None
+    table, promise = found.table, found.table.promise
     text = [
-        f"{found.label} has {found.cells:,} counts. As released, where counts may be below zero, one of them errs by "
-        f"{_number(found.point_error)} and their sum by {_number(found.sum_error)} (standard errors).",
+        f"The table {view.label(table.attributes)} has {table.cells:,} counts. As released, where counts may be below "
+        f"zero, one of them errs by {_number(table.point_error)} and their sum by {_number(table.sum_error)} (standard "
+        "errors).",
         _least(found),
     ]
-    if found.promise is not None:
+    if promise is not None:
         text.append(
             "Records made of it by sequential fitting (hush microdata --fit sequential) err by at most "
-            f"{_number(found.promise.sum_error)} in the sum and {_number(found.promise.point_error)} in any count, "
+            f"{_number(promise.sum_error)} in the sum and {_number(promise.point_error)} in any count, "
             "whatever the true table is; rounding to whole records adds less than 1 to a count."
         )
-    figures = () if found.least_point_error == 0.0 else (_figure(view, found),)
+    figures = () if found.least_point_error == 0.0 else (_figure(found),)
     return Section("uncertainty", "What records of this price must pay", tuple(text), figures=figures)
 
 
 def standing(view: View) -> Standing | None:
     """Errors of the largest fully measured table, and the bounds for its price; None where that price is not known."""
-    release = view.release
-    sizes, estimates = view.schema.sizes, release.estimates
-    finite = np.isfinite(estimates.model.cell_variances(release.workload))
-    known = [s for s, measured in zip(release.workload, finite.tolist(), strict=True) if s and measured]
-    if not known or view.card.reuse is not None or view.card.charged == Cost.ZERO:
-        return None  # what earlier releases paid for is not in the price of this one
-    largest = max(known, key=lambda s: prod(sizes[a] for a in s))
-    cells = prod(sizes[a] for a in largest)
-    point, total = float(estimates.variance(largest)), float(estimates.variance(()))
-    made = counts_promise(release.answers)
-    given = made if made is not None else Promise(point, total)
-    price = price_of(view.card)
+    found = MeasuredTable.largest_of(view.release)
+    if found is None:
+        return None
+    given = found.best
     return Standing(
-        _name(view, largest),
-        cells,
-        point,
-        total,
-        lower_bound(d=cells, **price, sum_error=given.sum_error, whole=True),
-        lower_bound(d=cells, **price, point_error=given.point_error, whole=True),
-        made,
+        found,
+        found.price.least(found.cells, sum_error=given.sum_error),
+        found.price.least(found.cells, point_error=given.point_error),
     )
-
-
-def price_of(card: Card) -> dict[str, float]:
-    """The price of a release as ``lower_bound`` takes it: rho, or an epsilon with its delta."""
-    own = card.charged
-    if own.rho and not own.xi and not own.delta:
-        return {"rho": own.rho / UNIT}
-    if not own.rho:
-        return {"epsilon": own.xi / UNIT, "delta": float(own.delta)}
-    delta, epsilon = next(iter(card.epsilon_by_delta.items()))
-    return {"epsilon": float(epsilon), "delta": float(delta)}
 
 
 def _least(found: Standing) -> str:
     if found.least_point_error == 0.0 and found.least_sum_error == 0.0:
         return "The uncertainty principle asks nothing more of records here: there are too few counts for this price."
-    kept = "that is promised below" if found.promise is not None else "of the sum"
+    kept = "that is promised below" if found.table.promise is not None else "of the sum"
     least = f"some count errs by at least {_number(found.least_point_error)} for some true table"
     if found.least_sum_error:
         least += f"; with the error of a count, the sum by at least {_number(found.least_sum_error)}"
     return f"No private records of this price keep both: with the error {kept}, {least}."
 
 
-def _figure(view: View, found: Standing) -> Figure:
-    shown = found.promise or Promise(found.point_error, found.sum_error)
-    price = price_of(view.card)
+def _figure(found: Standing) -> Figure:
+    table, shown = found.table, found.table.best
     errors = sorted((1.0, *_STEPS))
-    least = {
-        step: lower_bound(d=found.cells, **price, sum_error=step**2 * shown.sum_error, whole=True)
-        for step in _STEPS
-    } | {1.0: found.least_point_error}
+    least = {step: table.price.least(table.cells, sum_error=step**2 * shown.sum_error) for step in _STEPS} | {
+        1.0: found.least_point_error
+    }
     rows = [(LINE, step**2 * shown.sum_error, least[step]) for step in errors if least[step]]
-    rows.append((TABLES, found.sum_error, found.point_error))
-    if found.promise is not None:
-        rows.append((RECORDS, found.promise.sum_error, found.promise.point_error))
+    rows.append((TABLES, table.sum_error, table.point_error))
+    if table.promise is not None:
+        rows.append((RECORDS, table.promise.sum_error, table.promise.point_error))
     data = pl.DataFrame(
         [(what, sqrt(total), sqrt(point)) for what, total, point in rows],
         schema=["what", "error of the sum", "error of a count"],
@@ -143,10 +112,6 @@ def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:
     line = chart(data.filter(pl.col("what") == LINE)).mark_line().encode(**axes)
     points = chart(data.filter(pl.col("what") != LINE)).mark_point(size=90, filled=True).encode(**axes)
     return finished(line + points, height=220)
-
-
-def _name(view: View, attributes: AttributeSet) -> str:
-    return f"The table {view.label(attributes)}"
 
 
 def _number(square: float) -> str:

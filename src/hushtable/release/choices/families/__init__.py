@@ -68,10 +68,13 @@ def option_text(option: OptionMechanism, names: Sequence[str]) -> str:
     return family_of(option).text(option, names)
 
 
-def read_option(values: Mapping[str, Any]) -> OptionMechanism:
-    """The option that ``to_dict`` wrote; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else."""
-    mechanisms = {kind: family.mechanism for family in FAMILIES.values() for kind in family.mechanism.kinds}
-    return mechanisms[values["kind"]].from_dict(values)
+def read_option(values: Mapping[str, Any], sizes: tuple[int, ...]) -> OptionMechanism:
+    """The option that ``to_dict`` wrote; ``KeyError``, ``TypeError`` or ``ValueError`` for anything else.
+
+    ``sizes`` are those of the schema, which say what axes are levels.
+    """
+    known = {kind: family for family in FAMILIES.values() for kind in family.mechanism.kinds}
+    return known[values["kind"]].read(values, sizes)
 
 
 def options_from_files(schema: Schema, files: Iterable[str | PathLike[str]]) -> list[OptionMechanism]:

@@ -7,7 +7,7 @@ different families; what is asked of one option alone is asked of that option's 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -57,8 +57,8 @@ class Family(ABC):
     name: ClassVar[str]
     example: ClassVar[str] = ""
     """How an option file says it: a mapping with one key."""
-    even: ClassVar[bool] = False
-    """Whether a part costs every record the same, so that it does not matter whether rows change."""
+    levels: ClassVar[bool] = False
+    """Whether options may be over attributes with levels."""
     rounding: ClassVar[Fraction] = Fraction(0)
     """Share of an option's price that is set aside for rounding its queries to integers."""
 
@@ -79,6 +79,14 @@ class Family(ABC):
     def from_file(self, schema: Schema, wanted: Any) -> OptionMechanism | None:
         """The option that the value of ``key`` in a file describes; None when it describes none."""
         return None
+
+    def read(self, values: Mapping[str, Any], sizes: tuple[int, ...]) -> OptionMechanism:
+        """The option that ``to_dict`` wrote; ``sizes`` are those of the schema."""
+        return self.mechanism.from_dict(values)
+
+    def even(self, options: Sequence[Any]) -> bool:
+        """Whether one record pays most for each part of these options: then it does not matter whether rows change."""
+        return False
 
     def adjustable(self, option: Any) -> bool:
         """Whether its noise may be raised until the budget is kept."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hushtable import linear, marginals, measurement, reconstruct, release
+from hushtable import linear, marginals, measurement, planning, reconstruct, release
 from hushtable.lazily import Later
 from hushtable.release.choices.families.family import AnyRelease, MeasuredChoice, Refinable
 from hushtable.texts import counted
@@ -30,11 +30,25 @@ class MarginalTables(Refinable):
     """Sets of marginals with independent noise."""
 
     name = "marginals"
-    even = True
+    levels = True
 
     @property
     def mechanism(self) -> type[OptionMechanism]:
         return linear.MarginalMechanism
+
+    def read(self, values: Mapping[str, Any], sizes: tuple[int, ...]) -> MarginalMechanism:
+        return linear.MarginalMechanism.from_dict(values, sizes)
+
+    def even(self, options: Sequence[MarginalMechanism]) -> bool:
+        """Without levels every record costs the same; uneven levels have kinds of rows that pay for different parts."""
+        used = {axis for option in options for tau in option.precisions for axis in tau}
+        return len(options[0].axes.row_classes(used)) == 1
+
+    def frozen_rho(self, target: MarginalMechanism, drawn: Sequence[Part]) -> Fraction:
+        """Of what all parts together know."""
+        parts = [part for part in drawn if isinstance(part, measurement.ResidualPart)]
+        known = known_precisions(parts)
+        return measurement.ResidualPart.of(target.sizes, known).rho if known else Fraction(0)
 
     def text(self, option: MarginalMechanism, names: Sequence[str]) -> str:
         sets = list(option.tables)
@@ -65,10 +79,10 @@ class MarginalTables(Refinable):
         layout = marginals.Layout(measured.schema.sizes, sets)
         known = reconstruct.from_answers(_pooled(measured))
         wanted: MarginalMechanism = measured.options[option]
+        told = marginals.Layout(wanted.sizes, tuple(wanted.precisions))
+        noise = planning.ErrorModel(told, np.array([float(v) for v in wanted.variances.values()]))
         return linear.signal_to_noise(
-            known.estimate_all(layout),
-            np.repeat(known.model.cell_variances(sets), layout.lengths),
-            np.repeat([wanted.cell_variance(s) for s in sets], layout.lengths),
+            known.estimate_all(layout), known.model.variances_of(layout), noise.variances_of(layout)
         )
 
     def released(self, measured: MeasuredChoice, option: int | None, card: Card) -> AnyRelease:
@@ -80,8 +94,9 @@ class MarginalTables(Refinable):
         exact = {
             s: Fraction(float(p)) for s, p in zip(known.layout.sets, known.precisions.tolist(), strict=True)
         }
-        dense = linear.MarginalMechanism(sizes, exact).dense()
-        everything = marginals.Layout(sizes, (tuple(range(len(sizes))),))
+        mechanism = linear.MarginalMechanism(sizes, exact)
+        dense = mechanism.dense()
+        everything = marginals.Layout(sizes, (mechanism.axes.finest,))
         return dense, dense.queries @ known.estimate_all(everything)
 
 
@@ -92,16 +107,22 @@ def missing_residuals(
 
     A residual that is known better than the target asks for lacks nothing.
     """
-    known: dict[AttributeSet, Fraction] = {}
-    for part in drawn:
-        for tau, p in zip(part.sets, part.precisions, strict=True):
-            known[tau] = known[tau] + p if tau in known else p
+    known = known_precisions(drawn)
     left = {
         tau: p - known[tau] if tau in known else p
         for tau, p in target.items()
         if tau not in known or p > known[tau]
     }
     return measurement.ResidualPart.of(sizes, left) if left else None
+
+
+def known_precisions(drawn: Sequence[ResidualPart]) -> dict[AttributeSet, Fraction]:
+    """The precision of each residual after these parts; exact."""
+    known: dict[AttributeSet, Fraction] = {}
+    for part in drawn:
+        for tau, p in zip(part.sets, part.precisions, strict=True):
+            known[tau] = known[tau] + p if tau in known else p
+    return known
 
 
 def _pooled(measured: MeasuredChoice) -> Answers:
@@ -116,5 +137,5 @@ def _primary(measured: MeasuredChoice) -> tuple[AttributeSet, ...]:
     option, step = measured.primary, measured.step
     answered = tuple(s for s in option.tables if np.isfinite(step.cell_variance(s)))
     return answered or marginals.largest_sets(
-        [s for s in step.precisions if np.isfinite(step.cell_variance(s))]
+        [s for s in step.precisions if np.isfinite(step.cell_variance(s))], step.sizes
     )

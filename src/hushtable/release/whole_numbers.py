@@ -1,0 +1,140 @@
+"""Whole numbers to publish: nonnegative, adding up on every level and across all tables, near to the estimates.
+
+They are made from released answers alone and cost nothing.  The interval of a whole number is the released one, rounded
+outwards and widened until it holds the number: it covers the true count at least as often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from hushtable.arrays import Floats, Ints
+from hushtable.marginals import Layout, closure, marginal_label, sorted_sets
+from hushtable.microdata import (
+    MOST_JOINT,
+    WantedTables,
+    WholeTables,
+    joint_table,
+    whole_from_cells,
+    whole_from_records,
+)
+from hushtable.notebook import html_card
+from hushtable.planning import normal_spread
+from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
+from hushtable.release.record_fits import generated_records
+from hushtable.release.tables import reordered
+from hushtable.texts import counted
+
+if TYPE_CHECKING:
+    from hushtable.release.release import Release
+
+FINEST = 0.5
+"""Standard error below which a number counts as if it had this one: half a record is what rounding alone moves it by,
+and exact numbers would otherwise outweigh all others."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WholeNumbers:
+    """Whole numbers of some tables of a release, with their intervals at ``1 - alpha``.
+
+    ``finished``: no further pass would have brought them nearer to speak of; otherwise the limit on work was reached.
+    """
+
+    release: Release
+    alpha: float
+    made: WholeTables
+    lower: Ints
+    upper: Ints
+    estimates: Floats
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search ended by itself."""
+        return self.made.finished
+
+    def counts(self, attributes: Sequence[str]) -> Ints:
+        """The whole numbers of one table, its attributes in the order asked for, flat."""
+        return self._of(self.made.counts, attributes)
+
+    def columns(self, attributes: Sequence[str]) -> list[pl.Series]:
+        """``published``, ``published_lower`` and ``published_upper`` of one table."""
+        numbers = (self.made.counts, self.lower, self.upper)
+        names = ("published", "published_lower", "published_upper")
+        return [pl.Series(n, self._of(flat, attributes)) for n, flat in zip(names, numbers, strict=True)]
+
+    def table(self, *attributes: str) -> pl.DataFrame:
+        """One table: attributes, the whole number with its interval, and the columns of ``Release.table``."""
+        frame = self.release.table(*attributes, alpha=self.alpha)
+        width = len(attributes)
+        return pl.DataFrame(
+            [*frame.get_columns()[:width], *self.columns(attributes), *frame.get_columns()[width:]]
+        )
+
+    def distances(self) -> pl.DataFrame:
+        """One row per table: how far the whole numbers are from the estimates, in the mean and at most."""
+        layout = self.made.layout
+        apart = np.abs(self.made.counts - self.estimates)
+        rows = [layout.at(apart, k) for k in range(len(layout.sets))]
+        return pl.DataFrame(
+            {
+                "marginal": [marginal_label(s, self.release.schema.names) for s in layout.sets],
+                "cells": [row.size for row in rows],
+                "mean_distance": [float(row.mean()) for row in rows],
+                "largest_distance": [float(row.max()) for row in rows],
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        told = {"alpha": self.alpha, "finished": self.finished, "passes": self.made.passes}
+        return {**told, "tables": self.distances().to_dicts()}
+
+    def __repr__(self) -> str:
+        return f"<WholeNumbers of {counted(len(self.made.layout.sets), 'table')}>"
+
+    def _repr_html_(self) -> str:
+        shown = self.distances()
+        return html_card(repr(self).strip("<>"), {"finished": self.finished}, shown.columns, shown.rows())
+
+    def _of(self, flat: Ints, attributes: Sequence[str]) -> Ints:
+        axes = self.release.check_table(attributes)
+        layout = self.made.layout
+        own = layout.at(flat, layout.index[tuple(sorted(axes))])
+        return reordered(own, self.release.schema, axes).astype(np.int64)
+
+
+def whole_numbers_of(
+    release: Release, tables: Sequence[Sequence[str]] = (), alpha: float = 0.05
+) -> WholeNumbers:
+    """Whole numbers of some tables, by default of all that were asked for, and of the total."""
+    schema = release.schema
+    asked = [tuple(names) for names in tables] or list(release.marginals)
+    sets = sorted_sets([(), *(tuple(sorted(release.check_table(names))) for names in asked)])
+    layout = Layout(schema.sizes, sets)
+    numbers = release.columns(sets, alpha)
+    wide = (numbers.upper - numbers.lower) / (2.0 * normal_spread(alpha))
+    spread = np.maximum(np.where(np.isfinite(numbers.stds), numbers.stds, wide), FINEST)
+    wanted = WantedTables(layout, numbers.estimates, 1.0 / spread**2)
+    made = _made(release, wanted)
+    lower = np.minimum(np.floor(numbers.lower), made.counts).astype(np.int64)
+    upper = np.maximum(np.ceil(numbers.upper), made.counts).astype(np.int64)
+    return WholeNumbers(release, alpha, made, lower, upper, numbers.estimates)
+
+
+def _made(release: Release, wanted: WantedTables) -> WholeTables:
+    schema, joint = release.schema, wanted.joint
+    if prod(schema.sizes[a] for a in joint) > MOST_JOINT:
+        return whole_from_records(wanted, generated_records(release), still=bool(schema.impossible))
+    inside = closure(wanted.layout.sets, schema.sizes)
+    fitted = release.fitted
+    if reconstruction_named(release.reconstruction).unbiased or not all(map(release.holds, inside)):
+        fitted = fit_tables("maxent", release.estimates, inside, Zeros.of(schema, inside))
+    start = joint_table(wanted, np.maximum(fitted.estimate_all(wanted.layout), 0.0))
+    possible = Zeros.of(schema, (joint,)).clear(joint, np.ones(start.shape))
+    return whole_from_cells(wanted, start, possible)
