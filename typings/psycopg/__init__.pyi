@@ -15,6 +15,7 @@ class ConnectionInfo:
 class Cursor:
     description: Any
     statusmessage: str | None
+    rowcount: int
     def fetchall(self) -> list[Any]: ...
 
 class Connection:

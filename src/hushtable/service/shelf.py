@@ -1,0 +1,157 @@
+"""The releases that a service keeps: bundles in its folder, which never change, and synthetic files that were uploaded.
+
+Everything here was paid for before, or came from outside: it may be read by the web, and none of it opens data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hushtable.errors import UsageError
+from hushtable.outputs import whole_file
+from hushtable.release import QueryRelease, Release, make_microdata, write_once
+from hushtable.service.jobs import ServiceJob
+from hushtable.service.storage import Record, Storage, new_id
+
+if TYPE_CHECKING:
+    import polars as pl
+
+KEPT_IN_MEMORY = 16
+"""Releases that stay loaded in a process: those that people look at in one morning.  Each may take some megabytes."""
+
+
+@dataclass(frozen=True)
+class KeptRelease:
+    """A release on the shelf."""
+
+    id: str
+    dataset: str
+    person: str
+    job: str
+    kind: str
+    digest: str
+    slot: float
+    published: float | None
+
+    @classmethod
+    def of(cls, row: Record) -> KeptRelease:
+        """From its row."""
+        return cls(**{name: row[name] for name in cls.__dataclass_fields__})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        told = {"id": self.id, "dataset": self.dataset, "kind": self.kind, "digest": self.digest}
+        return told | {"made": self.slot, "published": self.published}
+
+
+class Shelf:
+    """The table of releases, and the folder of their bundles."""
+
+    def __init__(self, storage: Storage, folder: str | Path) -> None:
+        self._storage, self._folder = storage, Path(folder)
+        self._loaded: OrderedDict[str, Release] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def prepare(self) -> None:
+        """Make the folders."""
+        for name in ("releases", "records", "synthetic"):
+            (self._folder / name).mkdir(parents=True, exist_ok=True)
+
+    def place(self, release: str) -> Path:
+        """The folder of a bundle."""
+        return self._folder / "releases" / release
+
+    def keep(self, made: Release | QueryRelease, job: ServiceJob, request: str) -> None:
+        """Put the release of a job on the shelf, under the job's id; again for the same job changes nothing."""
+        place = self.place(job.id)
+        write_once(place, request, lambda: made.save(place))
+        kind = "tables" if isinstance(made, Release) else "answers"
+        facts = {"id": job.id, "dataset": job.dataset, "person": job.person, "job": job.id, "kind": kind}
+        with self._storage.writing() as rows:
+            rows.add("kept_release", **facts, digest=_digest(place), slot=job.slot)
+
+    def get(self, dataset: str, release: str) -> KeptRelease | None:
+        """A release of a dataset."""
+        with self._storage.reading() as rows:
+            row = rows.one("SELECT * FROM kept_release WHERE id = ? AND dataset = ?", release, dataset)
+        return None if row is None else KeptRelease.of(row)
+
+    def listed(self, dataset: str, after: str, most: int) -> list[KeptRelease]:
+        """Releases of a dataset, newest first; ``after`` is the last id of the page before."""
+        asked = "SELECT * FROM kept_release WHERE dataset = ? AND id < ? ORDER BY id DESC LIMIT ?"
+        with self._storage.reading() as rows:
+            return [KeptRelease.of(row) for row in rows.all(asked, dataset, after or "~", most)]
+
+    def publish(self, release: str, at: float) -> None:
+        """Publish a release from a time on."""
+        with self._storage.writing() as rows:
+            rows.run("UPDATE kept_release SET published = ? WHERE id = ?", at, release)
+
+    def load(self, release: str) -> Release:
+        """The release itself, from its bundle."""
+        with self._lock:
+            if release in self._loaded:
+                self._loaded.move_to_end(release)
+                return self._loaded[release]
+        found = Release.load(self.place(release))
+        with self._lock:
+            self._loaded[release] = found
+            while len(self._loaded) > KEPT_IN_MEMORY:
+                self._loaded.popitem(last=False)
+        return found
+
+    def records(self, release: str) -> Path:
+        """Records made from a release, by the usual way, as a file that is written once."""
+        place = self._folder / "records" / f"{release}.parquet"
+        if not place.exists():
+            made = make_microdata(self.load(release))
+            with whole_file(place) as file:
+                made.frame.write_parquet(file)
+        return place
+
+    def frame(self, release: str) -> pl.DataFrame:
+        """The same as a frame."""
+        import polars as pl
+
+        return pl.read_parquet(self.records(release), glob=False)
+
+    def upload(self, dataset: str, person: str, content: bytes, ending: str) -> str:
+        """Keep a synthetic file under a new id."""
+        if ending not in ("csv", "parquet"):
+            raise UsageError("upload.format", "A synthetic file is CSV or Parquet.", "Send text/csv.")
+        made, digest = new_id(), hashlib.sha256(content).hexdigest()
+        with whole_file(self._folder / "synthetic" / f"{made}.{ending}") as file:
+            file.write(content)
+        with self._storage.writing() as rows:
+            rows.add("upload", id=made, dataset=dataset, person=person, digest=digest, bytes=len(content))
+        return made
+
+    def uploads(self, dataset: str, person: str | None) -> list[Record]:
+        """Synthetic files of a dataset, of one person or of all."""
+        asked = "SELECT id, digest, bytes, person FROM upload WHERE dataset = ? ORDER BY id DESC"
+        with self._storage.reading() as rows:
+            found = rows.all(asked, dataset)
+        return [row for row in found if person is None or row["person"] == person]
+
+    def synthetic(self, dataset: str, person: str, upload: str) -> Path | None:
+        """The synthetic file that a person uploaded."""
+        asked = "SELECT id FROM upload WHERE id = ? AND dataset = ? AND person = ?"
+        with self._storage.reading() as rows:
+            row = rows.one(asked, upload, dataset, person)
+        if row is None:
+            return None
+        return next(iter(sorted((self._folder / "synthetic").glob(f"{row['id']}.*"))), None)
+
+
+def _digest(place: Path) -> str:
+    """One hash over all files of a bundle: releases never change, so it is their ETag."""
+    whole = hashlib.sha256()
+    for file in sorted(path for path in place.rglob("*") if path.is_file()):
+        whole.update(str(file.relative_to(place)).encode() + b"\0")
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()

@@ -1,0 +1,108 @@
+"""Backups of a service: taken while it works, put back whole, and refused where they are older than what is known."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from inside import Inside
+from sites import Site
+
+import hushtable as ht
+from hushtable.errors import RefusedError
+from hushtable.service import Role, ServeConfig, Service, make_backup, restore_backup
+
+P = "/v1/datasets/people"
+RELEASE = {"order": 1, "budget": "epsilon=0.1", "strategy": "identity"}
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Inside:
+    site = Site(tmp_path, settings={"slots": False})
+    site.let_in("clara", Role.CURATOR)
+    return Inside(site)
+
+
+def config_of(inside: Inside) -> ServeConfig:
+    return ServeConfig.load(inside.site.folder / "hush.toml")
+
+
+def lose(inside: Inside) -> None:
+    """The disk of the service is gone."""
+    folder = inside.site.folder
+    inside.service.storage.close()
+    for file in folder.glob("service.db*"):
+        file.unlink()
+    (folder / "people.ledger").unlink()
+    shutil.rmtree(folder / "people.ledger.payloads")
+    shutil.rmtree(folder / "state")
+
+
+def test_a_backup_comes_back_with_people_releases_and_the_account(inside: Inside, tmp_path: Path) -> None:
+    release = inside.made("clara", f"{P}/releases", RELEASE)
+    shown = inside.ask("clara", "GET", f"{P}/releases/{release}").content
+    spent = ht.Ledger.open(tmp_path / "people.ledger").spent()
+    report = make_backup(config_of(inside), tmp_path / "backup")
+    assert report.heads == {"people": ht.Ledger.open(tmp_path / "people.ledger").head}
+    lose(inside)
+    restore_backup(config_of(inside), tmp_path / "backup", known=report.heads.values())
+    again = Inside.__new__(Inside)
+    inside.site.service = Service.open(config_of(inside))
+    again.__init__(inside.site)
+    assert again.ask("clara", "GET", f"{P}/releases/{release}").content == shown
+    ledger = ht.Ledger.open(tmp_path / "people.ledger")
+    assert ledger.spent() == spent and ledger.verify(report.heads["people"]).ok
+
+
+def test_a_backup_that_is_older_than_a_known_head_comes_back_closed_or_not_at_all(
+    inside: Inside, tmp_path: Path
+) -> None:
+    make_backup(config_of(inside), tmp_path / "backup")
+    release = inside.made("clara", f"{P}/releases", RELEASE)
+    head = ht.Ledger.open(tmp_path / "people.ledger").head
+    bundle = tmp_path / "bundle"
+    shutil.copytree(inside.service.shelf.place(release), bundle)
+    lose(inside)
+    for known in (head, str(bundle)):
+        with pytest.raises(RefusedError) as caught:
+            restore_backup(config_of(inside), tmp_path / "backup", known=[known])
+        assert caught.value.code == "restore.older"
+    restore_backup(config_of(inside), tmp_path / "backup", known=[head], closed=True)
+    ledger = ht.Ledger.open(tmp_path / "people.ledger")
+    assert ledger.remaining() == ht.privacy.Cost.ZERO and ledger.verify().ok
+
+
+def test_a_backup_beside_newer_payloads_is_refused(inside: Inside, tmp_path: Path) -> None:
+    make_backup(config_of(inside), tmp_path / "backup")
+    inside.made("clara", f"{P}/releases", RELEASE)
+    kept = tmp_path / "people.ledger.payloads"
+    shutil.copytree(kept, tmp_path / "kept")
+    lose(inside)
+    shutil.copytree(tmp_path / "kept", kept)
+    with pytest.raises(RefusedError) as caught:
+        restore_backup(config_of(inside), tmp_path / "backup")
+    assert caught.value.code == "restore.older"
+
+
+def test_backups_that_are_taken_while_the_worker_works_can_all_be_restored(
+    inside: Inside, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            inside.made("clara", f"{P}/releases", RELEASE)
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        for number in range(4):
+            make_backup(config_of(inside), tmp_path / f"backup-{number}")
+    finally:
+        stop.set()
+        thread.join()
+    for number in range(4):
+        copy = tmp_path / f"backup-{number}"
+        assert ht.Ledger.open(copy / "people.ledger").verify().ok

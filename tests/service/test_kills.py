@@ -1,0 +1,145 @@
+"""kill -9 of web processes, workers and the database under load: nothing is paid twice, nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from loads import ask_all, statuses
+from running import children_of
+from sites import Site
+from test_load import assert_sound, crowd, let_crowd_in
+
+import hushtable as ht
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "engines"))
+
+
+def killing(
+    parent: int, stop: threading.Event, wanted: int, also: Callable[[], None] | None, pause: float
+) -> list[str]:
+    """Kill a child of a process, or do something worse, again and again."""
+    rng, done = random.Random(7), []
+    while not stop.is_set() and len(done) < wanted:
+        if stop.wait(rng.uniform(0.3, 1.7) * pause):
+            break
+        if also is not None and rng.random() < 0.2:
+            also()
+            done.append("server")
+            continue
+        children = children_of(parent)
+        if children:
+            victim = rng.choice(children)
+            try:
+                command = Path(f"/proc/{victim}/cmdline").read_bytes()
+                os.kill(victim, signal.SIGKILL)
+            except OSError:
+                continue
+            done.append("worker" if b"\0worker\0" in command else "web")
+    return done
+
+
+def storm(
+    site: Site, analysts: int, each: int, kills: int, pause: float, also=None, **environment: str
+) -> None:
+    """Everybody asks while processes die; afterwards nothing is missing and nothing was paid twice."""
+    let_crowd_in(site, analysts, each)
+    killed: list[str] = []
+    with site.running(**environment) as running:
+        asking = crowd(site, running, analysts, each)
+        stop = threading.Event()
+        killer = threading.Thread(
+            target=lambda: killed.extend(killing(running.process.pid, stop, kills, also, pause)), daemon=True
+        )
+        killer.start()
+        seconds = ask_all(asking, each, patience=600)
+        stop.set()
+        killer.join(60)
+    by_kind = {kind: killed.count(kind) for kind in set(killed)}
+    print(f"{len(killed)} kills ({by_kind}) in {seconds:.0f} s: {dict(statuses(asking))}")
+    assert killed
+    assert_sound(site, asking, each, each)
+    jobs = site.service.jobs.counts()
+    assert set(jobs) <= {"done", "refused"}, jobs
+
+
+@pytest.mark.long
+def test_killed_processes_lose_nothing_and_pay_nothing_twice(tmp_path: Path) -> None:
+    storm(Site(tmp_path), analysts=4, each=12, kills=4, pause=3.0)
+
+
+@pytest.mark.slow
+def test_a_storm_of_kills_on_sqlite(tmp_path: Path) -> None:
+    storm(Site(tmp_path), analysts=50, each=50, kills=150, pause=3.0)
+
+
+@pytest.mark.slow
+def test_a_storm_of_kills_on_postgresql(tmp_path: Path) -> None:
+    from servers import Server, installed
+
+    server = Server(next(iter(installed().values())), settings={"fsync": "on", "max_connections": "200"})
+    os.environ.update(server.environment)
+    try:
+        url = server.url()
+        site = Site(
+            tmp_path,
+            database=url,
+            ledger=url + "?ledger={name}",
+            settings={"processes": 4, "workers": 2},
+        )
+
+        def crash() -> None:
+            server.stop(signal.SIGKILL)
+            time.sleep(1.0)
+            server.start()
+
+        storm(site, analysts=50, each=50, kills=150, pause=3.0, also=crash)
+    finally:
+        server.remove()
+
+
+def test_a_charge_whose_answer_was_lost_is_refused_with_its_charge_explained(tmp_path: Path) -> None:
+    """The worker dies between the charge and its payload: the job ends, is not paid again, and says so."""
+    from inside import Inside
+
+    from hushtable.service import Role
+
+    site = Site(tmp_path, settings={"slots": False})
+    site.let_in("anna", Role.ANALYST, grant="epsilon=1")
+    inside = Inside(site)
+    body = {
+        "query": "COUNT",
+        "synthetic": {"upload": site.upload("anna")},
+        "tau": 40,
+        "budget": "epsilon=0.1",
+    }
+    handed = inside.spend("anna", "/v1/datasets/people/checks", body, "lost")
+    ledger = ht.Ledger.open(site.ledger_of("people"))
+    program = f"""
+import os
+from hushtable.ledger import failpoints
+from hushtable.service import ServeConfig, Service
+from hushtable.service.worker import Worker
+service = Service.open(ServeConfig.load({str(tmp_path / "hush.toml")!r}))
+worker = Worker(service, {{"people": {str(tmp_path / "data" / "people.csv")!r}}})
+failpoints.arm(lambda name: os._exit(9) if name == "charge.committed" else None)
+worker.do(service.jobs.take(worker.id))
+"""
+    died = subprocess.run([sys.executable, "-c", program], check=False, timeout=120)
+    assert died.returncode == 9
+    assert ledger.spent("anna").xi == ht.PureDP("0.1").limit.xi
+    site.service.jobs.forget_workers()
+    inside.work()
+    told = inside.ask("anna", "GET", handed.headers["location"] + "/result")
+    assert told.json()["code"] == "ledger.draw-lost" and "stay spent" in told.json()["title"]
+    assert ledger.spent("anna").xi == ht.PureDP("0.1").limit.xi
+    again = inside.spend("anna", "/v1/datasets/people/checks", body, "lost")
+    assert again.content == told.content

@@ -1,0 +1,9 @@
+from typing import Any
+
+from fastapi import Response
+
+class HTMLResponse(Response): ...
+class RedirectResponse(Response): ...
+
+class FileResponse(Response):
+    def __init__(self, path: Any, **settings: Any) -> None: ...

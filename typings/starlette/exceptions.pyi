@@ -1,0 +1,3 @@
+class HTTPException(Exception):
+    status_code: int
+    headers: dict[str, str] | None
