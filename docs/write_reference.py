@@ -28,6 +28,8 @@ from hushtable.planning import STRATEGIES
 from hushtable.reconstruct import RECONSTRUCTIONS
 from hushtable.release.choices import FAMILIES
 from hushtable.release.loading import Manifest
+from hushtable.service import table_of_routes
+from hushtable.service.web.pages import table_of_pages
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "docs" / "reference" / "library.md"
@@ -35,6 +37,24 @@ COMMANDS = ROOT / "docs" / "reference" / "command-line.md"
 DECIDERS_PAGE = ROOT / "docs" / "reference" / "deciders.md"
 STRATEGIES_PAGE = ROOT / "docs" / "reference" / "strategies.md"
 RELEASE_SCHEMA = ROOT / "docs" / "reference" / "release.schema.json"
+ROUTES_PAGE = ROOT / "docs" / "reference" / "service-routes.md"
+ROUTES_HEAD = """\
+# Routes of the service
+
+Who may use what of `hush serve`, and how far. `own`: what the person made. `own and published`: also releases that a
+curator published. `published, once due`: releases from their release time on. `-`: denied with `auth.role`. A dataset
+that somebody has no role in answers exactly like one that does not exist. A job is handed in with an `Idempotency-Key`
+and answered with 202 and a `Location`. The same table decides in the code and is walked through in the tests.
+
+This page is written by `python docs/write_reference.py`.
+
+"""
+PAGES_HEAD = """
+## Pages
+
+The pages for people, and the forms on them, behind the same guard.
+
+"""
 LIBRARY_HEAD = """\
 # The library
 
@@ -193,7 +213,7 @@ def strategies_page() -> str:
             f"`{name}`",
             sentence(type(family)),
             f"`{family.example}`" if family.example else "",
-            yes(family.even),
+            yes(family.levels),
         )
         for name, family in FAMILIES.items()
     ]
@@ -207,7 +227,7 @@ def strategies_page() -> str:
             table("How tables are read: `--reconstruct`, `reconstruct=`", ("name", "its estimates"), ways),
             table(
                 "What a choice is between: `hush choose --options`, `Session.choose`",
-                ("name", "an option", "in a file", "costs every record the same"),
+                ("name", "an option", "in a file", "over levels"),
                 families,
             ),
         )
@@ -293,6 +313,11 @@ def release_schema() -> str:
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
+def routes_page() -> str:
+    """Routes under ``/v1``, and pages."""
+    return ROUTES_HEAD + table_of_routes() + PAGES_HEAD + table_of_pages()
+
+
 if __name__ == "__main__":
     import write_architecture
 
@@ -301,4 +326,5 @@ if __name__ == "__main__":
     COMMANDS.write_text(commands_page(), encoding="utf-8")
     DECIDERS_PAGE.write_text(deciders_page(), encoding="utf-8")
     STRATEGIES_PAGE.write_text(strategies_page(), encoding="utf-8")
+    ROUTES_PAGE.write_text(routes_page(), encoding="utf-8")
     RELEASE_SCHEMA.write_text(release_schema(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which rows of a person count, slowly and from the definition: a twin of ``kernel.sources.keeping``."""
+"""Which rows of a person count, slowly and from the definition: a twin of ``kernel.sources.kept_rows``."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class CodesInMemory:
     def tabulate(self, layout: Layout) -> NDArray[np.int64]:
         return tabulate([self.codes], layout)
 
-    def staged(self) -> CodesInMemory:
+    def staged(self, again: int = 0) -> CodesInMemory:
         return self
 
 

@@ -68,8 +68,8 @@ class Sequence:
         members = self.below.members[self.below.starts[k] : self.below.starts[k + 1]]
         members, cells, twice = members[self.price[members] > 0], float(layout.lengths[k]), self.twice
         if noise == "crp":
-            known = self.state.precisions
-            found = round_precisions(members, cells, layout.lengths, self.price, known, twice, SKIP, False)
+            known, error = self.state.precisions, self.price[members] * (layout.lengths[members] / cells) ** 2
+            found = round_precisions(members, error, self.price, known, twice, SKIP, False)
             members, precisions = found
         else:
             precisions = layout.lengths[members] / cells * twice

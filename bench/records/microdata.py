@@ -74,7 +74,7 @@ def answers(table: np.ndarray, noise: Noise, rng: np.random.Generator) -> list[M
         true = table.sum(axis=tuple(k for k in range(table.ndim) if k not in axes))
         draw = (
             rng.laplace(0.0, noise.parameter, true.shape)
-            if noise.law == "laplace"
+            if noise == Noise.laplace(noise.parameter)
             else rng.normal(0.0, noise.std, true.shape)
         )
         given.append(Measurement(axes, true + draw, noise))

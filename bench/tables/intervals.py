@@ -1,10 +1,14 @@
 """How often the intervals of released tables hold the true count, class by class, on several populations.
 
     hush bench intervals -- [--runs 30] [--json] [--page docs/benchmarks-intervals.md]
+    hush bench intervals -- --bare --runs 2000 --populations town switches --rhos 0.05 0.5
 
-Whole releases through a session and a ledger in a temporary folder.  A class is what was measured of a table (fully,
-partly, derived) and how large the true count is (0, 1 to 10, more).  A run's coverage is the share of the cells of a
-class whose interval at 95% holds the truth; the figure is its mean over runs with the standard error of that mean.
+Whole releases through a session and a ledger in a temporary folder; with ``--bare`` the same exact draws without ledger
+or fit, and the intervals before they are widened to hold a fitted estimate, which hold all the less.  A class is what
+was measured of a table (fully, partly, derived) and how large the true count is (0, 1 to 10, more).  A run's coverage
+is the share of the cells of a class whose interval at 95% holds the truth; the figure is its mean over runs with the
+standard error of that mean.
+Widths are of the intervals cut at 0, in records.
 ``--page`` writes the tables between the marks of the page.
 """
 
@@ -14,8 +18,10 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -25,8 +31,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 import hushtable as ht
+from bench.adaptive.errors import measure
+from bench.adaptive.figures import Clock
+from bench.adaptive.tables import Rows, Table
 from bench.shared import standins
 from bench.shared.history import keep
+from hushtable.arrays import Floats
+from hushtable.marginals import ResolvedWorkload
+from hushtable.measurement import Answers
+from hushtable.reconstruct import from_answers, intervals
 
 Codes = NDArray[np.int64]
 Shares = dict[tuple[str, str], list[float]]
@@ -113,32 +126,67 @@ def true_counts(of: Population, sets: list[tuple[int, ...]]) -> Codes:
     return np.concatenate(parts)
 
 
-def measure(of: Population, strategy: str, reconstruct: str, rho: str, runs: int) -> Shares:
-    """For every class the coverage of each run that has such cells, and the number of cells in all."""
+Draw = Callable[[], tuple[Floats, Floats, list[str]]]
+"""One release: lower and upper ends of all cells, and by table what was measured."""
+
+
+@contextmanager
+def whole(of: Population, strategy: str, reconstruct: str, rho: str) -> Iterator[Draw]:
+    """Releases through a session."""
     names = [f"a{k}" for k in range(len(of.sizes))]
-    sets = list(combinations(range(len(names)), of.order))
-    lengths = [int(np.prod([of.sizes[a] for a in s])) for s in sets]
-    truth = true_counts(of, sets)
-    size = np.digitize(truth, [1, 11])
     schema = ht.Schema.from_domain(dict(zip(names, of.sizes, strict=True)))
     frame = pl.DataFrame({name: of.codes[:, k] for k, name in enumerate(names)})
-    shares: Shares = {(flag, count): [] for flag in FLAGS for count in COUNTS}
-    cells = dict.fromkeys(shares, 0)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "t.ledger"
         session = ht.Session.open(frame, schema=schema, ledger=ledger, budget=ht.ZCDP(10**6))
         workload = ht.Workload.all_marginals(schema, order=of.order)
-        for _ in range(runs):
+
+        def draw() -> tuple[Floats, Floats, list[str]]:
             made = session.release(workload, budget=ht.ZCDP(rho), strategy=strategy, reconstruct=reconstruct)
             _, lower, upper = made.published(made.workload)
-            inside = (lower <= truth) & (truth <= upper)
-            flags = np.repeat([FLAGS.index(f) for f in made.accuracy()["measured"]], lengths)
-            for flag, count in shares:
-                some = (flags == FLAGS.index(flag)) & (size == COUNTS.index(count))
-                if some.any():
-                    shares[flag, count].append(float(inside[some].mean()))
-                    cells[flag, count] += int(some.sum())
-    return {key: found if cells[key] >= FEWEST else [] for key, found in shares.items()}
+            return lower, upper, made.accuracy()["measured"].to_list()
+
+        yield draw
+
+
+@contextmanager
+def bare(of: Population, strategy: str, reconstruct: str, rho: str) -> Iterator[Draw]:
+    """The same draws without a ledger, and their intervals without a fit."""
+    sets = tuple(combinations(range(len(of.sizes)), of.order))
+    workload = ResolvedWorkload(sets, (Fraction(1),) * len(sets), of.sizes)
+    table = Table(of.name, of.sizes, Rows(list(of.codes.T.astype(np.uint8))), len(of.codes), workload)
+
+    def draw() -> tuple[Floats, Floats, list[str]]:
+        measured = measure(table, strategy, reconstruct, Fraction(rho), Clock())
+        answers = [Answers(request.part, values) for request, values in measured]
+        estimates = from_answers(Answers.pooled(of.sizes, answers))
+        found = intervals(estimates, workload.layout, 0.05)
+        return np.maximum(found.lower, 0.0), np.maximum(found.upper, 0.0), found.measured
+
+    yield draw
+
+
+def shares_of(of: Population, draw: Draw, runs: int) -> tuple[Shares, float]:
+    """For every class the coverage of each run that has such cells, and the mean width of all finite intervals."""
+    sets = list(combinations(range(len(of.sizes)), of.order))
+    lengths = [int(np.prod([of.sizes[a] for a in s])) for s in sets]
+    truth = true_counts(of, sets)
+    size = np.digitize(truth, [1, 11])
+    shares: Shares = {(flag, count): [] for flag in FLAGS for count in COUNTS}
+    cells, widths = dict.fromkeys(shares, 0), np.empty(runs)
+    for run in range(runs):
+        lower, upper, measured = draw()
+        inside = (lower <= truth) & (truth <= upper)
+        width = (upper - lower)[np.isfinite(upper)]
+        widths[run] = width.mean() if width.size else np.nan
+        flags = np.repeat([FLAGS.index(f) for f in measured], lengths)
+        for flag, count in shares:
+            some = (flags == FLAGS.index(flag)) & (size == COUNTS.index(count))
+            if some.any():
+                shares[flag, count].append(float(inside[some].mean()))
+                cells[flag, count] += int(some.sum())
+    kept = {key: found if cells[key] >= FEWEST else [] for key, found in shares.items()}
+    return kept, float(np.nanmean(widths))
 
 
 def mean(shares: list[float]) -> tuple[float, float] | None:
@@ -163,12 +211,12 @@ def tables(rows: list[dict[str, object]]) -> str:
             continue
         shown = [c for c in classes if any(r["classes"][c] for r in ours)]
         lines += [f"### {strategy} with {reconstruct}", ""]
-        lines += ["| population | rho | " + " | ".join(shown) + " |", "|" + "---|" * (2 + len(shown))]
+        lines += ["| population | rho | width | " + " | ".join(shown) + " |", "|" + "---|" * (3 + len(shown))]
         for r in ours:
             figures = " | ".join(text(r["classes"][c]) for c in shown)
-            lines.append(f"| {r['population']} | {r['rho']} | {figures} |")
+            lines.append(f"| {r['population']} | {r['rho']} | {r['width']:,.1f} | {figures} |")
         least = [min(r["classes"][c][0] for r in ours if r["classes"][c]) for c in shown]
-        lines += ["| least | | " + " | ".join(f"**{100 * x:.1f}**" for x in least) + " |", ""]
+        lines += ["| least | | | " + " | ".join(f"**{100 * x:.1f}**" for x in least) + " |", ""]
     return "\n".join(lines)
 
 
@@ -182,23 +230,38 @@ def least_shares(rows: list[dict[str, Any]]) -> dict[str, float]:
     return least
 
 
+def widths_of(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Mean widths by population, way and budget."""
+    return {
+        f"{r['population']}, {r['strategy']}, {r['reconstruct']}, rho {r['rho']}: mean width": r["width"]
+        for r in rows
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path)
+    parser.add_argument("--bare", action="store_true", help="without ledger and fit")
+    parser.add_argument("--populations", nargs="+", help="by default all")
+    parser.add_argument("--ways", nargs="+", default=[":".join(way) for way in WAYS])
+    parser.add_argument("--rhos", nargs="+", default=list(RHOS), help="for auto; others have one")
     chosen = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for make in POPULATIONS:
         population = make()
-        for strategy, reconstruct in WAYS if population is not None else ():
-            for rho in RHOS if strategy == "auto" else RHOS[2:3]:
-                found = measure(population, strategy, reconstruct, rho, chosen.runs)
+        if population is None or (chosen.populations and population.name not in chosen.populations):
+            continue
+        for strategy, reconstruct in (way for way in WAYS if ":".join(way) in chosen.ways):
+            for rho in chosen.rhos if strategy == "auto" else RHOS[2:3]:
+                with (bare if chosen.bare else whole)(population, strategy, reconstruct, rho) as draw:
+                    found, width = shares_of(population, draw, chosen.runs)
                 classes = {f"{flag}, {count}": mean(s) for (flag, count), s in found.items()}
                 facts = {"population": population.name, "strategy": strategy, "reconstruct": reconstruct}
-                rows.append({**facts, "rho": rho, "classes": classes})
-                print(f"{population.name} {strategy} {reconstruct} {rho}", file=sys.stderr)
-    keep("intervals", least_shares(rows))
+                rows.append({**facts, "rho": rho, "width": width, "classes": classes})
+                print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    keep("intervals", least_shares(rows) | widths_of(rows), runs=str(chosen.runs))
     if chosen.json:
         json.dump(rows, sys.stdout, indent=1)
         return

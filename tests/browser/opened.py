@@ -17,7 +17,14 @@ class Opened:
     """A page that has drawn all its charts."""
 
     def __init__(
-        self, browser: Any, file: Path, width: int = 1280, height: int = 900, after: str = ""
+        self,
+        browser: Any,
+        file: Path | str,
+        width: int = 1280,
+        height: int = 900,
+        after: str = "",
+        *,
+        drawn: bool = True,
     ) -> None:
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -26,8 +33,9 @@ class Opened:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         start = time.monotonic()
-        self.page.goto(file.as_uri() + after)
-        self.ready()
+        self.page.goto((file if isinstance(file, str) else file.as_uri()) + after)
+        if drawn:
+            self.ready()
         self.seconds = time.monotonic() - start
 
     def ready(self) -> None:

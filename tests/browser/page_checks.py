@@ -39,9 +39,10 @@ CONTRAST = """(() => {
 NAMELESS = """(() => {
   const named = (e) =>
     e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.getAttribute("alt") || e.textContent.trim()
-    || (e.id && document.querySelector(`label[for="${e.id}"]`));
+    || (e.id && document.querySelector(`label[for="${e.id}"]`)) || e.closest("label")?.textContent.trim();
   const wrong = [];
-  const kinds = "button, input, select, img, a, [role=img], [role=region], figure, nav, section";
+  const controls = "button, input:not([type=hidden]), select, textarea";
+  const kinds = `${controls}, img, a, [role=img], [role=region], figure, nav, section`;
   for (const e of document.querySelectorAll(kinds)) {
     if (!named(e)) wrong.push(`no name: ${e.tagName} ${e.id}`);
   }

@@ -52,6 +52,10 @@ class PieceFrame:
     def workers(self) -> int:
         return self.engine.workers
 
+    @property
+    def places(self) -> int:
+        return 2
+
     def chosen(self, columns: Sequence[str]) -> PieceFrame:
         return self._after(
             "chosen", lambda parts: [[batch.select(list(columns)) for batch in part] for part in parts]

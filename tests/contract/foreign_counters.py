@@ -18,8 +18,16 @@ from engine_in_pieces import PiecesOpener
 
 from hushtable.deciders import Question, Tally
 from hushtable.kernel import Counter
-from hushtable.kernel.sources import OPENERS, Header, Opener, TableOpener, open_counter, register
-from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
+from hushtable.kernel.sources import (
+    OPENERS,
+    TYPED_ROWS,
+    ArrowBlock,
+    Header,
+    Opener,
+    TableOpener,
+    open_counter,
+    register,
+)
 from hushtable.marginals import Layout
 from hushtable.schema import Schema
 
@@ -123,7 +131,7 @@ class ClusterCounter:
         self._counters = [counter.keyed(ledger) for counter in self._counters]
         return self
 
-    def staged(self) -> Counter:
+    def staged(self, again: int = 0) -> Counter:
         return self
 
 

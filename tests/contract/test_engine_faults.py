@@ -62,7 +62,6 @@ def questions(declared: ht.Schema) -> Any:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few buckets, small parcels and sums in stretches: what large tables meet, small ones meet here."""
-    monkeypatch.setattr(tasks, "BUCKETS", 8)
     monkeypatch.setattr(engine_counter, "BUCKETS", 8)
     monkeypatch.setattr(tasks, "FLUSH_ROWS", 20)
     monkeypatch.setattr(tasks, "PARCEL_ROWS", 9)
@@ -223,6 +222,16 @@ def test_levels_are_counted_as_elsewhere() -> None:
     assert found.any() and len(axes) == 3
 
 
+@pytest.mark.parametrize("limit", [None, 2])
+def test_weights_are_added_up_as_elsewhere(limit: int | None) -> None:
+    capped = {} if limit is None else {"person": "who", "max_rows_per_person": limit}
+    weight = {"column": "income", "bounds": [0, 9]}
+    declared = ht.Schema.from_dict({"attributes": FIELDS, "weight": weight, **capped})
+    found = EngineCounter(Pieces(TABLE).frame(), declared).tabulate(LAYOUT)
+    np.testing.assert_array_equal(found, open_counter(TABLE, declared).tabulate(LAYOUT))
+    assert found[0] > open_counter(TABLE, schema(limit)).tabulate(LAYOUT)[0]
+
+
 def test_other_versions_are_refused_where_the_rows_are(monkeypatch: pytest.MonkeyPatch) -> None:
     older = tuple(
         (name, "1.0" if name == "numba" else found) for name, found in engine_counter.own_versions()
@@ -248,7 +257,7 @@ schema = '{attributes: {n: {type: integer, bounds: [0, 9]}}, person: who}'
 rows = pa.RecordBatch.from_pydict({"n": [1, 2, 3], "who": [1, 1, 2]})
 tallies = row_sums.TallySum((Asked(parse("SUM(n) WHERE n > 1"), (3,)), Asked(parse("COUNT"), ())))
 for plain, wanted in ((False, row_sums.TableSum((10,), ((0,),))), (True, tallies)):
-    reading = tasks.Reading(schema, "", bytes(16), bytes(16), plain, own_versions())
+    reading = tasks.Reading(schema, "", bytes(16), bytes(16), plain, own_versions(), 8)
     moved = list(tasks.LabelRows(reading)(iter([rows]), Place(0, 0)))
     kept = list(tasks.KeepRows(reading)(iter(moved), Place(0, 1)))
     list(tasks.AddSums()(tasks.CountParcels(reading, wanted)(iter(kept), Place(0, 2)), Place(0, 3)))

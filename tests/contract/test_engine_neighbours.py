@@ -46,7 +46,7 @@ def on_engine(data: Pieces, schema: Schema) -> TableRead:
         frame = data.frame()
         require_fit([frame.header], schema)
         for name, plain in (("codes", False), ("values", True)):
-            reading = Reading(schema.to_yaml(), "", bytes(16), bytes(16), plain, own_versions())
+            reading = Reading(schema.to_yaml(), "", bytes(16), bytes(16), plain, own_versions(), 4)
             chosen = frame.chosen(schema.columns)
             if schema.person is None:
                 sent = chosen.mapped(EncodeRows(reading), PARCEL)
@@ -85,11 +85,6 @@ def require_nothing_found(pairs: int, folder: Path) -> None:
             assert found is None, str(found)
             made += 1
     assert made >= pairs
-
-
-@pytest.fixture(autouse=True)
-def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "BUCKETS", 4)
 
 
 @pytest.mark.long

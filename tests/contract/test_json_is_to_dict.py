@@ -13,6 +13,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import app, run
+from hushtable.selftest.outcomes import Outcome, SelftestReport
 
 SCHEMA = """
 attributes:
@@ -167,6 +168,11 @@ def a_report(hush: Callable[..., Any]) -> None:
     assert internal == plain(made.to_dict())
 
 
+def a_site(hush: Callable[..., Any]) -> None:
+    printed = hush("publish", "out", "--out", "site", "--format", "csv")
+    assert printed == plain(ht.report.write_site(["out"], "site", formats=["csv"]).to_dict())
+
+
 def a_check(hush: Callable[..., Any]) -> None:
     question = ("COUNT WHERE sex = 'F'", "people.csv")
     asked = {"tau": "20", "budget": ht.PureDP(1)}
@@ -237,11 +243,26 @@ def ledgers(hush: Callable[..., Any]) -> None:
     assert (exported["ledger"], exported["head"]) == (account.name, account.head)
 
 
+def a_rehearsal(hush: Callable[..., Any]) -> None:
+    Path("old.csv").write_bytes(Path("people.csv").read_bytes())
+    asked = ["--schema", "people.yaml", "--order", "1", "--budget", "rho=0.1", "--runs", "1"]
+    printed = hush("rehearse", "old.csv", *asked)
+    workload = ht.Workload.all_marginals(ht.Schema.load("people.yaml"), order=1)
+    found = ht.rehearse(
+        "old.csv", schema="people.yaml", workload=workload, budget=ht.ZCDP("0.1"), runs=1
+    ).to_dict()
+    assert printed.keys() == found.keys()  # noise is drawn anew
+    assert [row["marginal"] for row in printed["marginals"]] == [
+        row["marginal"] for row in found["marginals"]
+    ]
+
+
 WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
     an_init: {"init"},
     a_review: {"review"},
     a_preflight: {"preflight"},
     a_plan: {"plan"},
+    a_rehearsal: {"rehearse"},
     a_release: {"release"},
     a_table: {"table"},
     an_export: {"export"},
@@ -250,6 +271,7 @@ WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
     a_comparison: {"compare"},
     a_microdata: {"microdata"},
     a_report: {"report"},
+    a_site: {"publish"},
     a_check: {"check"},
     a_choice: {"choose start", "choose show", "choose finish", "choose abandon"},
     a_longer_choice: {"choose advance", "choose refine", "choose outlook"},
@@ -258,8 +280,9 @@ WALKS: dict[Callable[[Callable[..., Any]], None], set[str]] = {
         f"ledger {verb}" for verb in ("create", "show", "grant", "raise", "end", "verify", "export", "copy")
     },
 }
-ELSEWHERE = {"demo", "bench", "selftest", "completion"}
-"""The story of the demonstration, other programs, a long self-test, lines for a shell: shown by their own tests."""
+ELSEWHERE = {"demo", "bench", "selftest", "completion", "serve", "worker", "user add", "backup", "restore"}
+"""The story of the demonstration, other programs, a long self-test, lines for a shell, what needs the packages of the
+service: shown by their own tests."""
 
 
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.__name__)
@@ -275,6 +298,8 @@ def test_every_result_has_a_short_text_and_a_look_in_notebooks(desk: Path) -> No
     session = opened()
     release = ht.Release.load("out")
     verdict = session.check("COUNT", "people.csv", tau=50, budget=ht.PureDP("0.5"))
+    options = [ht.linear.marginals(session.schema, order=k) for k in (1, 2)]
+    started = session.choose(options, budget=ht.ZCDP("0.01"), request="seen")
     results = [
         session.plan(pairs(), budget=ht.ZCDP("0.1")),
         session.plan_check("COUNT", "people.csv", tau=50, budget=ht.PureDP("0.5")),
@@ -298,6 +323,13 @@ def test_every_result_has_a_short_text_and_a_look_in_notebooks(desk: Path) -> No
         session.ledger.history()[0],
         session.ledger.verify(),
         ht.ledger.Statement.of(session.ledger),
+        ht.release.curve_of(release),
+        started,
+        started.outlook(prior_variance=1000),
+        ht.release.ChoiceView(session.ledger, "seen"),
+        ht.report.write_site(["out"], "shown", formats=["csv"]),
+        ht.release.combination_of(release, {"sex": ["F", "M"], "weight": [1, -1]}, 0.05),
+        SelftestReport((Outcome("ledger", True, "opened one", 0.5),)),
     ]
     for result in results:
         assert plain(result.to_dict()), type(result)

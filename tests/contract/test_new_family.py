@@ -15,8 +15,7 @@ import hushtable as ht
 from hushtable import linear
 from hushtable.cli.app import run
 from hushtable.errors import WorkloadError
-from hushtable.release.choices import FAMILIES, plan_choice, register
-from hushtable.release.choices.families.bucket_tables import BucketTables
+from hushtable.release.choices import FAMILIES, BucketTables, plan_choice, register
 
 NAME = "thresholds"
 

@@ -11,8 +11,14 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.release import reading_lines
-from hushtable.release.exports import EXPORT_FORMATS, ExportBook, ExportFile, ExportFormat, register
+from hushtable.release.exports import (
+    EXPORT_FORMATS,
+    ExportBook,
+    ExportFile,
+    ExportFormat,
+    ReadingLines,
+    register,
+)
 
 
 class Lines(ExportFormat):
@@ -29,8 +35,8 @@ class Lines(ExportFormat):
                 )
         return [ExportFile("cells.jsonl", "all cells", "application/jsonl")]
 
-    def reading(self, files: Sequence[ExportFile]) -> reading_lines.ReadingLines:
-        return reading_lines.ReadingLines(polars='import polars; polars.read_ndjson("cells.jsonl")')
+    def reading(self, files: Sequence[ExportFile]) -> ReadingLines:
+        return ReadingLines(polars='import polars; polars.read_ndjson("cells.jsonl")')
 
 
 @pytest.fixture(autouse=True)

@@ -26,11 +26,11 @@ from hushtable.planning import (
     State,
     Strategy,
     TableReader,
+    aim_policy,
     plan_adaptive,
     plan_residuals,
     register,
 )
-from hushtable.planning.aim import aim_policy
 from hushtable.privacy import UNIT
 
 

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from hushtable.cli.app import app
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "hushtable"
@@ -21,6 +23,71 @@ PAST = {
     ): "a loop is compiled anew when a source that it names changes"
 }
 """Imports that reach past an ``__init__``, and why."""
+ONE_IDEA = {
+    "aim": "the strategy, and the loop that it runs",
+    "auto": "the same",
+    "bundle": "what a bundle is, and what is read of one",
+    "count": "the aggregate, and the deciders of its questions",
+    "draw": "an entry says that the kernel drew",
+    "measurement": "one of many, and the package of all",
+    "microdata": "records, and the package that makes them",
+    "preflight": "what was found, and the look that finds it",
+    "program": "the numbers of a quadratic program, and its solution",
+    "queries": "released answers to questions, and their language",
+    "select": "the request, and how the kernel answers it",
+    "store": "the entry that a payload was stored, and what stores it",
+    "workloadfile": "the flag, and the file that it names",
+    "rehearsal": "the module runs one, the type is what it found",
+}
+"""A module and a type of one name in two places, because they are about one thing; names without letter case."""
+TWO_IDEAS = {
+    "account",
+    "addresses",
+    "asked",
+    "asking",
+    "batch",
+    "confidential",
+    "counts",
+    "curve",
+    "flags",
+    "guard",
+    "intervals",
+    "kinds",
+    "margins",
+    "names",
+    "parquetfiles",
+    "places",
+    "promise",
+    "readers",
+    "record",
+    "registry",
+    "rows",
+    "rules",
+    "slots",
+    "tables",
+    "targets",
+    "text",
+    "textfiles",
+    "texts",
+    "uniform",
+    "values",
+    "writing",
+    "written",
+}
+"""The same where they are about two things: fewer with time, never more."""
+EXACT = "privacy/amounts.py"
+"""The module that knows that a float means the decimal it prints as."""
+COPIED = (
+    "engine_in_pieces.py",
+    "foreign_counters.py",
+    "foreign_stores.py",
+    "test_new_family.py",
+    "test_new_format.py",
+    "test_new_reconstruction.py",
+    "test_new_strategy.py",
+    "test_plugins.py",
+)
+"""Examples of what somebody else adds, for others to copy."""
 
 
 def homes() -> dict[str, set[Path]]:
@@ -83,9 +150,55 @@ def test_a_name_of_a_module_or_a_type_has_one_home() -> None:
     assert {name: places for name, places in homes().items() if len(places) > 1} == {}
 
 
+def test_a_module_and_a_type_of_one_name_are_about_one_thing() -> None:
+    """Blind to letter case and underscores, as readers are; a type in the module or package of its name is at home."""
+    folded: defaultdict[str, set[Path]] = defaultdict(set)
+    for name, places in homes().items():
+        if not name.startswith("_"):
+            folded[name.lower().replace("_", "")] |= {place.parent / place.stem for place in places}
+    found = {
+        name
+        for name, places in folded.items()
+        if len([place for place in places if not any(other in place.parents for other in places)]) > 1
+    }
+    assert found == set(ONE_IDEA) | TWO_IDEAS
+
+
+def decimals(tree: ast.AST) -> list[str]:
+    """Where a number is read as the decimal that it prints as."""
+    written = ("str", "repr", "float.__repr__")
+    return [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "Fraction"
+        and node.args
+        and isinstance(node.args[0], ast.Call)
+        and ast.unparse(node.args[0].func) in written
+    ]
+
+
+def test_what_a_float_means_has_one_home() -> None:
+    assert {file.as_posix() for file, tree in MODULES if decimals(tree)} <= {EXACT}
+    assert decimals(ast.parse("Fraction(repr(float(x))) + Fraction(str(x)) + Fraction(x)")) == [
+        "Fraction(repr(float(x)))",
+        "Fraction(str(x))",
+    ]
+
+
 def test_a_package_is_used_through_its_init() -> None:
     found = {(file.as_posix(), name) for file, tree in MODULES for name in past(file, tree)}
     assert found == set(PAST)
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_what_others_copy_uses_packages_through_their_init_too(name: str) -> None:
+    text = (Path(__file__).parent / name).read_text("utf-8")
+    quoted = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    brought = [part for part in quoted if isinstance(part, str) and "import" in part and ".register(" in part]
+    found = {each for part in (text, *brought) for each in past(Path(name), ast.parse(part))}
+    inside = {each for each in found if not SOURCE.joinpath(*each.split(".")).is_dir()}  # a package is none
+    assert inside <= {"cli.app"}, "the command line is what the test calls"
 
 
 def test_only_axes_ask_whether_lengths_are_those_of_levels() -> None:

@@ -15,21 +15,25 @@ from hushtable.ledger import Ledger
 
 PACKAGE = Path(ht.__file__).parent
 STEPS = ("reserve", "charge", "store", "settle")
+BY_NAME = ("getattr", "methodcaller", "attrgetter")
 HOME = "hushtable.kernel.spending"
 OTHERS = {
     "kernel/tabulate.py": {"self._jobs"},
     "kernel/bitplanes.py": {"builder"},
+    "service/backup_copies.py": {"ledger"},
 }
-"""What else has a method of such a name, and where: compiled loops."""
+"""What else has a method of such a name, and where: compiled loops; and the place where a ledger is stored."""
 
 
 def calls_of_steps(source: str) -> set[str]:
-    """Receivers on which a step is called."""
-    return {
-        ast.unparse(node.func.value)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in STEPS
-    }
+    """Receivers of which a step is taken, to call it or to hand it on, also by its name as a text."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in STEPS and isinstance(node.ctx, ast.Load):
+            found.add(ast.unparse(node.value))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in BY_NAME:
+            found |= {ast.unparse(node) for part in node.args if ast.unparse(part).strip("'") in STEPS}
+    return found
 
 
 @pytest.mark.long
@@ -41,6 +45,8 @@ def test_no_other_module_names_a_step_of_the_ledger() -> None:
         assert calls_of_steps(path.read_text()) == OTHERS.get(name, set()), name
     assert "self.ledger" in calls_of_steps((PACKAGE / "kernel" / "spending.py").read_text())
     assert calls_of_steps("session.ledger.charge(1)") == {"session.ledger"}
+    assert calls_of_steps("spend = book.charge\nspend(1)") == {"book"}
+    assert calls_of_steps("getattr(book, 'settle')(1)") == {"getattr(book, 'settle')"}
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""What an installed package registers works for ``hush`` itself: strategy, reconstruction, decider, kind of data."""
+"""What an installed package registers works for ``hush`` itself: one of each kind that a registry knows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,9 +18,10 @@ from hushtable import plugins
 PLUGIN = """
 from fractions import Fraction
 import numpy as np
-from hushtable import deciders, planning, reconstruct
+from hushtable import deciders, linear, planning, reconstruct
 from hushtable.kernel import sources
-from hushtable.kernel.sources.text_opener import TextOpener
+from hushtable.ledger import stores
+from hushtable.release import choices, exports
 
 class Thrifty(planning.Strategy):
     name = "thrifty"
@@ -48,13 +50,50 @@ class CountOnce(deciders.AdditiveDecider, deciders.NoisyDecider):
     def probability(self, tally):
         return 0.5
 
-class Listing(TextOpener):
+class Listing(sources.TextOpener):
     name, what, suffixes = "listing", "a listing", (".listing",)
+
+class Boxed(stores.SQLiteStore):
+    schemes, what = ("box",), "box:NAME"
+
+    def __init__(self, address, *, wait):
+        super().__init__(f"{address.removeprefix('box:')}.boxed", wait=wait)
+        self.place = address
+
+class Cells(exports.ExportFormat):
+    name, summary = "cells", "estimates alone"
+
+    def write(self, book, folder):
+        for table in book.tables():
+            path = f"{table.stem}.txt"
+            (folder / path).write_text("\\n".join(map(str, table.frame["estimate"])))
+            yield exports.ExportFile(path, table.title, "text/plain", table.number)
+
+    def reading(self, files):
+        return exports.ReadingLines()
+
+class Cuts(linear.BucketTable):
+    kinds = ("cuts",)
+
+class CutTables(choices.BucketTables):
+    name, mechanism, example = "cuts", Cuts, "cuts: [age, 1, 3]"
+
+    def text(self, option, names):
+        return f"{option.variances.size - 1} cuts"
+
+    def from_file(self, schema, wanted):
+        axis = schema.names.index(wanted[0])
+        every = [linear.buckets(n, wanted[1:] if i == axis else ()) for i, n in enumerate(schema.sizes)]
+        plain = linear.bucket_table(every)
+        return Cuts(plain.partitions, plain.variances, fixed=False)
 
 planning.register(Thrifty())
 reconstruct.register(reconstruct.Reconstruction("whole", "rounded noisy count", lambda e, sets, zeros: Whole(e)))
 deciders.register(CountOnce)
 sources.register(Listing())
+stores.register(Boxed)
+exports.register(Cells())
+choices.register(CutTables())
 """
 KNOWN = ["--schema", "people.yaml", "--ledger", "people.ledger"]
 
@@ -100,6 +139,45 @@ def test_a_command_works_with_what_an_installed_package_registers(desk: Path) ->
     said = hush(desk, "check", "people.listing", *KNOWN, *checked, "--decider", "count-once", "--json")
     assert json.loads(said.stdout)["verdicts"][0]["decider"] == "count-once", said.stderr
     assert "thrifty" in hush(desk, "release", "--help").stdout
+
+
+@pytest.mark.long
+def test_a_store_a_format_and_a_family_of_an_installed_package_work_too(desk: Path) -> None:
+    def told(*words: str) -> dict[str, Any]:
+        made = hush(desk, *words, "--json")
+        assert made.returncode == 0, made.stderr
+        return json.loads(made.stdout)
+
+    known = ["--schema", "people.yaml", "--ledger", "box:people", "--budget", "rho=0.1"]
+    told("ledger", "create", "box:people", "--budget", "rho=1")
+    told(
+        "release",
+        "people.listing",
+        *known,
+        "--order",
+        "1",
+        "--strategy",
+        "identity",
+        "--out",
+        "out",
+        "--no-report",
+    )
+    exported = told("export", "out", "--format", "cells")
+    assert exported["files"] and all(
+        (desk / "out-cells" / one["path"]).is_file() for one in exported["files"]
+    )
+    (desk / "few.yaml").write_text("cuts: [age, 2]\n")
+    (desk / "more.yaml").write_text("cuts: [age, 1, 2, 3]\n")
+    asked = ["--options", "few.yaml", "more.yaml", "--request", "spring"]
+    begun = told("choose", "people.listing", *known, *asked)
+    assert [option["what"] for option in begun["options"]] == ["1 cuts", "3 cuts"]
+    taken = told(
+        "choose", "finish", "--ledger", "box:people", "--choice", "spring", "--option", "1", "--out", "taken"
+    )
+    assert taken["taken"] == 1
+    shown = told("ledger", "show", "box:people")
+    assert [spend["kind"] for spend in shown["spends"]] == ["release", "choose"]
+    assert (desk / "people.boxed").is_file() and not list(desk.glob("box:*"))
 
 
 @pytest.mark.long

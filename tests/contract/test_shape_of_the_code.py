@@ -46,6 +46,59 @@ NOT_CHOSEN = {
 }
 """Codes of letters and states, units, and values given to a first call: no other number would do, or any would."""
 
+COMPUTING = (
+    "deciders",
+    "linear",
+    "marginals",
+    "measurement",
+    "microdata",
+    "planning",
+    "privacy",
+    "reconstruct",
+)
+"""Packages whose numbers decide what is measured or told; in others most are widths, codes and sizes of pages."""
+PLAIN = {0.0, 0.5, 1.0, 2.0, 3.0, 4.0}
+"""Parts of formulas."""
+BARE = {
+    "deciders/canonical.py": 1,
+    "deciders/check_plan.py": 1,
+    "deciders/parser.py": 4,
+    "deciders/thresholds.py": 1,
+    "linear/loewner.py": 3,
+    "linear/sampling.py": 3,
+    "linear/spaces.py": 2,
+    "linear/uniform.py": 2,
+    "marginals/layout.py": 2,
+    "marginals/workload.py": 3,
+    "measurement/requests.py": 1,
+    "microdata/decoding.py": 2,
+    "microdata/generator.py": 1,
+    "microdata/generator_loops.py": 1,
+    "microdata/noise.py": 2,
+    "microdata/packing.py": 14,
+    "microdata/rounding.py": 3,
+    "microdata/rounding_loops.py": 1,
+    "microdata/seeded.py": 7,
+    "microdata/uncertainty.py": 6,
+    "microdata/whole_tables.py": 1,
+    "planning/adaptive.py": 4,
+    "planning/aim.py": 3,
+    "planning/auto.py": 3,
+    "planning/limits.py": 3,
+    "planning/minimax.py": 1,
+    "planning/quantiles.py": 10,
+    "planning/targets.py": 4,
+    "planning/wishes.py": 2,
+    "privacy/budget.py": 1,
+    "privacy/conversion.py": 8,
+    "privacy/mechanism.py": 3,
+    "privacy/moments.py": 2,
+    "privacy/sampler.py": 5,
+    "privacy/sampler_loops.py": 10,
+    "reconstruct/maxent.py": 1,
+}
+"""Numbers inside functions that no name and no comment explains, by module: fewer with time, never more."""
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -151,6 +204,39 @@ def test_a_chosen_number_says_why(file: Path) -> None:
     assert set(unexplained(file.read_text(encoding="utf-8"))) == spared
 
 
+def is_chosen(value: object) -> bool:
+    """Whether a number looks as if another might do: small ones, powers of 2 and of 10 and their neighbours do not."""
+    if isinstance(value, float):
+        return value not in PLAIN
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 10:
+        return False
+    return value & (value - 1) != 0 and value & (value + 1) != 0 and value != 10 ** (len(str(value)) - 1)
+
+
+def bare_numbers(text: str) -> list[float]:
+    """Numbers in the bodies of functions, in lines without a comment; defaults of parameters have a name."""
+    lines, found = text.splitlines(), dict[tuple[int, int], float]()
+    for function in functions(ast.parse(text)):
+        for node in (node for part in function.body for node in ast.walk(part)):
+            if (
+                isinstance(node, ast.Constant)
+                and is_chosen(node.value)
+                and " # " not in lines[node.lineno - 1]
+            ):
+                found[node.lineno, node.col_offset] = float(str(node.value))
+    return list(found.values())
+
+
+def test_numbers_inside_functions_become_fewer() -> None:
+    """A number that was chosen stands at the top of its module, where it says why; formulas have small ones."""
+    found = {
+        file.relative_to(SOURCE).as_posix(): len(bare_numbers(file.read_text(encoding="utf-8")))
+        for file in MODULES
+        if file.relative_to(SOURCE).parts[0] in COMPUTING
+    }
+    assert {name: number for name, number in found.items() if number} == BARE
+
+
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(SOURCE)))
 def test_modules_are_short_and_functions_are_given_little(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
@@ -173,3 +259,9 @@ def test_the_rules_see_what_they_are_for() -> None:
     assert unexplained("A = 1\nB, _C = 2, 3\nd = 4\nE = True\nF = 'x'\n") == ["A", "B, _C"]
     assert unexplained('A = 1\nB: int = 2\n"""Why."""\nC = 3  # why\n# Why.\nD = 4\n') == []
     assert unexplained('A = 1\n\nB = 2\n"""Why."""\n') == ["A"]
+    assert bare_numbers("def f(a=0.3):\n  def g():\n    return 1.4 * a\n  for _ in range(30): g()") == [
+        1.4,
+        30.0,
+    ]
+    assert bare_numbers("def f(a):\n  return 0.5 * a + 7 - 64 + 1000 + 255\nB = 0.7") == []
+    assert bare_numbers("def f(a):\n  return 0.3 * a  # why") == []

@@ -30,6 +30,8 @@ from hushtable.cli.simulate import town
 ROOT = Path(__file__).parents[2]
 ALIKE = 0.8
 """Share of the shown lines that must be printed; a bar, a round or a widest table may differ by chance."""
+CERTAIN = ("plan", "bounds")
+"""Commands that draw nothing: what they print is compared with its numbers."""
 RUNS = {"python", "console", "sh"}
 SCHEMA_TEXT = """\
 max_rows_per_person: 1
@@ -188,6 +190,13 @@ def run_command(command: Command, place: Workplace, block: Block) -> str:
         (place.folder / words[redirect + 1]).write_text(printed, encoding="utf-8")
     all_of_it = printed + noted.getvalue()
     assert alike(command.shown, all_of_it) >= ALIKE, f"{block.place}: {command.words} printed\n{all_of_it}"
+    if arguments[0] in CERTAIN:
+        stale = [
+            line
+            for line in command.shown
+            if line.strip(" .") and line.split() not in map(str.split, all_of_it.splitlines())
+        ]
+        assert stale == [], f"{block.place}: {command.words} printed\n{all_of_it}"
     return all_of_it
 
 

@@ -115,3 +115,7 @@ def test_every_command_has_an_example_and_every_option_a_meaning(writer: ModuleT
             assert parameter.help, f"{words} {parameter.name} has no meaning"
             for flag in parameter.opts:
                 assert not flag.startswith("--") or flag in page
+
+
+def test_the_page_of_routes_is_the_table_that_the_service_enforces(writer) -> None:
+    assert writer.ROUTES_PAGE.read_text(encoding="utf-8") == writer.routes_page()

@@ -57,7 +57,7 @@ def test_the_snippets_of_a_page_run(page: Path, prepared: Path, tmp_path: Path) 
 def test_no_snippet_escapes_the_tests(page: Path) -> None:
     """Blocks that are not run say why, and what looks like a snippet has a language that is run."""
     assert [b.place for b in blocks(page) if b.skipped and len(b.skipped) < 10] == []
-    known = {*RUNS, "yaml", "text", "sql", "json", ""}
+    known = {*RUNS, "yaml", "toml", "text", "sql", "json", ""}
     assert [b.place for b in blocks(page) if b.language not in known] == []
     hidden = [b for b in blocks(page) if b.language not in RUNS and not b.skipped]
     assert [

@@ -17,9 +17,11 @@ import hushtable as ht
 from hushtable.cli.app import run
 
 ROOT = Path(__file__).parents[2]
-ENTRYPOINT = {"POSTGRES_DB", "POSTGRES_PASSWORD", "POSTGRES_INITDB_ARGS"}
+TOP = {"services", "configs", "networks", "volumes", "secrets", "x-hush"}
+ENTRYPOINT = {"POSTGRES_DB", "POSTGRES_PASSWORD", "POSTGRES_PASSWORD_FILE", "POSTGRES_INITDB_ARGS"}
 """Variables that the image's entry point reads; one with another name would be ignored without a word."""
 SERVICE = {"image", "environment", "ports", "tmpfs", "configs", "healthcheck"}
+SERVICE |= {"profiles", "secrets", "networks", "volumes"}
 CHECK = {"test", "interval", "timeout", "retries", "start_period"}
 
 
@@ -29,20 +31,28 @@ def town() -> dict[str, Any]:
 
 
 def test_every_option_of_the_file_exists(town: dict[str, Any], server: Server) -> None:
-    assert set(town) == {"services", "configs"} and set(town["services"]) == {"town"}
-    service = town["services"]["town"]
-    assert set(service) <= SERVICE and set(service["environment"]) <= ENTRYPOINT
-    assert set(service["healthcheck"]) <= CHECK and service["healthcheck"]["test"][0] == "CMD-SHELL"
-    assert all(set(one) == {"source", "target"} for one in service["configs"])
-    assert {one["source"] for one in service["configs"]} == set(town["configs"])
+    assert set(town) == TOP and set(town["services"]) == {"town", "web", "worker", "store"}
+    given = town["services"]["town"]["configs"]
+    assert all(set(one) == {"source", "target"} for one in given)
+    assert {one["source"] for one in given} == set(town["configs"])
     assert all(set(config) == {"content"} for config in town["configs"].values())
     assert all("$" not in config["content"] for config in town["configs"].values())  # it would be replaced
-    known = subprocess.run([server.programs / "initdb", "--help"], capture_output=True, text=True, check=True)
-    for option in shlex.split(service["environment"]["POSTGRES_INITDB_ARGS"]):
-        assert option.partition("=")[0] in known.stdout
-    program, *options = shlex.split(service["healthcheck"]["test"][1])
-    known = subprocess.run([server.programs / program, "--help"], capture_output=True, text=True, check=True)
-    assert all(re.search(rf"^ *{option},", known.stdout, re.M) for option in options if option[0] == "-")
+    for name in ("town", "store"):
+        service = town["services"][name]
+        assert set(service) <= SERVICE and set(service["environment"]) <= ENTRYPOINT
+        assert set(service["healthcheck"]) <= CHECK and service["healthcheck"]["test"][0] == "CMD-SHELL"
+        known = shown_by(server, "initdb")
+        for option in shlex.split(service["environment"]["POSTGRES_INITDB_ARGS"]):
+            assert option.partition("=")[0] in known
+        program, *options = shlex.split(service["healthcheck"]["test"][1])
+        known = shown_by(server, program)
+        assert all(re.search(rf"^ *{option},", known, re.M) for option in options if option[0] == "-")
+
+
+def shown_by(server: Server, program: str) -> str:
+    """The help of a program of the server."""
+    asked = [server.programs / program, "--help"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
 
 
 def test_the_page_can_be_followed_with_what_the_file_sets_up(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +12,15 @@ import pyarrow as pa
 import pytest
 from made_people import people, schema, shuffled
 from number_tables import LAYOUT, PLAIN
+from payloads import stored_payloads
 from servers import PASSWORD, Server
 from tables import duck, load
 
 import hushtable as ht
-from bit_sources import SeededBits
 from hushtable.cli.app import run
 from hushtable.kernel.sources import libpq, open_counter, open_source
 from hushtable.kernel.sources.postgres import PostgresTable
 from hushtable.marginals import Layout
-from hushtable.privacy import bits, sampler
 
 
 @pytest.fixture
@@ -79,52 +76,16 @@ def test_every_source_gives_the_same_integers_in_tables_and_tallies(
     assert tables["parquet"][0] > 100
 
 
-def payloads(ledger: Path) -> list[str]:
-    found = ht.Ledger.open(ledger)
-    stored = [c.sha256 for holding in found.reservations() for c in holding.charges]
-    return [str(s) for s in stored]
-
-
 @pytest.mark.parametrize("limit", [None, 2])
 def test_the_same_bits_give_the_same_payloads(
     everywhere: Any, limit: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Releases of all strategies, a choice and checks, under bits that repeat and one ledger's id."""
     declared = schema(limit)
-    workload = ht.Workload.all_marginals(declared, order=2)
-    options = [ht.linear.marginals(declared, order=k) for k in (1, 2)]
-    public = pl.from_arrow(people(500, seed=9)).select("sex", "age", "member")
-    public = public.filter(pl.col("sex").is_in(["F", "M"]), pl.col("age").is_between(0, 99), pl.col("member"))
-    rest = {
-        "income": 1.0,
-        "cost": 0.5,
-        "born": date(1995, 1, 1),
-        "seen": date(2020, 5, 5),
-        "left": date(2020, 5, 6),
+    found = {
+        name: stored_payloads(data, declared, tmp_path / f"{name}.ledger", monkeypatch)
+        for name, data in everywhere(people(600)).items()
     }
-    public = public.with_columns(**{name: pl.lit(value) for name, value in rest.items()}).select(
-        declared.names
-    )
-    monkeypatch.setattr(sampler, "_SHARED", 1 << 20)  # one thread draws, so that the order of bits is fixed
-    monkeypatch.setattr(secrets, "token_hex", lambda size: "00" * size)
-    monkeypatch.setattr(ht.session.kernel, "place_of", lambda data: None)  # a choice's first payload has it
-    found: dict[str, list[str]] = {}
-    for name, data in everywhere(people(600)).items():
-        monkeypatch.setattr(bits, "_SYSTEM", SeededBits(7))
-        ledger = tmp_path / f"{name}.ledger"
-        session = ht.Session.open(data, schema=declared, ledger=ledger, budget=ht.ZCDP(50))
-        for strategy in ("auto", "aim", "residual-planner", "identity"):
-            session.release(workload, budget=ht.ZCDP(0.2), strategy=strategy, request=strategy)
-        session.choose(options, budget=ht.ZCDP(0.2)).finish(1)
-        queries = [
-            "COUNT WHERE sex = 'F'",
-            "SUM(age) WHERE born IS NOT NULL",
-            "MEDIAN(income)",
-            "COUNT WHERE cost < 1",
-        ]
-        for query in queries:
-            session.check(query, public, tau="10%", budget=ht.ZCDP(2))
-        found[name] = payloads(ledger)
     for name, hashes in found.items():
         assert len(hashes) > 9 and hashes == found["parquet"], name
 

@@ -170,6 +170,20 @@ def test_the_command_line_reads_tables_by_name(
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "source.no-table"
 
 
+def test_columns_are_found_letter_for_letter(sparks: Sparks) -> None:
+    """A point is no field of a struct, and a name in another case is another column."""
+    for session in (sparks.local, sparks.connect):
+        frame = session.range(5).selectExpr(
+            "id + 90 as AGE", "struct(id + 50 as b) as a", "id as `a.b`", "id as age"
+        )
+        for name in ("a.b", "age"):
+            declared = ht.Schema.from_dict(
+                {"attributes": {name: {"type": "integer", "bounds": [0, 99], "width": 25}}}
+            )
+            counts = open_counter(frame, declared).tabulate(Layout(declared.sizes, ((0,),)))
+            assert counts.tolist() == [5, 0, 0, 0]
+
+
 def refusal(frame: Any, declared: ht.Schema = PLAIN) -> HushtableError:
     with pytest.raises(HushtableError) as caught:
         open_counter(frame, declared).tabulate(all_pairs(declared))
@@ -201,10 +215,15 @@ def test_what_cannot_be_counted_is_refused_in_a_sentence(sparks: Sparks) -> None
 @pytest.mark.parametrize("kind", ["local", "connect"])
 @pytest.mark.parametrize(
     ("how", "code"),
-    [("memory", "source.no-memory"), ("killed", "source.no-memory"), ("other", "source.interrupted")],
+    [
+        ("memory", "source.no-memory"),
+        ("killed", "source.worker-killed"),
+        ("crashed", "source.worker-crashed"),
+        ("other", "source.interrupted"),
+    ],
 )
 def test_a_job_that_fails_is_told_in_a_sentence(kind: str, how: str, code: str, sparks: Sparks) -> None:
-    """Memory that ends in a task, a worker that is killed whenever it begins, and anything else."""
+    """Memory that ends in a task, a worker that is killed or crashes whenever it begins, and anything else."""
 
     def bad(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import os
@@ -212,6 +231,8 @@ def test_a_job_that_fails_is_told_in_a_sentence(kind: str, how: str, code: str, 
 
         if how == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
+        if how == "crashed":
+            os.kill(os.getpid(), signal.SIGSEGV)
         raise MemoryError if how == "memory" else ValueError("on purpose")
 
     frame = getattr(sparks, kind).range(10).selectExpr("cast(id as int) as age").coalesce(1)

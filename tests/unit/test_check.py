@@ -452,7 +452,7 @@ def test_synthetic_files_with_other_columns_or_without_a_table_are_refused(tmp_p
     cases = [
         (whole.drop("sex"), "query.missing-column"),
         (whole.with_columns(pl.lit(1).alias("more")), "query.extra-column"),
-        (tmp_path / "absent.csv", "query.unreadable-synthetic"),
+        (tmp_path / "absent.csv", "query.no-synthetic"),
         (tmp_path / "broken.parquet", "query.unreadable-synthetic"),
         (42, "query.not-a-frame"),
     ]

@@ -442,7 +442,7 @@ def test_mechanisms_survive_being_written_down() -> None:
         linear.common([linear.marginals((2, 3), order=1, rho=1), linear.marginals((2, 3), 2, rho=1)])
     )
     for option in options:
-        again = read_option(option.to_dict())
+        again = read_option(option.to_dict(), ())
         assert linear.equivalent(again, option) and again.rho == option.rho
 
 

@@ -288,6 +288,16 @@ def test_the_curve_of_bounds_is_that_of_the_theorem() -> None:
     assert [p.least for p in curve.points] == sorted((p.least for p in curve.points), reverse=True)
 
 
+def test_a_price_in_two_currencies_counts_as_a_whole() -> None:
+    """What rho alone forbids, a mechanism that spends an epsilon beside it may do."""
+    budget = ht.ApproxDP(epsilon=2, delta="1e-9", pure=1)
+    rho = budget.limit.rho / ht.privacy.UNIT
+    [*_, point] = ht.release.curve_at(100_000, budget).points
+    allowed = point.sum_error**2
+    assert point.least**2 < ht.microdata.lower_bound(d=100_000, rho=rho, sum_error=allowed, whole=True)
+    assert point.least**2 <= ht.microdata.lower_bound(d=100_000, epsilon=1, sum_error=allowed, whole=True)
+
+
 def test_a_release_has_its_place_on_the_curve(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     session = ht.Session.open("office/people.csv", schema="office/people.yaml", ledger="x", budget=ht.ZCDP(5))
     release = session.release(

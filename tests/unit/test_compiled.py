@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hushtable
+from hushtable import compiling
 from hushtable.compiled import njit
 from hushtable.compiling import sources_digest
 from hushtable.watching import Watch
@@ -28,16 +29,16 @@ FILES = {
     "caller.py": "from {njit} import njit\nfrom edited.helper import (\n    raised,\n)\n\n"
     "@njit(cache=True)\ndef doubled(x):\n    return 2 * raised(x)\n",
 }
-
+ALONE = "from hushtable.compiled import njit\n\n@njit(cache=True)\ndef doubled(x):\n    return 2 * x + STEP\n"
 
 FULL = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
 FULL += "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); "
 """What makes every write of more than a hundred bytes to a file fail."""
 
 
-def answer(folder: Path, first: str = "", **environment: str) -> int:
-    """What a fresh interpreter computes with the package as it stands."""
-    code = f"{first}from edited.caller import doubled; print(doubled(10))"
+def answer(folder: Path, first: str = "", module: str = "edited.caller", **environment: str) -> int:
+    """What a fresh interpreter computes with the module as it stands."""
+    code = f"{first}from {module} import doubled; print(doubled(10))"
     known = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
     paths = os.pathsep.join([str(folder), *sys.path])
     made = subprocess.run(
@@ -74,6 +75,16 @@ def test_code_is_compiled_anew_after_a_helper_or_a_constant_of_another_module_ch
     package = write(tmp_path)
     assert edits(package) == [22, 18, 10]
     assert list(package.glob("__pycache__/caller.doubled*.nbc"))
+
+
+@pytest.mark.long
+def test_a_module_that_is_a_file_of_its_own_is_compiled_anew_after_it_changed(tmp_path: Path) -> None:
+    """As a plugin may be: no package of the module's name is there."""
+    alone, found = tmp_path / "alone.py", list[int]()
+    for step in (1, 5):
+        alone.write_text(FILES["facts.py"].replace("1", str(step)) + ALONE)
+        found.append(answer(tmp_path, module="alone"))
+    assert found == [21, 25] and list(tmp_path.glob("__pycache__/alone.doubled*.nbc"))
 
 
 @pytest.mark.long
@@ -138,6 +149,19 @@ def test_where_no_folder_can_be_written_code_is_compiled_and_not_kept(tmp_path: 
 def test_the_key_covers_all_that_a_module_imports_from_its_package() -> None:
     one, other = sources_digest("hushtable.marginals.kernels"), sources_digest("hushtable.kernel.gap_loops")
     assert one != other and len(one) == len(other) == 32
+
+
+def test_the_key_of_another_package_covers_what_it_imports_from_this_one() -> None:
+    packages = frozenset({"alone", "hushtable"})
+    text = "import numpy\nfrom hushtable.marginals.kernels import lift_sets\nimport alone\n"
+    assert compiling._imported(text, packages) == [
+        "hushtable.marginals.kernels", "hushtable.marginals.kernels.lift_sets", "alone"
+    ]  # fmt: skip
+    assert compiling._source("hushtable.marginals.kernels") == Path(hushtable.__file__).parent.joinpath(
+        "marginals", "kernels.py"
+    )
+    assert compiling._source("hushtable") == Path(hushtable.__file__)
+    assert compiling._source("sys") is None and compiling._source("no_such_module.inside") is None
 
 
 def test_modules_with_loops_import_no_compiler() -> None:

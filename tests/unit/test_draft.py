@@ -1,5 +1,7 @@
 """Drafting a schema from a look at the data."""
 
+from pathlib import Path
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -101,7 +103,7 @@ def test_data_without_a_usable_column_is_refused(tmp_path):
     (tmp_path / "d.csv").write_text("a,b\n")
     with pytest.raises(SourceError) as caught:
         draft_schema(tmp_path / "d.csv")
-    assert caught.value.code == "source.nothing-to-draft"
+    assert caught.value.code == "source.only-header"
 
 
 def test_columns_of_other_types_are_left_out():
@@ -147,3 +149,14 @@ def test_names_of_a_header_are_marked_as_learnt_in_text_files_only(tmp_path):
     schema = Schema.loads(draft_schema(tmp_path / "d.csv"))
     assert "attributes" in schema.unreviewed and schema.csv.header
     assert "attributes" not in Schema.loads(draft_schema(pa.table({"sex": ["F", "M"] * 30}))).unreviewed
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("", "source.empty-file"), ("a,b\n", "source.only-header"), ("a,b", "source.only-header")],
+)
+def test_a_file_without_rows_is_called_so(text: str, code: str, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(SourceError) as refused:
+        draft_schema(tmp_path / "new.csv")
+    assert refused.value.code == code

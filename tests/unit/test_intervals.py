@@ -9,12 +9,13 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 from scipy.integrate import quad
+from scipy.optimize import brentq
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, Workload, closure
-from hushtable.planning import marginal_error_model, plan_identity, plan_residuals
+from hushtable.planning import marginal_error_model, plan_identity, plan_residuals, quantiles
 from hushtable.planning.quantiles import (
     discrete_gaussian_half_width,
     discrete_laplace_half_width,
@@ -61,6 +62,28 @@ def test_a_sum_of_equal_laplace_noises_has_its_exact_quantile(copies, alpha):
 
     covered = 2 / np.pi * sum(quad(inside, k * np.pi / h, (k + 1) * np.pi / h)[0] for k in range(4000))
     assert covered == pytest.approx(1 - alpha, abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-9])
+def test_half_widths_without_scipy_are_those_of_scipy(alpha):
+    """The same function with scipy's ``erfc``, and its root by scipy's own search."""
+    for excess in (0.01, 0.7, 3.0, 17.0):
+        found = variance_gamma_spread(alpha, excess)
+        assert found == pytest.approx(variance_gamma_spread(alpha, excess, special.erfc), rel=1e-12)
+        scale, mass = quantiles._gamma_grid(3.0 / excess)
+        root = brentq(
+            lambda h, s=scale, m=mass: m @ special.erfc(h / np.sqrt(2 * s)) - alpha, 1e-9, 60, xtol=1e-15
+        )
+        assert found == pytest.approx(root, rel=1e-12)
+
+
+def test_a_root_is_found_where_a_function_is_steep_or_already_0():
+    assert quantiles._root(lambda t: 1e-4 * (exp(t) - 1 - t) - 40.0, 0.0, 60.0) == pytest.approx(
+        brentq(lambda t: 1e-4 * (exp(t) - 1 - t) - 40.0, 0.0, 60.0, xtol=1e-15), rel=1e-12
+    )
+    assert quantiles._root(lambda t: t, 0.0, 3.0) == quantiles._root(lambda t: t, -3.0, 0.0) == 0.0
+    assert quantiles._root(lambda t: t - 1.0, -1.0, 3.0) == 1.0
+    assert quantiles._root(lambda t: 1.0 - t, 0.0, 3.0) == 1.0
 
 
 def test_many_kurtoses_at_once_are_interpolated_to_1e_6():

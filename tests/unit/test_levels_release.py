@@ -111,21 +111,7 @@ def test_records_are_on_the_finest_level_with_coarser_ones_on_request(session):
             release.microdata(levels=(wrong,))
 
 
-@pytest.mark.parametrize(
-    "keywords", [{"strategy": "aim"}, {"strategy": "identity"}, {"reconstruct": "nonneg"}]
-)
-def test_what_knows_no_levels_says_so_before_anything_is_spent(session, keywords):
-    before = session.remaining.to_dict()
-    with pytest.raises(WorkloadError) as refused:
-        session.release(ht.Workload(TABLES), budget=ht.ZCDP("0.1"), **keywords)
-    assert refused.value.code == "release.no-levels"
-    assert session.remaining.to_dict() == before
-
-
-def test_a_choice_and_two_levels_in_a_table_are_refused(session):
-    with pytest.raises(WorkloadError) as refused:
-        session.choose([ht.linear.marginals((7, 2), order=1)], budget=ht.ZCDP("0.1"))
-    assert refused.value.code == "choose.no-levels"
+def test_two_levels_in_a_table_are_refused(session):
     release = session.release(ht.Workload(TABLES), budget=ht.ZCDP("0.1"), strategy="residual-planner")
     with pytest.raises(WorkloadError, match="Two levels"):
         release.table("state", "county")

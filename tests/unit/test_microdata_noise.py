@@ -31,7 +31,7 @@ def test_variance_tail_and_quantiles_agree_with_scipy(noise, twin):
 )
 def test_discrete_laws_agree_with_direct_sums(noise):
     support = np.arange(-400, 401)
-    if noise.law == "discrete_gaussian":
+    if noise == Noise.discrete_gaussian(noise.parameter):
         weights = np.exp(-(support**2) / (2 * noise.parameter))
         weights /= weights.sum()
         values = support

@@ -13,7 +13,7 @@ import hushtable as ht
 from hushtable.errors import HushtableError
 from hushtable.kernel.draw import LAWS, noisy
 from hushtable.measurement import Answers
-from hushtable.microdata import Measurement, Noise, fit, uncertainty, upper_bound
+from hushtable.microdata import Measurement, Noise, fit, upper_bound
 from hushtable.microdata.point_sum import counts_budget, counts_workload
 from hushtable.microdata.uncertainty import promise
 from hushtable.privacy import Cost, shared_bound
@@ -165,7 +165,7 @@ def test_the_largest_of_discrete_draws_is_within_the_continuous_bounds(d, scale)
         below = np.clip(law.at_most(size) - law.below(-size), 0.0, 1.0)  # P(|z| <= size)
         beyond = -np.expm1(d * np.log(np.maximum(below, 1e-300)))  # P(max > size)
         first, second = beyond.sum(), ((2 * size + 1) * beyond).sum()
-        absolute, square = uncertainty._largest(d, law)
+        absolute, square = law.largest(d)
         assert first <= absolute * (1 + 1e-9) and second <= square * (1 + 1e-9)
 
 

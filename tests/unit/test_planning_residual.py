@@ -268,6 +268,6 @@ def test_a_budget_that_is_nothing_against_what_is_known_is_still_spent_where_it_
 
 def test_members_that_are_all_too_small_to_measure_alone_are_all_measured() -> None:
     members = np.arange(8)
-    lengths, price, known = np.ones(8, np.int64), np.ones(8), np.zeros(8)
-    chosen, precisions = round_precisions(members, 1.0, lengths, price, known, 0.5, 0.3, True)
+    error, price, known = np.ones(8), np.ones(8), np.zeros(8)
+    chosen, precisions = round_precisions(members, error, price, known, 0.5, 0.3, True)
     assert chosen.tolist() == members.tolist() and precisions.sum() == pytest.approx(0.5)

@@ -144,3 +144,43 @@ def test_microdata_without_an_attribute_or_unreadable_are_refused(folder: Path, 
         with pytest.raises(UsageError) as caught:
             public_report(folder / "out", microdata=tmp_path / name)
         assert caught.value.code == "report.microdata"
+
+
+def test_records_without_an_explanation_have_a_score_too(
+    tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
+) -> None:
+    """Against a computation by hand: the mean of one minus half the L1 distance, over the released tables."""
+    session = ht.Session.open(small_frame, schema=small_schema, ledger=tmp_path / "l", budget=ht.ZCDP(1))
+    release = session.release(ht.Workload.all_marginals(small_schema, order=2), budget=ht.ZCDP(1))
+    release.save(tmp_path / "o")
+    records = release.microdata()
+    records.write_csv(tmp_path / "records.csv")
+    report = public_report(tmp_path / "o", microdata=tmp_path / "records.csv")
+    (section,) = [one for one in report.sections if one.key == "records"]
+    (said,) = [text for text in section.text if "k-marginal" in text]
+    labels = label_records(records, small_schema)
+    overlaps = []
+    for names in release.marginals:
+        counts = {tuple(map(str, key)): n for *key, n in labels.group_by(names).len().iter_rows()}
+        table = release.table(*names)
+        keys = [
+            tuple("(null)" if v is None else str(v) for v in row) for row in table.select(names).iter_rows()
+        ]
+        keys = [tuple({"True": "true", "False": "false"}.get(v, v) for v in key) for key in keys]
+        gaps = [abs(counts.get(k, 0) - e) for k, e in zip(keys, table["estimate"], strict=True)]
+        overlaps.append(1 - min(2, sum(gaps) / records.height) / 2)
+    assert f"{1000 * sum(overlaps) / len(overlaps):,.0f} of 1,000" in said and "3 released tables" in said
+
+
+def test_rounds_of_a_strategy_that_chooses_nothing_have_no_empty_columns(
+    tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
+) -> None:
+    for strategy, chosen in (("auto", False), ("aim", True)):
+        session = ht.Session.open(
+            small_frame, schema=small_schema, ledger=tmp_path / strategy, budget=ht.ZCDP(1)
+        )
+        workload = ht.Workload.all_marginals(small_schema, order=2)
+        session.release(workload, budget=ht.ZCDP(1), strategy=strategy).save(tmp_path / f"{strategy}-out")
+        report = public_report(tmp_path / f"{strategy}-out")
+        (section,) = [one for one in report.sections if one.key == "rounds"]
+        assert ("epsilon" in section.grids[0].data.columns) == chosen

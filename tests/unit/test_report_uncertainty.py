@@ -33,7 +33,7 @@ def view(tmp_path: Path):
 def test_a_pure_release_is_measured_against_the_bound_of_its_epsilon(view) -> None:
     opened = view(ht.PureDP(1), budget=ht.PureDP(1))
     found = standing(opened)
-    assert found.promise.sum_error == pytest.approx(8.0)
+    assert found.table.promise.sum_error == pytest.approx(8.0)
     assert found.least_point_error == pytest.approx(
         lower_bound(d=SIZE, epsilon=1.0, sum_error=8.0, whole=True)
     )
@@ -52,7 +52,7 @@ def test_noise_that_is_cut_off_is_measured_against_its_epsilon_and_delta(view) -
     found, answers = standing(opened), opened.release.answers
     assert answers.part.noise.bound is not None
     bound = answers.part.noise.bound
-    assert found.promise.point_error == pytest.approx(8 + 8 * bound + 4 * bound**2)
+    assert found.table.promise.point_error == pytest.approx(8 + 8 * bound + 4 * bound**2)
     spent = float(opened.card.charged.delta)
     assert str(opened.card.charged) == f"epsilon=1 and delta={opened.card.to_dict()['charged']['delta']}"
     assert found.least_point_error == pytest.approx(

@@ -18,7 +18,7 @@ import pytest
 import hushtable as ht
 import rows_kept
 from hushtable.kernel.sources import open_source, people
-from hushtable.kernel.sources.keeping import Held
+from hushtable.kernel.sources.kept_rows import Held
 from hushtable.kernel.sources.keys import as_names
 from hushtable.kernel.sources.people import People, siphash128
 from hushtable.kernel.sources.text import Texts

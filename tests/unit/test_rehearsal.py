@@ -1,0 +1,98 @@
+"""Rehearsals: a release on data that are not confidential, with its true errors, and never on those that are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hushtable as ht
+from hushtable.cli.app import run
+from hushtable.errors import RefusedError, UsageError
+
+SCHEMA = """\
+attributes:
+  place: {type: categorical, levels: [region, district], tree: {North: [a, b, c], South: [d, e]}}
+  sex: {type: categorical, values: [F, M]}
+"""
+TABLES = [("district", "sex"), ("region",)]
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch) -> pl.DataFrame:
+    monkeypatch.chdir(tmp_path)
+    chance, n = np.random.default_rng(1), 2000
+    frame = pl.DataFrame(
+        {
+            "place": chance.choice(list("abcde"), n, p=[0.6, 0.2, 0.1, 0.09, 0.01]).tolist(),
+            "sex": chance.choice(["F", "M"], n).tolist(),
+        }
+    )
+    frame.write_csv("town-2015.csv")
+    (tmp_path / "town.yaml").write_text(SCHEMA)
+    (tmp_path / "w.yaml").write_text("- [district, sex]\n- [region]\n")
+    return frame
+
+
+def rehearsed(old: pl.DataFrame, **more):
+    way = ht.release.Way("residual-planner")
+    return ht.rehearse(
+        old, schema="town.yaml", workload=ht.Workload(TABLES), budget=ht.ZCDP("0.5"), way=way, **more
+    )
+
+
+@pytest.mark.long
+def test_errors_are_those_that_the_plan_foresees(old):
+    found = rehearsed(old, runs=60)
+    session = ht.Session.open(old, schema="town.yaml", ledger="other", budget=ht.ZCDP(1))
+    planned = session.plan(ht.Workload(TABLES), budget=ht.ZCDP("0.5")).tables()
+    for row in planned.to_dicts():
+        told = found.marginals.filter(pl.col("marginal") == row["marginal"]).to_dicts()[0]
+        assert told["cells"] == row["cells"]
+        assert told["mean_error"] * told["cells"] == pytest.approx(row["expected_l1"], rel=0.3)
+        assert told["coverage"] == pytest.approx(0.955, abs=0.06)
+        assert abs(told["bias"]) < 1.5
+    assert found.overall["records"].item() == 2000
+    assert found.levels["level"].to_list() == ["district", "region"]
+    assert found.levels["cells"].to_list() == [10, 2]
+    assert found.sizes["cells"].sum() == 12
+
+
+def test_a_page_and_json_say_what_they_are(old, capsys):
+    command = ["rehearse", "town-2015.csv", "--schema", "town.yaml", "--workload", "w.yaml"]
+    command += ["--budget", "rho=0.5", "--runs", "2"]
+    assert run([*command, "--out", "shown.html"]) == 0
+    assert "REHEARSAL" in capsys.readouterr().out
+    page = Path("shown.html").read_text()
+    assert "REHEARSAL" in page and "By level" in page
+    assert run([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["stamp"].startswith("REHEARSAL") and told["runs"] == 2 and len(told["marginals"]) == 2
+
+
+@pytest.mark.parametrize("beside", ["town-2015.ledger", "town-2015.csv.ledger"])
+def test_data_with_a_ledger_of_their_name_are_refused(old, beside):
+    Path(beside).touch()
+    with pytest.raises(RefusedError) as refused:
+        ht.rehearse(
+            "town-2015.csv", schema="town.yaml", workload=ht.Workload(TABLES), budget=ht.ZCDP("0.5"), runs=1
+        )
+    assert refused.value.code == "rehearse.confidential"
+
+
+def test_data_that_a_preflight_has_shown_are_refused(old):
+    assert run(["ledger", "create", "l", "--budget", "rho=1"]) == 0
+    assert run(["preflight", "town-2015.csv", "--schema", "town.yaml", "--ledger", "l"]) == 0
+    asked = {"schema": "town.yaml", "workload": ht.Workload(TABLES), "runs": 1, "ledger": "l"}
+    with pytest.raises(RefusedError):
+        ht.rehearse("town-2015.csv", **asked, budget=ht.ZCDP("0.5"))
+
+
+@pytest.mark.parametrize("runs", [0, -1, 10**6, 2.5])
+def test_a_number_of_runs_that_makes_no_sense_is_refused(old, runs):
+    with pytest.raises(UsageError) as refused:
+        rehearsed(old, runs=runs)
+    assert refused.value.code == "rehearse.runs"

@@ -1,0 +1,80 @@
+"""Sums by weight against brute force: one ``np.add.at`` per marginal, over all records at once."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushtable.errors import UsageError
+from hushtable.kernel import covers
+from hushtable.kernel.tabulate import tabulate
+from hushtable.kernel.weighing import RowTabulator, Weigher
+from hushtable.marginals import Layout
+
+
+def brute_force(codes: list[np.ndarray], values: np.ndarray, layout: Layout) -> np.ndarray:
+    out = np.zeros(layout.cells, np.int64)
+    for position, attributes in enumerate(layout.sets):
+        cell = np.zeros(len(values), np.int64)
+        for axis in attributes:
+            cell = cell * layout.sizes[axis] + codes[axis].astype(np.int64)
+        np.add.at(out, layout.offsets[position] + cell, values)
+    return out
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Layout:
+    sizes = tuple(draw(st.lists(st.integers(1, 300), min_size=1, max_size=7)))
+    every = [s for k in range(4) for s in combinations(range(len(sizes)), k)]
+    sets = draw(st.lists(st.sampled_from(every), min_size=1, max_size=20))
+    kept = [s for s in sets if np.prod([sizes[a] for a in s], dtype=float) < 1e6]
+    return Layout(sizes, tuple(kept or [()]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(layouts(), st.integers(0, 3000), st.integers(0, 2**32 - 1))
+def test_any_sets_of_any_sizes_are_summed_as_brute_force_does(layout: Layout, records: int, seed: int):
+    rng = np.random.default_rng(seed)
+    codes = [rng.integers(0, n, records).astype(np.min_scalar_type(n - 1)) for n in layout.sizes]
+    values = [rng.integers(-(10**12), 10**12, records), rng.integers(0, 300, records)]
+    cut = records // 3
+    weigher = Weigher(layout, 2)
+    for a, b in ((0, cut), (cut, records)):
+        weigher.add([c[a:b] for c in codes], [v[a:b] for v in values])
+    for row, value in zip(weigher.sums(), values, strict=True):
+        np.testing.assert_array_equal(row, brute_force(codes, value, layout))
+
+
+def test_ones_are_counted():
+    sizes = (5, 2, 18, 6, 9)
+    layout = Layout(sizes, tuple(s for k in range(4) for s in combinations(range(5), k)))
+    rng = np.random.default_rng(1)
+    codes = [rng.integers(0, n, 10_000).astype(np.uint8) for n in sizes]
+    for threads in (1, None):
+        tabulator = RowTabulator(layout, weighted=True, threads=threads)
+        tabulator.add([*codes, np.ones(10_000, np.int64)])
+        np.testing.assert_array_equal(tabulator.counts(), tabulate([codes], layout))
+
+
+def test_every_set_lies_in_its_cover_and_covers_keep_their_size():
+    sizes = tuple(int(n) for n in np.random.default_rng(2).integers(2, 12, 20))
+    layout = Layout(sizes, tuple(s for k in range(4) for s in combinations(range(20), k)))
+    found = covers.cover(layout)
+    for attributes, number in zip(layout.sets, found.of, strict=True):
+        assert set(attributes) <= set(found.sets[number])
+    cells = [np.prod([sizes[a] for a in s]) for s in found.sets]
+    assert max(cells) <= covers.COVER_CELLS
+    assert len(found.sets) < len(layout.sets) / 10
+
+
+def test_codes_beyond_a_size_count_as_the_last_category_and_uneven_batches_are_refused():
+    layout = Layout((2, 3), ((0,), (1,)))
+    weigher = Weigher(layout, 1)
+    weigher.add([np.array([7], np.uint8), np.array([9], np.uint8)], [np.array([4])])
+    assert weigher.sums().tolist() == [[0, 4, 0, 0, 4]]
+    with pytest.raises(UsageError, match="lengths"):
+        weigher.add([np.zeros(2, np.uint8), np.zeros(2, np.uint8)], [np.ones(3, np.int64)])
