@@ -235,8 +235,11 @@ def test_what_changes_after_a_preflight_needs_a_review(desk: Path) -> None:
     ht.preflight("d.csv", schema=ht.Schema.loads(wider), ledger="d.ledger")
     with pytest.raises(SchemaError):  # a second preflight makes nothing public
         ht.Session.open("d.csv", schema=ht.Schema.loads(wider), ledger="d.ledger")
-    marked = wider + "learnt_from_data: {reviewed: [attributes.region.values]}\n"
-    ht.Session.open("d.csv", schema=ht.Schema.loads(marked), ledger="d.ledger")
+    Path("wider.yaml").write_text(wider + "learnt_from_data: {reviewed: [attributes.region.values]}\n")
+    with pytest.raises(SchemaError):  # a mark says that there was a review, not of what
+        ht.Session.open("d.csv", schema="wider.yaml", ledger="d.ledger")
+    assert run(["review", "wider.yaml", "--ledger", "d.ledger", "--accept", "region"]) == 0
+    ht.Session.open("d.csv", schema="wider.yaml", ledger="d.ledger")
     ht.Session.open("d.csv", schema=ht.Schema.loads(SCHEMA), ledger="d.ledger")
     fewer = {
         "attributes": {"note": {"type": "categorical", "values": ["x"]}},
@@ -281,8 +284,69 @@ def test_what_stands_together_is_compared_with_what_did_before_a_preflight(
     assert caught.value.code == "schema.changed-after-preflight"
     path = f"attributes.{after.partition(':')[0]}.{field}"
     assert f": {path}." in caught.value.message
-    marked = declared(after, f"learnt_from_data: {{reviewed: [{path}]}}\n")
-    ht.Session.open("d.csv", schema=marked, ledger="d.ledger")
+    Path("after.yaml").write_text(f"attributes:\n  {after}\n")
+    ht.session.review("after.yaml", ledger="d.ledger", accept=[after.partition(":")[0]])
+    assert ht.Schema.load("after.yaml").is_reviewed(path)
+    ht.Session.open("d.csv", schema="after.yaml", ledger="d.ledger")
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "path"),
+    [
+        ("age", "bounds: [0, 99]", "bounds: [0, 59]", "attributes.age.bounds"),
+        ("region", "values: [north, south]", "values: [north, south, East]", "attributes.region.values"),
+        ("age", "width: 10", "width: 10, nulls: [-3]", "attributes.age.nulls"),
+        ("@file", "attributes:", "csv: {nulls: [NA]}\nattributes:", "csv.nulls"),
+        ("seen", "[x]", "[x, v]", "attributes.seen.true"),
+    ],
+)
+def test_a_review_is_of_what_was_declared_then(
+    desk: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    before: str,
+    after: str,
+    path: str,
+) -> None:
+    """An old mark does not cover a new value, whoever wrote it, and each change is reviewed by itself."""
+    words = "{type: boolean, true: [x], false: [y], column: note}"
+    text = SCHEMA.replace("  sex: ", f"  seen: {words}\n  sex: ") if name == "seen" else SCHEMA
+    marks = f"learnt_from_data: {{reviewed: [{path}]}}\n"
+    Path("s.yaml").write_text(text + marks)
+    known = ["--schema", "s.yaml", "--ledger", "d.ledger"]
+    assert run(["preflight", "d.csv", *known]) == 0
+    changed = text.replace(before, after, 1)
+    assert changed != text
+    Path("s.yaml").write_text(changed + marks)
+    spent = Path("d.ledger").read_bytes()
+    assert run([*RELEASE, "--budget", "rho=0.01", "--out", "a"]) == 2
+    said = capsys.readouterr().err
+    assert "schema.changed-after-preflight" in said and path in said and "hush review" in said
+    assert Path("d.ledger").read_bytes() == spent and not Path("a").exists()
+    assert run(["review", *known[1:2], "--ledger", "d.ledger", "--json"]) == 0
+    left = json.loads(capsys.readouterr().out)["unreviewed"]
+    assert [(item["name"], item["marks"]) for item in left] == [(name, [path])]
+    assert ht.Schema.load("s.yaml").unreviewed == (path,)  # marked in the file, until it is reviewed
+    with pytest.raises(SchemaError):
+        ht.Session.open("d.csv", schema="s.yaml", ledger="d.ledger")
+    assert run(["review", "s.yaml", "--ledger", "d.ledger", "--accept", name]) == 0
+    ht.Session.open("d.csv", schema="s.yaml", ledger="d.ledger")
+    again = after.replace("59", "69").replace("East", "West").replace("-3", "-4").replace("NA", "n/a")
+    again = again.replace("[x, v]", "[x, v, z]")
+    Path("s.yaml").write_text(Path("s.yaml").read_text().replace(after, again))
+    with pytest.raises(SchemaError) as caught:
+        ht.Session.open("d.csv", schema="s.yaml", ledger="d.ledger")
+    assert caught.value.code == "schema.changed-after-preflight"
+
+
+def test_a_draft_that_a_preflight_saw_is_reviewed_by_moving_its_marks(desk: Path) -> None:
+    drafted = SCHEMA + "learnt_from_data: {unreviewed: [attributes.region.values]}\n"
+    ht.preflight("d.csv", schema=ht.Schema.loads(drafted), ledger="d.ledger")
+    moved = drafted.replace("unreviewed", "reviewed")
+    ht.Session.open("d.csv", schema=ht.Schema.loads(moved), ledger="d.ledger")
+    with pytest.raises(SchemaError):  # the mark is of what stood there
+        edited = moved.replace("[north, south]", "[north, south, East]")
+        ht.Session.open("d.csv", schema=ht.Schema.loads(edited), ledger="d.ledger")
 
 
 def test_what_was_paid_for_before_a_preflight_is_finished_and_read_after_it(desk: Path) -> None:

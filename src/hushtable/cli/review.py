@@ -27,16 +27,21 @@ def review(
         list[str] | None, Option("Say that this attribute was reviewed; repeat for more.", "NAME")
     ] = None,
     drop: Annotated[list[str] | None, Option("Leave this attribute out; repeat for more.", "NAME")] = None,
+    ledger: Annotated[
+        str | None,
+        Option("Review what changed after a preflight beside this ledger, too.", "FILE", short="-l"),
+    ] = None,
     json: flags.Json = False,
 ) -> None:
     """Walk through the marks of a draft one by one on a terminal, and see what each makes public.
 
-    With --accept and --drop it asks nothing.  Without a terminal it lists what is left to review.
+    With --accept and --drop it asks nothing.  Without a terminal it lists what is left to review.  With --ledger, what
+    changed after a preflight is marked too, and it is noted as what you accept it.
     """
     if sys.stdin.isatty() and not (accept or drop or json):
-        found = _walk(schema)
+        found = _walk(schema, ledger)
     else:
-        found = ht.schema.review_file(schema, accept=accept or (), drop=drop or ())
+        found = ht.session.review(schema, ledger=ledger, accept=accept or (), drop=drop or ())
     if json:
         emit(found.to_dict())
     elif left := found.left:
@@ -45,9 +50,9 @@ def review(
         say(f"Nothing is left to review in {schema}.")
 
 
-def _walk(schema: Path) -> Review:
+def _walk(schema: Path, ledger: str | None) -> Review:
     """Ask for each item in turn; every answer is written at once."""
-    found = ht.schema.review_file(schema)
+    found = ht.session.review(schema, ledger=ledger)
     items = found.left
     for number, item in enumerate(items, 1):
         say(
@@ -66,7 +71,7 @@ def _walk(schema: Path) -> Review:
             continue
         try:
             accept, drop = ([item.name], []) if answer == "y" else ([], [item.name])
-            found = ht.schema.review_file(schema, accept=accept, drop=drop)
+            found = ht.session.review(schema, ledger=ledger, accept=accept, drop=drop)
         except SchemaError as error:
             say(f"{error.message} {error.fix}")
     return found

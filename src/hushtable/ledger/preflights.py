@@ -3,8 +3,10 @@
 A preflight shows the curator confidential rows.  What its schema declares of a column is public only where it was
 declared before that; whatever is changed afterwards is learnt from the data, and needs a mark that it was reviewed.
 So the file keeps, for each name of data, what was declared of each column when its preflight was first run, as
-digests under a key of their own, and which schemas the ledger knew then: what was paid for with one of them must stay
-readable.  It is no part of the ledger and of no release.
+digests under a key of their own, what was accepted in a review since then, and which schemas the ledger knew at first:
+what was paid for with one of them must stay readable.  A mark in a schema says that a field was reviewed, not as what;
+that is said here, so that a mark of yesterday does not cover the bounds of today.  It is no part of the ledger and of
+no release.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,7 +27,7 @@ from hushtable.errors import LedgerError, RefusedError, SchemaError
 from hushtable.ledger.ledger import Ledger
 from hushtable.ledger.stores import STORES, Address, place_of, store_at
 from hushtable.outputs import whole_file
-from hushtable.schema import Attribute, Binned, Categorical, Levels, Schema
+from hushtable.schema import Attribute, Binned, Boolean, Categorical, Levels, Schema
 from hushtable.texts import counted
 
 REMINDER = (
@@ -34,6 +37,8 @@ REMINDER = (
 """Always in these words, whatever the data are."""
 _COLUMNS = TypeAdapter(dict[str, dict[str, list[str]]])
 """By name of data and column: what was declared of it, and the schemas that were known."""
+_DRAFTED = "?"
+"""Before the digest of what a preflight saw as learnt and not reviewed: a mark in the schema is enough for it."""
 
 
 class PreflightNotes:
@@ -61,10 +66,22 @@ class PreflightNotes:
             if attribute.column in fresh:
                 known = columns.setdefault(attribute.column, list(used))
                 known += [
-                    self._digest(said)
+                    (_DRAFTED if path in schema.unreviewed else "") + self._digest(said)
                     for path, said in _declared(attribute, schema)
-                    if path not in schema.unreviewed
                 ]
+        self._write()
+
+    def accept(self, schema: Schema, paths: Collection[str]) -> None:
+        """Note that these fields were reviewed as the schema has them now."""
+        for columns in self._kept["data"].values():
+            for attribute in schema.row_fields:
+                for path, said in _declared(attribute, schema):
+                    known = columns.get(attribute.column)
+                    if path in paths and known is not None and self._digest(said) not in known:
+                        known.append(self._digest(said))
+        self._write()
+
+    def _write(self) -> None:
         try:
             if scheme_of(self._ledger, STORES) is not None:
                 self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -77,25 +94,37 @@ class PreflightNotes:
                 "Check that its folder may be written, or leave --ledger out.",
             ) from None
 
-    def require_reviewed(self, data: object, schema: Schema) -> None:
-        """Refuse what was changed in a schema after a preflight and is not marked as reviewed."""
-        columns: dict[str, list[str]] = self._kept["data"].get(name_of(data), {})
-        changed = list(
-            dict.fromkeys(
-                path
-                for attribute in schema.row_fields
-                for path, said in _declared(attribute, schema)
-                if not {self._digest(said), schema.version}
-                & set(columns.get(attribute.column, [schema.version]))
-                and not schema.is_reviewed(path)
-            )
+    def changed(self, schema: Schema, data: object = None) -> tuple[str, ...]:
+        """Fields that are not what they were when a preflight showed the data, or what a review accepted since.
+
+        Of one name of data, or of all that are noted.
+        """
+        noted: dict[str, dict[str, list[str]]] = self._kept["data"]
+        looks = noted.values() if data is None else [noted.get(name_of(data), {})]
+        found = (
+            path
+            for columns in looks
+            for attribute in schema.row_fields
+            if (known := columns.get(attribute.column)) is not None and schema.version not in known
+            for path, said in _declared(attribute, schema)
+            if not self._is_known(said, known, marked=schema.is_reviewed(path))
         )
+        return tuple(dict.fromkeys(found))
+
+    def _is_known(self, said: list[Any], known: list[str], *, marked: bool) -> bool:
+        digest = self._digest(said)
+        return digest in known or (marked and _DRAFTED + digest in known)
+
+    def require_reviewed(self, data: object, schema: Schema) -> None:
+        """Refuse what was changed in a schema after a preflight and was not reviewed as it is now."""
+        changed = self.changed(schema, data)
         if changed:
             shown = ", ".join(changed[:10]) + (", ..." if len(changed) > 10 else "")
             raise SchemaError(
                 "schema.changed-after-preflight",
                 f"{counted(len(changed), 'field')} changed after a preflight had shown the data: {shown}.",
-                "Check each against what is publicly known, then list it under `learnt_from_data: {reviewed: [...]}`.",
+                "Check each against what is publicly known: `hush review SCHEMA --ledger LEDGER` shows them, and notes "
+                "what you accept.",
             )
 
     def _schemas_used(self) -> list[str]:
@@ -167,6 +196,8 @@ def _declared(attribute: Attribute, schema: Schema) -> list[tuple[str, list[Any]
     found: list[tuple[str, list[Any]]] = []
     if isinstance(attribute, Categorical):
         found.append((f"{place}.values", ["values", *attribute.texts]))
+    if isinstance(attribute, Boolean) and attribute.true_texts != Boolean.true_texts:
+        found.append((f"{place}.true", ["words", [*attribute.true_texts], [*attribute.false_texts]]))
     if isinstance(attribute, Binned):
         ends = [*attribute.bounds, *(attribute.cuts or ())]
         found.append((f"{place}.bounds", ["bounds", attribute.kind, *map(str, ends)]))

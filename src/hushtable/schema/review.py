@@ -57,11 +57,23 @@ class Review:
         return html_card(f"Review of {self.file}", {"left": len(rows)}, ("item", "becomes public"), rows)
 
 
-def review_file(file: str | Path, *, accept: Collection[str] = (), drop: Collection[str] = ()) -> Review:
-    """Say that some items of a drafted file were reviewed, leave out some attributes, and see what is left."""
+def review_file(
+    file: str | Path,
+    *,
+    accept: Collection[str] = (),
+    drop: Collection[str] = (),
+    reopen: Collection[str] = (),
+) -> Review:
+    """Say that some items of a drafted file were reviewed, leave out some attributes, and see what is left.
+
+    Fields at ``reopen`` are marked as learnt first, whatever was said of them before.
+    """
     text, folder = document.read(file), Path(file).parent
+    if reopen:
+        text = reopened_text(text, reopen, folder)
     if accept or drop:
         text = reviewed_text(text, accept, drop, folder)
+    if accept or drop or reopen:
         try:
             with whole_file(Path(file)) as out:
                 out.write(text.encode())
@@ -122,7 +134,20 @@ def reviewed_text(
     done = {mark for name in accepted for mark in items[name].marks}
     left = [mark for mark in schema.unreviewed if mark not in done | gone]
     earlier = [mark.path for mark in schema.learnt if mark.reviewed]
-    made = _with_marks(text, left, [*earlier, *(mark for mark in schema.unreviewed if mark in done)])
+    return _remarked(text, folder, left, [*earlier, *(mark for mark in schema.unreviewed if mark in done)])
+
+
+def reopened_text(text: str, paths: Collection[str], folder: str | Path = "") -> str:
+    """The text of a schema with some fields marked as learnt and not reviewed."""
+    schema = Schema.loads(text, folder)
+    left = [*schema.unreviewed, *(path for path in paths if path not in schema.unreviewed)]
+    reviewed = [mark.path for mark in schema.learnt if mark.reviewed and mark.path not in left]
+    return _remarked(text, folder, left, reviewed)
+
+
+def _remarked(text: str, folder: str | Path, left: list[str], reviewed: list[str]) -> str:
+    """The text with other marks, if that changes nothing else of it."""
+    made = _with_marks(text, left, reviewed)
     if Schema.loads(made, folder).canonical != Schema.loads(text, folder).canonical:
         raise SchemaError(
             "schema.not-a-draft",
