@@ -97,6 +97,13 @@ CASES: dict[str, Case] = {
         fields={"town": {"type": "categorical", "values": ["Bern", "\u201eZürich\u201c"]}},
     ),
     "utf-8 read as latin-1": Case(text(), "encoding", "utf-8", _csv(), csv={"encoding": "latin-1"}),
+    "an old encoding": Case(text().encode("cp850"), "encoding", "cp850", _csv(encoding="cp850")),
+    "another single-byte encoding": Case(
+        text().encode("cp850"), "encoding", "cp850", _csv(encoding="cp850"), csv={"encoding": "latin-1"}
+    ),
+    "latin-1 in every row": Case(
+        text(town=lambda k, v: "Zürich").encode("latin-1"), "encoding", "latin-1", _csv(encoding="latin-1")
+    ),
     "utf-16": Case(b"\xff\xfe" + UTF16, "kind", "iconv"),
     "utf-16 without a mark": Case(UTF16, "kind", "iconv"),
     "semicolons": Case(text(";"), "delimiter", "delimiter: ;", _csv(delimiter=";")),
@@ -104,7 +111,7 @@ CASES: dict[str, Case] = {
     "bars": Case(text("|"), "delimiter", "|", _csv(delimiter="|")),
     "commas in a tsv": Case(text(","), "delimiter", ",", _csv(delimiter=","), name="d.tsv"),
     "gzip": Case(gzip.compress(text().encode()), "kind", ".csv.gz"),
-    "a spreadsheet": Case(_zip(), "kind", "Save the sheet as CSV"),
+    "a spreadsheet": Case(_zip(), "kind", ".xlsx"),
     "parquet": Case(_parquet(), "kind", ".parquet"),
     "spss": Case(b"$FL2@(#) SPSS DATA FILE" + bytes(300), "kind", "SPSS"),
     "stata": Case(b"<stata_dta><header>" + bytes(300), "kind", "Stata"),
@@ -169,6 +176,12 @@ CASES: dict[str, Case] = {
         "thousands",
         _csv(thousands="'", delimiter=";"),
         csv={"delimiter": ";"},
+    ),
+    "decimal commas and semicolons, not declared": Case(
+        text(";", pay=lambda k, v: v.replace(".", ","), age=lambda k, v: v + ",0"),
+        "delimiter",
+        "delimiter: ;",
+        None,
     ),
     "percent signs": Case(text(age=lambda k, v: v + "%"), "unit", "Remove"),
     "a currency": Case(text(pay=lambda k, v: "CHF " + v), "unit", "Remove"),

@@ -266,3 +266,49 @@ def test_what_is_no_such_file_is_refused_without_its_text(name: str, tmp_path: P
     with pytest.raises(HushtableError) as refused:
         open_source(tmp_path / name, CODED)
     assert refused.value.code == "source.unreadable" and "secret" not in str(refused.value)
+
+
+def titled(path: Path, before: list[list[Any]]) -> Path:
+    """A workbook as offices keep them: a title above the names of the columns."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in [*before, ["sex", "age", "town"], *(["FM"[k % 2], k % 80, "AB"[k % 2]] for k in range(100))]:
+        sheet.append(row)
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "before", [[["Staff in 2024"]], [["Staff"], [None], ["as of", 2024]], [[None], [None, "Staff"]]]
+)
+def test_rows_above_the_names_of_the_columns_are_pointed_out(before: list[list[Any]], tmp_path: Path) -> None:
+    place = titled(tmp_path / "people.xlsx", before)
+    schema = {"attributes": {"sex": {"type": "categorical", "values": ["F", "M"]}}}
+    for look in (ht.session.draft, lambda data: ht.preflight(data, schema=schema)):
+        with pytest.raises(HushtableError) as refused:
+            look(place)
+        assert "Remove the rows above the names" in refused.value.fix and "Staff" not in str(refused.value)
+    plain = titled(tmp_path / "plain.xlsx", [])
+    assert ht.Schema.loads(ht.session.draft(plain)).names == ("sex", "age", "town")
+    assert ht.preflight(plain, schema=schema).counted == 100
+
+
+@pytest.mark.parametrize(
+    ("start", "fix"), [(b"\xd0\xcf\x11\xe0", "password"), (b"sex;age\nF;3\n", ".csv"), (b"PAR1", ".parquet")]
+)
+def test_a_workbook_by_name_alone_is_told_what_it_is(start: bytes, fix: str, tmp_path: Path) -> None:
+    (tmp_path / "people.xlsx").write_bytes(start + (b"F;3\n" if start[:1] == b"s" else bytes(500)))
+    with pytest.raises(HushtableError) as refused:
+        ht.session.draft(tmp_path / "people.xlsx")
+    assert fix in refused.value.fix
+
+
+def test_labels_that_name_people_are_not_drafted(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"interviewer": [1.0, 2.0, 2.0] * 20, "age": [float(20 + k % 50) for k in range(60)]}
+    )
+    labels = {"interviewer": {1.0: "Anna Kern", 2.0: "Jon Doe"}}
+    text = ht.session.draft(spss(tmp_path / "people.sav", frame, variable_value_labels=labels))
+    assert (
+        ht.Schema.loads(text).names == ("age",) and "Kern" not in text and "look like names of people" in text
+    )

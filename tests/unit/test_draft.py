@@ -160,3 +160,92 @@ def test_a_file_without_rows_is_called_so(text: str, code: str, tmp_path: Path) 
     with pytest.raises(SourceError) as refused:
         draft_schema(tmp_path / "new.csv")
     assert refused.value.code == code
+
+
+def drafted(folder: Path, text: str) -> Schema:
+    (folder / "d.csv").write_text(text, encoding="utf-8")
+    return Schema.loads(draft_schema(folder / "d.csv"))
+
+
+STAFF = {
+    "names": ("employee", ["Anna Kern", "Jon Doe", "Maria Rossi", "Q. Li"]),
+    "turned names": ("booked by", ["Kern, Anna", "Doe, Jon", "Rossi, Maria"]),
+    "titles": ("ward round", ["Dr. Anna Kern", "Prof. Paul Meier", "Dr. Zorx Blib"]),
+    "marks": ("Sachbearbeiterin", ["Jürgen Groß", "Zoë Vögeli"]),
+    "first names": ("nurse", ["Anna", "Paul", "Maria"]),
+    "names that nobody listed": ("teacher", ["Wei Zhang", "Oyelaran Adebayo"]),
+}
+
+
+@pytest.mark.parametrize("case", STAFF)
+def test_people_with_many_rows_each_are_left_out(case: str, tmp_path: Path) -> None:
+    column, people = STAFF[case]
+    rows = [f'{k % 2},"{people[k % len(people)]}"' for k in range(400)]
+    schema = drafted(tmp_path, "\n".join([f"shift,{column}", *rows]) + "\n")
+    assert schema.names == ("shift",)
+    assert not any(name in draft_schema(tmp_path / "d.csv") for name in people)
+
+
+GROUPS = {
+    "town": ["New York", "Florence", "Victoria", "San Jose", "Baden-Baden", "Genève"],
+    "state": ["Virginia", "West Virginia", "North Dakota", "Georgia", "South Carolina"],
+    "client": ["private", "business"],
+    "case": ["open", "closed"],
+    "employee": ["full time", "part time", "temporary"],
+    "industry": ["Mining", "Health care", "Real estate"],
+}
+
+
+@pytest.mark.parametrize("column", GROUPS)
+def test_groups_of_people_are_drafted(column: str, tmp_path: Path) -> None:
+    rows = [f"{GROUPS[column][k % len(GROUPS[column])]},{k % 2}" for k in range(400)]
+    schema = drafted(tmp_path, "\n".join([f"{column},x", *rows]) + "\n")
+    assert set(schema.attributes[column].labels) - {"(other)"} == set(GROUPS[column])
+
+
+def test_semicolons_are_told_from_decimal_commas(tmp_path: Path) -> None:
+    """Commas cut these rows into as many fields, or more; they do not cut the names."""
+    text = "nr;pay;rate\n" + "".join(f"{100_000 + 7 * k};{k % 90},50;0,{k % 9}\n" for k in range(3000))
+    schema = drafted(tmp_path, text)
+    assert (schema.csv.delimiter, schema.csv.decimal) == (";", ",")
+    assert {"pay", "rate"} <= set(schema.names)
+    reason = next(line for line in draft_schema(tmp_path / "d.csv").splitlines() if "# nr " in line)
+    assert "identifier" in reason and "decimal" not in reason
+
+
+def test_whole_numbers_beside_decimal_commas_are_drafted(tmp_path: Path) -> None:
+    text = "size;pay\n" + "".join(f"{k % 1700};{k % 90},5\n" for k in range(5000))
+    assert drafted(tmp_path, text).attributes["size"].kind == "integer"
+
+
+def test_numbers_with_a_point_beside_decimal_commas_are_left_out_for_that(tmp_path: Path) -> None:
+    text = "size;pay\n" + "".join(f"{k % 1700}.5;{k % 90},5\n" for k in range(5000))
+    assert drafted(tmp_path, text).names == ("pay",)
+    assert "decimal point" in draft_schema(tmp_path / "d.csv")
+
+
+def test_quarters_are_drafted_by_quarter(tmp_path: Path) -> None:
+    schema = drafted(
+        tmp_path, "when,x\n" + "".join(f"{2021 + k % 2}Q{1 + k % 4},{k % 3}\n" for k in range(300))
+    )
+    when = schema.attributes["when"]
+    assert len(when.labels) == 8 and schema.to_dict()["attributes"]["when"]["format"] == "%YQ%q"
+
+
+@pytest.mark.parametrize(
+    ("written", "marks"),
+    [("{:,.2f}", (".", ",")), ("{:.2f}", (".", "")), ("{:_.2f}", (",", ".")), ("{:.1f}", (",", ""))],
+)
+def test_numbers_for_a_null_are_found_among_reals_however_written(
+    written: str, marks: tuple[str, str], tmp_path: Path
+) -> None:
+    def cell(k: int) -> str:
+        if k % 7 == 0:
+            return "-9"
+        text = written.format(1000 + 37 * k % 9000 + 0.25)
+        return text.replace(".", ",").replace("_", ".") if marks[0] == "," else text
+
+    schema = drafted(tmp_path, "pay;x\n" + "".join(f"{cell(k)};{k % 3}\n" for k in range(400)))
+    pay = schema.attributes["pay"]
+    assert pay.kind == "real" and pay.nulls == ("-9",) and pay.bounds[0] >= 0
+    assert (schema.csv.decimal, schema.csv.thousands) == marks

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.errors import HushtableError, SourceError
-from hushtable.kernel.hints import refused
-from hushtable.kernel.identifying import FREQUENT, why_left_out
+from hushtable.kernel.file_hints import refused
+from hushtable.kernel.identifying import FREQUENT, name_people, why_left_out
 from hushtable.kernel.sources import look_at
+from hushtable.kernel.sources.files import empty_file
 from hushtable.kernel.sources.guesses import MOSTLY, SURE_NULLS
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.profile import Profile, Writing, day
@@ -76,9 +77,7 @@ def _refuse_empty_file(data: Any) -> None:
     except (OSError, ValueError):
         return  # what reads it says why
     if empty:
-        raise SourceError(
-            "source.empty-file", f"{file.name!r} is empty.", "Check that the file was written to its end."
-        )
+        raise empty_file(repr(file.name))
 
 
 def _drafted(data: Any, header: bool | None) -> str:
@@ -183,19 +182,21 @@ def _guess(profile: Profile, marks: Writing) -> _Entry:
 
 def _read_alike(profile: Profile, marks: Writing) -> bool:
     """Whether a column of plain numbers reads the same with the marks of the others: it has no point that they lack."""
-    texts = [text for text in profile.counts or () if "." in text]
-    return (profile.counts is not None and not texts) or profile.integers.count == 0 or marks.decimal == "."
+    return not profile.pointed or profile.reals.count < MOSTLY * profile.filled or marks.decimal == "."
 
 
 def _labelled(entry: _Entry, profile: Profile, seen: Look) -> _Entry:
     """The draft of a column with what its file declares of it: a title, and values by their labels.
 
     Where every value that was seen often has a label, the values are those with labels: the file's codebook.  They are
-    marked all the same, because a codebook can list interviewers, and nobody but the curator has seen this one.
+    marked all the same, because a codebook can list interviewers, and nobody but the curator has seen this one.  Labels
+    that look like names of people are not drafted at all.
     """
     words = seen.words.get(profile.name)
     if words is None or not entry.fields:
         return entry
+    if name_people(list(words.values.values()), called=profile.name):
+        return _Entry(profile.name, "left out: the labels of its values look like names of people")
     often = [text for text, count in (profile.counts or {}).items() if count >= FREQUENT]
     fields, learnt, note = entry.fields, entry.learnt, entry.note
     if len(words.values) > 1 and often and set(often) <= set(words.values):
@@ -270,7 +271,8 @@ def _date(profile: Profile) -> _Entry:
     low, high = day(profile.days.low), day(profile.days.high)
     bounds = [date(low.year, 1, 1).isoformat(), date(high.year, 12, 31).isoformat()]
     years = high.year - low.year + 1
-    width = f"{ceil(years / 100)} year" if years > 3 else "1 month"
+    short = "3 months" if "%q" in (profile.writing or Writing()).pattern else "1 month"
+    width = f"{ceil(years / 100)} year" if years > 3 else short
     fields = {"type": "date", "bounds": bounds, "width": width}
     learnt = ("type", "bounds", "width")
     if profile.writing is not None and profile.writing.pattern:

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
-from hushtable.errors import HushtableError
-from hushtable.kernel.sources import files
-from hushtable.kernel.sources.defects import ENCODING, FEW, MANY, NUL, QUOTES, REASONS
+from hushtable.kernel.file_hints import file_hints, headed, line_hints
 from hushtable.kernel.sources.delimited import TextFiles
-from hushtable.kernel.sources.files import DataFile
 from hushtable.kernel.sources.guesses import NULL_NUMBERS, is_null_word, marks_of, pattern_of, words_of
 from hushtable.kernel.sources.row_tables import Table
 from hushtable.kernel.sources.sniff import Sniffed, fields_of, sniff
-from hushtable.kernel.sources.text_opener import is_header
 from hushtable.schema import (
     Attribute,
     Binned,
@@ -38,18 +32,8 @@ MOST = 0.8
 """Shares of rules of thumb: from how many rows on a hint is given, and how many of the misfits it must explain.  They
 move hints alone."""
 
-_ELSEWHERE = {
-    "gzip": ("is compressed with gzip", "Give it a name that ends in .csv.gz."),
-    "zip": (
-        "is a ZIP archive or a spreadsheet",
-        "Save the sheet as CSV in UTF-8, or name it .xlsx; unpack an archive.",
-    ),
-    "parquet": ("is a Parquet file", "Give it a name that ends in .parquet."),
-    "spss": ("is an SPSS file", "Save it as CSV in UTF-8 or as Parquet."),
-    "stata": ("is a Stata file", "Save it as CSV in UTF-8 or as Parquet."),
-    "xls": ("is an old spreadsheet", "Save the sheet as CSV in UTF-8."),
-    "utf-16": ("is text in UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW."),
-}
+_FOLLOWS = {"header": {"header-again"}, "encoding": {"no-value", "spelling"}}
+"""What is said of columns because of something that is wrong with the whole file."""
 
 
 @dataclass(frozen=True)
@@ -71,129 +55,20 @@ def hints_of(result: Preflight, table: Table, schema: Schema, seen: Sequence[See
     look = None
     if isinstance(table, TextFiles):
         found = sniff(table.files[0])
-        look = FileLook(found.encoding, found.delimiter, _headed(found))
-        hints += _file_hints(found, table.files[0], schema)
-        hints += _line_hints(result, found, schema)
+        look = FileLook(found.encoding, found.delimiter, headed(found))
+        hints += file_hints(found, table.files[0], schema)
+        hints += line_hints(result, found, schema)
         hints += _unused_hints(found, table.headers[0].names, result, seen)
+    split = result.rows - sum(kind.rows for kind in result.malformed)
     for column in seen:
-        hints += _column_hints(column, seen, result.rows)
-    if any(hint.code == "header" for hint in hints):
-        hints = [hint for hint in hints if hint.code != "header-again"]
+        hints += _column_hints(column, seen, split)
+    for cause, effects in _FOLLOWS.items():
+        if any(hint.code == cause for hint in hints):
+            hints = [hint for hint in hints if hint.code not in effects]
     hints += _people_hints(result, schema)
     return replace(
         result, look=look, hints=tuple({hint.code + hint.message: hint for hint in hints}.values())
     )
-
-
-def refused(error: HushtableError, data: Any, schema: Schema | None) -> HushtableError:
-    """A refusal of a file, with what to try by the look of it; any other error as it is."""
-    if not error.code.startswith("source.") or error.code in ("source.missing-file", "source.unknown-kind"):
-        return error
-    guard, hints = files.Guard("the data"), list[Hint]()
-    with guard, suppress(HushtableError):  # a URL or a frame is no file, which is not what was refused
-        file = files.find(data)[0]
-        hints = list(_file_hints(sniff(file), file, schema or Schema.from_dict(_ANY)))
-    if not hints:
-        return error
-    return type(error)(error.code, error.message, " ".join(f"{hint.message} {hint.fix}" for hint in hints))
-
-
-_ANY = {"attributes": {"any": {"type": "boolean"}}}
-
-
-def _headed(found: Sniffed) -> bool:
-    return bool(found.lines) and is_header(
-        [field.strip(found.quote) for field in fields_of(found.lines[0], found.delimiter, found.quote)]
-    )
-
-
-def _file_hints(found: Sniffed, file: DataFile, schema: Schema) -> Iterator[Hint]:
-    """Encoding, separator, quote, line breaks, header."""
-    if found.kind in _ELSEWHERE:
-        what, fix = _ELSEWHERE[found.kind]
-        yield Hint("kind", f"The file {what}, whatever its name says.", fix)
-        return
-    csv = schema.csv
-    if found.breaks == "\r":
-        yield Hint(
-            "line-breaks",
-            "Lines end in carriage returns alone, so that the file is one line.",
-            "Convert it: tr '\\r' '\\n' < FILE > NEW.",
-        )
-        return
-    if (found.encoding == "utf-8") != (csv.encoding == "utf-8"):
-        yield Hint(
-            "encoding",
-            f"The file looks like {found.encoding}, and {csv.encoding} is declared.",
-            f"Declare `csv: {{encoding: {found.encoding}}}`.",
-        )
-    declared = csv.delimiter or ("\t" if file.tabbed else ",")
-    if found.width > 1 and found.delimiter != declared:
-        yield Hint(
-            "delimiter",
-            f"Fields look separated by {_named(found.delimiter)}, and {_named(declared)} is declared.",
-            f"Declare `csv: {{delimiter: {inline(found.delimiter)}}}`.",
-        )
-        return
-    if found.quote != csv.quote and found.quote == "'" and csv.quote:
-        yield Hint("quote", "Fields look quoted by apostrophes.", 'Declare `csv: {quote: "\'"}`.')
-    first = fields_of(found.lines[0], found.delimiter, found.quote) if found.lines else []
-    named = set(schema.columns) <= {name.strip(found.quote) for name in first}
-    if csv.header and found.before and not named:
-        yield Hint(
-            "title-lines",
-            f"The table seems to begin {found.before} line(s) further down, below a title or a note.",
-            "Remove the lines above the names of the columns.",
-        )
-    elif csv.header and not named and found.lines and not _headed(found):
-        yield Hint(
-            "header",
-            "The first line looks like a row, and is read as names of columns.",
-            "Declare `csv: {header: false, columns: [...]}` with the name of every column in order.",
-        )
-    elif not csv.header and named:
-        yield Hint(
-            "header",
-            "The first line looks like names of columns, and is read as a row.",
-            "Remove `header: false` from `csv`.",
-        )
-
-
-def _named(mark: str) -> str:
-    return {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(mark, f"`{mark}`")
-
-
-def _line_hints(result: Preflight, found: Sniffed, schema: Schema) -> Iterator[Hint]:
-    """Rows that cannot be split."""
-    rows = {kind.reason: kind.rows for kind in result.malformed}
-    told = (
-        found.kind in _ELSEWHERE
-        or found.breaks == "\r"
-        or (found.encoding == "utf-8") != (schema.csv.encoding == "utf-8")
-    )
-    if rows.get(REASONS[ENCODING]) and not told:
-        yield Hint(
-            "encoding",
-            "Some rows are not UTF-8, though the beginning of the file is: it may be of two encodings.",
-            "Declare `csv: {encoding: latin-1}`, or convert the file as a whole.",
-        )
-    if rows.get(REASONS[QUOTES]):
-        yield Hint(
-            "quotes",
-            "Some quotes are not closed on their line, as in fields with line breaks, or stand inside a text.",
-            'Write the table as Parquet, or declare `csv: {quote: ""}` if quotes are letters like others.',
-        )
-    few, many = rows.get(REASONS[FEW], 0), rows.get(REASONS[MANY], 0)
-    if max(few, many) and found.delimiter == (schema.csv.delimiter or found.delimiter):
-        which = "fewer" if few > many else "more"
-        yield Hint(
-            "fields",
-            f"Some rows have {which} fields than the first line: notes and totals, separators inside fields that are "
-            "not quoted, or a separator too many at the end.",
-            "Look at the lines that are listed, and correct them where the file is made.",
-        )
-    if rows.get(REASONS[NUL]) and not told:
-        yield Hint("nul", "Some rows hold NUL bytes.", "Remove them: tr -d '\\000' < FILE > NEW.")
 
 
 def _unused_hints(

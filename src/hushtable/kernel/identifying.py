@@ -7,7 +7,10 @@ declare any column by hand, and nobody should publish a surname because a progra
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
+from unicodedata import combining, normalize
 
+from hushtable.kernel.first_names import FIRST_NAMES
 from hushtable.kernel.sources.profile import Profile
 
 FREQUENT = 10
@@ -38,12 +41,26 @@ _WORDS = frozenset(_LISTED.split())
 """Words of a column's name that say whom it points to, in some languages of offices."""
 
 
-_PEOPLE = frozenset(
-    {"individual", "person", "patient", "subject", "respondent", "customer", "client", "employee", "case"}
-)
+_PEOPLE_LISTED = """
+    individual person patient subject respondent customer client employee case doctor physician surgeon nurse
+    teacher student pupil lecturer interviewer caseworker officer agent seller salesperson driver clerk manager
+    supervisor author editor judge lawyer owner tenant donor member worker staff staffer colleague arzt ärztin
+    pfleger lehrer lehrerin schüler mitarbeiter mitarbeiterin sachbearbeiter sachbearbeiterin kunde kundin fahrer
+    médecin infirmier enseignant élève employé médico paciente profesor empleado medico paziente insegnante
+    impiegato
+"""
+_PEOPLE = frozenset(_PEOPLE_LISTED.split())
 """Words for people: a column of that name that tells many apart is a number of theirs."""
 MANY = 50
 """Different values from which on such a column is taken for a number of persons, and not for a group of them."""
+NAMED = 0.3
+"""Share of different texts that begin with a first name from which on a column is taken for one of people: with less,
+a list of towns with a Florence and a Victoria is left out; with more, names from everywhere are drafted."""
+
+
+_TITLES_LISTED = "dr prof mr mrs ms miss sir med herr frau mme mlle m sr sra don dott ing"
+_TITLES = frozenset(_TITLES_LISTED.split())
+"""Words before a first name."""
 
 
 def points_by_name(name: str) -> bool:
@@ -59,6 +76,37 @@ def _parts(name: str) -> list[str]:
     return re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).casefold())
 
 
+def name_people(texts: Collection[str], *, called: str = "") -> bool:
+    """Whether texts look like names of people: several words, the first of them (or one after a comma) a first name.
+
+    In a column that is ``called`` by a word for people, a first name alone is enough, and so are several words that all
+    begin with a capital.
+
+    >>> name_people(["Anna Kern", "Doe, John", "Q. Li"]), name_people(["Paris", "New York"]), name_people(["Anna"])
+    (True, False, False)
+    >>> name_people(["Anna", "Li"], called="nurse"), name_people(["Q. Li"], called="nurse")
+    (True, True)
+    """
+    theirs = not _PEOPLE.isdisjoint(_parts(called))
+    named = sum(_begins(_parts(_unmarked(text)), "," in text, 1 if theirs else 2) for text in texts)
+    titled = sum(
+        len(words := text.split()) > 1 and all(word[0].isupper() for word in words) for text in texts
+    )
+    return named >= max(NAMED * len(texts), 1) or (theirs and titled > DIFFERENT * len(texts))
+
+
+def _begins(parts: Sequence[str], turned: bool, words: int) -> bool:
+    """Whether this many words or more begin with a first name; ``turned``: it may stand further behind."""
+    first = [part for part in parts if part not in _TITLES]
+    here = bool(first) and (first[0] in FIRST_NAMES or (turned and not FIRST_NAMES.isdisjoint(first[1:])))
+    return here and len(parts) >= words
+
+
+def _unmarked(text: str) -> str:
+    """Letters without their marks, as lists of names are often written."""
+    return "".join(letter for letter in normalize("NFKD", text) if not combining(letter))
+
+
 def why_left_out(profile: Profile, *, listed: bool) -> str | None:
     """What speaks against a column; ``listed`` if its values would be written down one by one."""
     numbers_people = profile.different > MANY and not _PEOPLE.isdisjoint(_parts(profile.name))
@@ -69,6 +117,9 @@ def why_left_out(profile: Profile, *, listed: bool) -> str | None:
     if profile.different > DIFFERENT * profile.filled:
         return "its values are nearly all different, as names and notes are"
     counts = profile.counts
+    listed_texts = [text for text, rows in (counts or {}).items() if rows >= FREQUENT]
+    if name_people(listed_texts, called=profile.name):
+        return "its values look like names of people"
     if counts is None:
         return "it has too many different values; an identifier or free text?"
     if sum(rows for rows in counts.values() if rows >= FREQUENT) < COVERED * profile.filled:

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from hushtable.addresses import name_of
 from hushtable.arrays import Words
 from hushtable.errors import HushtableError
-from hushtable.kernel.hints import SeenColumn, hints_of, refused
+from hushtable.kernel.file_hints import refused
+from hushtable.kernel.hints import SeenColumn, hints_of
 from hushtable.kernel.sources import open_table
 from hushtable.kernel.sources.arrow import pa, pc
 from hushtable.kernel.sources.assign import Codes

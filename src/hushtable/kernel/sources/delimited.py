@@ -21,7 +21,7 @@ from hushtable.errors import SourceError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources import rows
 from hushtable.kernel.sources.arrow import pa
-from hushtable.kernel.sources.files import DataFile, Guard, shown
+from hushtable.kernel.sources.files import DataFile, Guard, empty_file, shown
 from hushtable.kernel.sources.rows import MAX_ROW, Delimiters
 from hushtable.kernel.sources.text import Texts
 from hushtable.schema import Dialect
@@ -107,6 +107,8 @@ class TextFiles:
         with guard, _open(file) as stream:
             first = _RowReader(stream, marks).first()
         guard.raise_failure()
+        if first is None and file.stamp[:1] == (0,):
+            raise empty_file(file.shown)
         header = self._names_in(first, marks)
         if header is None:
             raise SourceError(

@@ -46,6 +46,13 @@ class DataFile:
         return self.path.name.lower().endswith(".gz")
 
 
+def empty_file(shown: str) -> SourceError:
+    """The refusal of a file without a byte: it has no names of columns, which is no fact about a row."""
+    return SourceError(
+        "source.empty-file", f"{shown} is empty.", "Check that the file was written to its end."
+    )
+
+
 def find(data: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[DataFile]:
     """All files, sorted within each glob."""
     typed = [data] if isinstance(data, str | PathLike) else list(data)

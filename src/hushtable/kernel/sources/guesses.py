@@ -80,7 +80,7 @@ TRUE_FALSE = (
 
 _FAR = 5
 """How many times larger than every other number a null such as 9999 is taken to be."""
-_WHOLE = re.compile(r"-?[0-9]{1,18}\Z", re.ASCII)
+_READ = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{0,18})?\Z", re.ASCII)
 _COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+([eE][-+]?[0-9]+)?\Z", re.ASCII)
 _GROUPED = re.compile(
     r"[-+]?[0-9]{1,3}(?:(?P<mark>[.,' \u00a0\u202f\u2009’])[0-9]{3})(?:(?P=mark)[0-9]{3})*(?P<rest>[.,][0-9]+)?\Z"
@@ -93,9 +93,12 @@ def is_null_word(text: str) -> bool:
     return text.strip().casefold() in NULL_WORDS
 
 
-def sentinels_of(counts: Mapping[str, int]) -> tuple[str, ...]:
-    """Whole numbers that seem to stand for a null: usual ones that occur again, apart from all other numbers."""
-    numbers = {text: int(text) for text in counts if _WHOLE.match(text)}
+def sentinels_of(counts: Mapping[str, int], marks: tuple[str, str] = (".", "")) -> tuple[str, ...]:
+    """Whole numbers that seem to stand for a null: usual ones that occur again, apart from all other numbers.
+
+    ``marks`` are the decimal mark and the one between thousands.
+    """
+    numbers = {text: number for text in counts if (number := _number(text, *marks)) is not None}
     usual = {text for text in numbers if text in NULL_NUMBERS}
     others = [number for text, number in numbers.items() if text not in usual]
     if not others:
@@ -103,6 +106,13 @@ def sentinels_of(counts: Mapping[str, int]) -> tuple[str, ...]:
     low, high = min(others), max(others)
     apart = (t for t in usual if (numbers[t] < 0 <= low) or numbers[t] > _FAR * max(high, 1))
     return tuple(sorted(text for text in apart if counts[text] > 1))
+
+
+def _number(text: str, decimal: str, thousands: str) -> float | None:
+    """What a text with these marks amounts to, roughly; None where it is no number."""
+    plain = text.replace(thousands, "") if thousands and _fits(text, decimal, thousands) else text
+    plain = plain.replace(decimal, ".") if decimal != "." else plain
+    return float(plain) if _READ.match(plain) else None
 
 
 def pattern_of(counts: Mapping[str, int]) -> str | None:

@@ -85,7 +85,7 @@ class Writing:
         known = NULL_WORDS if numeric else SURE_NULLS
         words = tuple(text for text in counts if text.casefold() in known)
         decimal, thousands = marks or (".", "")
-        sentinels = sentinels_of(counts) if numeric and pattern is None else ()
+        sentinels = sentinels_of(counts, (decimal, thousands)) if numeric and pattern is None else ()
         return cls((*sorted(words), *sentinels), decimal, thousands, pattern or "")
 
 
@@ -105,6 +105,8 @@ class Profile:
     writing: Writing | None = None
     repeated: bool = False
     """Whether some block has a value twice."""
+    pointed: bool = False
+    """Whether a point stands in some text."""
 
     def add(self, column: Any) -> None:
         """Takes in a block of a column that is text, or of a type that can be shown as text."""
@@ -132,6 +134,7 @@ class Profile:
     def _count(self, texts: Texts, filled: NDArray[np.bool_]) -> None:
         known = self._counted(texts, filled)
         self.repeated = self.repeated or len(known) < int(np.count_nonzero(filled))
+        self.pointed = self.pointed or any("." in text for text in known)
         self.padded = self.padded or any(_is_padded(text) for text in known)
         if self.counts is not None:
             self.counts.update(known)

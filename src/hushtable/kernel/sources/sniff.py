@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from hushtable.kernel.sources.files import DataFile
@@ -38,7 +38,8 @@ _C1 = bytes(range(0x80, 0xA0))
 
 @dataclass(frozen=True)
 class Sniffed:
-    """A guess.  ``kind`` is "text" or what else the bytes are; ``before`` counts lines above the table."""
+    """A guess.  ``kind`` is "text" or what else the bytes are; ``before`` counts lines above the table; ``sample`` is
+    what was looked at."""
 
     kind: str
     encoding: str
@@ -48,6 +49,7 @@ class Sniffed:
     quote: str
     lines: tuple[str, ...]
     before: int
+    sample: bytes = field(default=b"", repr=False)
 
 
 def sniff(file: DataFile) -> Sniffed:
@@ -64,7 +66,7 @@ def sniff(file: DataFile) -> Sniffed:
     lines = tuple(islice((line for line in text.replace("\r", "\n").split("\n") if line.strip()), _LINES))
     quote = _quote(lines)
     delimiter, width, before = _separator(lines, quote, "\t" if file.tabbed else ",")
-    return Sniffed(kind, encoding, delimiter, width, breaks, quote, lines, before)
+    return Sniffed(kind, encoding, delimiter, width, breaks, quote, lines, before, data)
 
 
 def fields_of(line: str, delimiter: str, quote: str) -> list[str]:
@@ -118,16 +120,21 @@ def _quote(lines: Sequence[str]) -> str:
 
 
 def _separator(lines: Sequence[str], quote: str, usual: str) -> tuple[str, int, int]:
-    """The separator that cuts most lines into the same number of fields, the most of them; lines before the table."""
-    best = (0.0, 1, usual, 0)
+    """The separator that cuts most lines into the same number of fields; lines before the table.
+
+    Of several, the one that cuts the first line like the others: decimal commas cut rows, and no names of columns.
+    Then the one that gives the most fields.
+    """
+    best: tuple[float, bool, int] = (0.0, False, 1)
+    found = usual, 1, 0
     for mark in dict.fromkeys((usual, *SEPARATORS)):
         widths = [len(fields_of(line, mark, quote)) for line in lines]
         common = Counter(width for width in widths if width > 1).most_common(1)
         if not common:
             continue
         width, times = common[0]
-        share = times / len(widths)
-        found = (min(share, _MOSTLY), width, mark, widths.index(width))
-        if share >= _MOSTLY / 2 and found[:2] > best[:2]:
-            best = found
-    return best[2], best[1], best[3]
+        share, before = times / len(widths), widths.index(width)
+        rank = (min(share, _MOSTLY), before == 0, width)
+        if share >= _MOSTLY / 2 and rank > best:
+            best, found = rank, (mark, width, before)
+    return found

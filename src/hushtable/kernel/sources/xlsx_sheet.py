@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from hushtable.errors import SourceError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.database import package
 from hushtable.kernel.sources.files import DataFile, shown
+from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.objects import Objects
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
@@ -28,6 +30,10 @@ _SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ROW, _DATA, _VALUE, _INLINE = (f"{_SPACE}{name}" for name in ("row", "sheetData", "v", "is"))
 _SMALL = 1 << 53
 """Whole numbers up to here have a float of their own; a larger one stays the float that it is written as."""
+
+
+_LOOKED = 50
+"""Rows in which names of columns are looked for, below a title: longer notes above a table were not met."""
 
 
 class XlsxSheets:
@@ -64,6 +70,17 @@ class XlsxOpener(TableOpener):
     def table(self, data: Sequence[DataFile], schema: Schema | None) -> XlsxSheets:
         return XlsxSheets(data)
 
+    def look(self, data: Sequence[DataFile], header: bool | None) -> Look:
+        files = XlsxSheets(data)
+        for file in data:
+            if rows_above(file):
+                raise SourceError(
+                    "source.title-rows",
+                    f"The first row of {file.shown} does not name its columns.",
+                    "Remove the rows above the names of the columns.",
+                )
+        return Look.at(files)
+
 
 def _header(file: DataFile) -> Header:
     """Names of the first row; a cell that is no text names nothing."""
@@ -73,6 +90,21 @@ def _header(file: DataFile) -> Header:
     cells = [first.get(place) for place in range(width)]
     names = [cell if isinstance(cell, str) else "" for cell in cells]
     return Header(file.shown, names, [UNTYPED] * width)
+
+
+def rows_above(file: DataFile) -> int:
+    """Rows above the names of the columns, such as a title, by the look of the first rows; for the curator alone."""
+    with _rows(file) as rows:
+        filled = [[cell for cell in row.values() if cell is not None] for row in islice(rows, _LOOKED)]
+    widest = max(map(len, filled), default=0)
+    if not filled or 2 * len(filled[0]) > widest:
+        return 0
+    named = (
+        place
+        for place, cells in enumerate(filled)
+        if 2 * len(cells) > widest and all(isinstance(cell, str) for cell in cells)
+    )
+    return next(named, 0)
 
 
 @contextmanager
