@@ -10,16 +10,15 @@ Nothing else calls the kernel, but for the self-test.  Whatever it returns was c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache, cached_property
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from hushtable import deciders, kernel, microdata, planning, release
 from hushtable import ledger as accounts
 from hushtable.notebook import html_card
-from hushtable.schema import Schema, review_file
+from hushtable.schema import Schema
 from hushtable.watching import silent
 
 if TYPE_CHECKING:  # what schema, names and budget refuse is refused before any of this is loaded
@@ -31,7 +30,7 @@ if TYPE_CHECKING:  # what schema, names and budget refuse is refused before any 
     from hushtable.privacy import Budget
     from hushtable.reconstruct import Evaluation
     from hushtable.release import Choice, Plan, Release, choices, verdicts
-    from hushtable.schema import Preflight, Review, SchemaLike
+    from hushtable.schema import Preflight, SchemaLike
 
 
 class Session:
@@ -292,27 +291,6 @@ def draft(data: Any, *, header: bool | None = None) -> str:
 def preflight(data: Any, *, schema: SchemaLike, ledger: str | PathLike[str] | None = None) -> Preflight:
     """What a release would lose of the rows, in exact numbers for the curator's eyes alone; ``ledger`` remembers it."""
     return kernel.run_preflight(data, Schema.of(schema), ledger)
-
-
-def review(
-    file: str | PathLike[str],
-    *,
-    ledger: str | PathLike[str] | None = None,
-    accept: Collection[str] = (),
-    drop: Collection[str] = (),
-) -> Review:
-    """Say that items of a schema's file were reviewed, leave out attributes, and see what is left.
-
-    What changed after a preflight is marked as learnt again, and what is accepted is noted, beside ``ledger``.
-    """
-    notes = None if ledger is None else accounts.PreflightNotes(ledger)
-    changed = () if notes is None else notes.changed(Schema.load(Path(file)))
-    before = review_file(Path(file), reopen=changed)
-    found = review_file(Path(file), accept=accept, drop=drop)
-    marks = {mark for item in before.left if item.name in accept for mark in item.marks}
-    if notes is not None and marks:
-        notes.accept(Schema.load(Path(file)), marks)
-    return found
 
 
 def evaluate_release(data: Any, release: Release, *, confidential: bool = False) -> Evaluation:

@@ -150,7 +150,7 @@ MESSAGES = {
     "a NUL in the name": (lambda f: "a\0.csv", "source.missing-file"),
     "unknown ending": (lambda f: _written(f / "a.ods", b"1"), "source.unknown-kind"),
     "another object": (lambda f: 3, "source.unknown-kind"),
-    "no header": (lambda f: _written(f / "a.csv", b""), "source.bad-header"),
+    "an empty file": (lambda f: _written(f / "a.csv", b""), "source.empty-file"),
     "only a line break": (lambda f: _written(f / "a.csv", b"\nb\n1\n"), "source.bad-header"),
     "header is not UTF-8": (lambda f: _written(f / "a.csv", b"\xff,b\n"), "source.bad-header"),
     "header with an open quote": (lambda f: _written(f / "a.csv", b'"b\n1\n'), "source.bad-header"),

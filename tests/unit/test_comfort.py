@@ -190,8 +190,10 @@ def test_what_is_no_budget_gets_a_sentence(budget: Any, desk: Path) -> None:
         lambda: ht.Ledger.create("y", budget),
     ]
     for call in calls:
-        with pytest.raises(BudgetError, match=r"ht\.ZCDP"):
+        with pytest.raises(BudgetError, match=r"ht\.ZCDP") as caught:
             call()
+        written = re.findall(r"ht\.\w+\([^)]*\)", str(caught.value))
+        assert [eval(text, {"ht": ht}) for text in written] == [ht.ZCDP("0.1"), ht.PureDP(1)]
 
 
 def test_an_epsilon_that_cannot_pay_is_answered_with_two_that_can(desk: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.errors import SchemaError
+from hushtable.errors import QueryError, SchemaError
 from hushtable.microdata import settle
 
 DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -112,6 +112,24 @@ def test_bands_are_written_as_bands(release: ht.Release, tmp_path: Path) -> None
     assert set(frame["county"]) <= {"a", "b", "c"}
     same = release.microdata()
     assert same.height == frame.height and (same["county"] == frame["county"]).all()
+
+
+@pytest.mark.parametrize("query", ["COUNT WHERE age < 20", "AVG(age)", "COUNT WHERE date >= '2024-02-01'"])
+def test_a_check_of_bands_is_refused_before_it_is_charged(
+    query: str, release: ht.Release, tmp_path: Path
+) -> None:
+    """A band is no number: every comparison would find nobody, and the verdict would be about that."""
+    bands = release.microdata(labels=True)
+    bands.write_csv(tmp_path / "bands.csv")
+    session = ht.Session.open(rows(300), schema=FLIGHTS, ledger=tmp_path / "checks", budget=ht.ZCDP(1))
+    for synthetic in (bands, tmp_path / "bands.csv"):
+        with pytest.raises(QueryError) as caught:
+            session.check(query, synthetic, tau=50, budget=ht.ZCDP("0.1"))
+        assert caught.value.code == "query.misread-column" and "labels=True" in str(caught.value)
+    assert str(session.remaining) == "rho=1"
+    session.check(
+        "COUNT WHERE county = 'a'", bands, tau=50, budget=ht.ZCDP("0.1")
+    )  # no band, so it can be compared
 
 
 def test_every_file_gets_a_dictionary_that_says_which_columns_are_bands(

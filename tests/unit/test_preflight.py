@@ -285,7 +285,7 @@ def test_what_stands_together_is_compared_with_what_did_before_a_preflight(
     path = f"attributes.{after.partition(':')[0]}.{field}"
     assert f": {path}." in caught.value.message
     Path("after.yaml").write_text(f"attributes:\n  {after}\n")
-    ht.session.review("after.yaml", ledger="d.ledger", accept=[after.partition(":")[0]])
+    ht.ledger.review_schema("after.yaml", ledger="d.ledger", accept=[after.partition(":")[0]])
     assert ht.Schema.load("after.yaml").is_reviewed(path)
     ht.Session.open("d.csv", schema="after.yaml", ledger="d.ledger")
 

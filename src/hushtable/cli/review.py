@@ -41,7 +41,7 @@ def review(
     if sys.stdin.isatty() and not (accept or drop or json):
         found = _walk(schema, ledger)
     else:
-        found = ht.session.review(schema, ledger=ledger, accept=accept or (), drop=drop or ())
+        found = ht.ledger.review_schema(schema, ledger=ledger, accept=accept or (), drop=drop or ())
     if json:
         emit(found.to_dict())
     elif left := found.left:
@@ -52,7 +52,7 @@ def review(
 
 def _walk(schema: Path, ledger: str | None) -> Review:
     """Ask for each item in turn; every answer is written at once."""
-    found = ht.session.review(schema, ledger=ledger)
+    found = ht.ledger.review_schema(schema, ledger=ledger)
     items = found.left
     for number, item in enumerate(items, 1):
         say(
@@ -71,7 +71,7 @@ def _walk(schema: Path, ledger: str | None) -> Review:
             continue
         try:
             accept, drop = ([item.name], []) if answer == "y" else ([], [item.name])
-            found = ht.session.review(schema, ledger=ledger, accept=accept, drop=drop)
+            found = ht.ledger.review_schema(schema, ledger=ledger, accept=accept, drop=drop)
         except SchemaError as error:
             say(f"{error.message} {error.fix}")
     return found

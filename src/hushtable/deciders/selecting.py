@@ -46,7 +46,7 @@ def _require(given: Sequence[str], names: Iterable[str]) -> None:
 
 def matching(query: Query, frame: Any, columns: Columns) -> pl.DataFrame:
     """The rows that the query aggregates, with the columns that it reads, as the kinds that are declared."""
-    table = frame if isinstance(frame, pl.DataFrame) else _polars(frame)
+    table = as_polars(frame)
     names = sorted(query.columns)
     if not names:
         return table
@@ -68,8 +68,10 @@ def grid_values(query: Query, frame: Any, columns: Columns) -> Ints:
     return np.clip(values, grid[0], grid[-1]).astype(np.int64)
 
 
-def _polars(frame: Any) -> pl.DataFrame:
-    """A polars frame of an Arrow table or a pandas frame."""
+def as_polars(frame: Any) -> pl.DataFrame:
+    """A polars frame of itself, an Arrow table or a pandas frame."""
+    if isinstance(frame, pl.DataFrame):
+        return frame
     try:
         read = pl.from_arrow if hasattr(frame, "column_names") else pl.from_pandas
         made = cast("object", read(frame))
@@ -113,11 +115,17 @@ def _typed(column: Column, given: Any) -> pl.Expr:
 
 def typed(frame: Any, columns: Columns) -> pl.DataFrame:
     """All declared columns of a table, converted once: queries on the result convert nothing."""
-    table = frame if isinstance(frame, pl.DataFrame) else _polars(frame)
+    table = as_polars(frame)
     check_header(table.columns, columns)
     made = table.select(_typed(column, table.schema[name]) for name, column in columns.items())
     texts = [name for name, kind in made.schema.items() if kind == pl.String]
     return made.with_columns(made[name].cast(_enumeration(made[name], columns[name])) for name in texts)
+
+
+def misread(table: pl.DataFrame, made: pl.DataFrame) -> frozenset[str]:
+    """Columns that hold something, and nothing that could be read: all of it became null."""
+    lost = (name for name in made.columns if made[name].null_count() == made.height)
+    return frozenset(name for name in lost if table[name].null_count() < table.height)
 
 
 def _enumeration(texts: pl.Series, column: Column) -> pl.Enum:

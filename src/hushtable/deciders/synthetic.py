@@ -15,20 +15,29 @@ from typing import Any, cast
 import polars as pl
 
 from hushtable.deciders.columns import Columns, find
-from hushtable.deciders.queries import Query
-from hushtable.deciders.selecting import grid_values, matching, typed
+from hushtable.deciders.queries import Query, atoms
+from hushtable.deciders.selecting import as_polars, grid_values, matching, misread, typed
 from hushtable.deciders.supposed import Supposed
 from hushtable.errors import QueryError
 from hushtable.outputs import is_taken
 from hushtable.spreadsheets import read_csv
 
+_KINDS = {
+    "categorical": "one of its categories",
+    "integer": "a whole number",
+    "real": "a number",
+    "boolean": "true or false",
+    "date": "a day",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Synthetic:
-    """Rows with exactly the declared attributes; made by ``of``."""
+    """Rows with exactly the declared attributes; made by ``of``.  No value of a ``misread`` column could be read."""
 
     frame: pl.DataFrame
     columns: Columns
+    misread: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, data: Any, columns: Columns) -> Synthetic:
@@ -39,10 +48,19 @@ class Synthetic:
             data = data.frame
         if isinstance(data, str | PathLike):
             data = read(cast("str | PathLike[str]", data))
-        return cls(typed(data, columns), columns)
+        table = as_polars(data)
+        made = typed(table, columns)
+        return cls(made, columns, misread(table, made))
 
     def suppose(self, query: Query) -> Supposed:
         """What a resolved query aggregates, as data that one may suppose the truth to look like."""
+        named = [atom.column for atom in (() if query.where is None else atoms(query.where))]
+        for name in self.misread.intersection([*named, *([query.column] if query.column else [])]):
+            raise QueryError(
+                "query.misread-column",
+                f"No value of {name!r} in the synthetic file is {_KINDS[find(self.columns, name).kind]}.",
+                "Give values as the schema declares them; records with bands (--labels) have none to compare.",
+            )
         if query.column is None:
             return Supposed.count(matching(query, self.frame, self.columns).height)
         values = grid_values(query, self.frame, self.columns)

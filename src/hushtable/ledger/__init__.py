@@ -8,7 +8,12 @@ if TYPE_CHECKING:
     from hushtable.ledger.audit import verify_ledger
     from hushtable.ledger.entries import Entry
     from hushtable.ledger.ledger import Ledger
-    from hushtable.ledger.preflights import PreflightNotes, other_name, require_not_confidential
+    from hushtable.ledger.preflights import (
+        PreflightNotes,
+        other_name,
+        require_not_confidential,
+        review_schema,
+    )
     from hushtable.ledger.statement import Remaining, Statement
     from hushtable.ledger.stores import Address, Turn, place_of
     from hushtable.ledger.values import (

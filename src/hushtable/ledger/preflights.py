@@ -27,7 +27,7 @@ from hushtable.errors import LedgerError, RefusedError, SchemaError
 from hushtable.ledger.ledger import Ledger
 from hushtable.ledger.stores import STORES, Address, place_of, store_at
 from hushtable.outputs import whole_file
-from hushtable.schema import Attribute, Binned, Boolean, Categorical, Levels, Schema
+from hushtable.schema import Attribute, Binned, Boolean, Categorical, Levels, Review, Schema, review_file
 from hushtable.texts import counted
 
 REMINDER = (
@@ -143,6 +143,28 @@ class PreflightNotes:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass
         return {"key": secrets.token_hex(32), "data": {}}
+
+
+def review_schema(
+    file: str | os.PathLike[str],
+    *,
+    ledger: Address | None = None,
+    accept: Collection[str] = (),
+    drop: Collection[str] = (),
+) -> Review:
+    """Say that items of a schema's file were reviewed, leave out attributes, and see what is left.
+
+    What changed after a preflight is marked as learnt again, and what is accepted is noted, beside ``ledger``.
+    """
+    place = Path(file)
+    notes = None if ledger is None else PreflightNotes(ledger)
+    changed = () if notes is None else notes.changed(Schema.load(place))
+    before = review_file(place, reopen=changed)
+    found = review_file(place, accept=accept, drop=drop)
+    marks = {mark for item in before.left if item.name in accept for mark in item.marks}
+    if notes is not None and marks:
+        notes.accept(Schema.load(place), marks)
+    return found
 
 
 def require_not_confidential(data: object, ledger: Address | None = None) -> None:

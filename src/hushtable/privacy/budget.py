@@ -158,7 +158,7 @@ class Budget(ABC):
             if number
             else "The budget is not a budget."
         )
-        fix = 'Write ht.ZCDP(rho=0.1), ht.PureDP(epsilon=1), or ht.privacy.Budget.parse("rho=0.1").'
+        fix = 'Write ht.ZCDP("0.1") for rho, or ht.PureDP("1") for epsilon.'
         raise BudgetError("budget.not-a-budget", message, fix)
 
     @staticmethod
