@@ -17,9 +17,10 @@ from lower_bounds import always_exceeds, gaussian_excess, normal_curve
 
 from bit_sources import SeededBits, SeededSegments
 from hushtable import linear
-from hushtable.kernel.draw import LAWS, noisy
+from hushtable.kernel.draw import noisy
 from hushtable.linear import MarginalMechanism
 from hushtable.measurement import Part, ResidualPart
+from hushtable.privacy import GaussianNoise
 from hushtable.release.choices import ChoicePlan, plan_choice
 from hushtable.release.choices.families import missing_residuals
 
@@ -138,18 +139,18 @@ def test_a_choice_hides_a_person_as_well_as_its_price_says(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_ten_percent_too_little_noise_is_caught(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bits = SeededBits(3)
-    right = LAWS["gaussian"]
+    right = GaussianNoise.segments
 
     def less(variances: list[Fraction], lengths: list[int]) -> SeededSegments:
         return SeededSegments(right([v * LESS**2 for v in variances], lengths), bits)
 
-    monkeypatch.setitem(LAWS, "gaussian", less)
+    monkeypatch.setattr(GaussianNoise, "segments", less)
     assert always_exceeds(batch(case), 1)
 
 
 @pytest.mark.parametrize("case", ["marginals", "tables over buckets"])
 def test_a_look_that_is_not_paid_for_is_caught(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bits = SeededBits(4)
-    right = LAWS["gaussian"]
-    monkeypatch.setitem(LAWS, "gaussian", lambda v, n: SeededSegments(right(v, n), bits))
+    right = GaussianNoise.segments
+    monkeypatch.setattr(GaussianNoise, "segments", lambda v, n: SeededSegments(right(v, n), bits))
     assert always_exceeds(batch(case, twice=True), 1)

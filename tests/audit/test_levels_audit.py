@@ -23,6 +23,7 @@ from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Answers, DiscreteNoise, Measure, ResidualPart, parts
 from hushtable.planning import plan_residuals
+from hushtable.privacy import GaussianNoise
 from hushtable.reconstruct import from_answers
 from hushtable.schema import Schema
 from thresholds import AUDIT_BATCHES, Z
@@ -80,10 +81,10 @@ def test_a_residual_on_levels_hides_a_person_as_well_as_its_price_says(where):
 )
 @pytest.mark.parametrize("where", LEAVES)
 def test_ten_percent_too_little_noise_on_a_level_is_caught(where, runs, batches, monkeypatch):
-    bits, gaussian = SeededBits(1), draw.LAWS["gaussian"]
+    bits, gaussian = SeededBits(1), GaussianNoise.segments
     less = Fraction(81, 100)
-    monkeypatch.setitem(
-        draw.LAWS, "gaussian", lambda v, n: SeededSegments(gaussian([x * less for x in v], n), bits)
+    monkeypatch.setattr(
+        GaussianNoise, "segments", lambda v, n: SeededSegments(gaussian([x * less for x in v], n), bits)
     )
     assert always_exceeds(batch(*LEAVES[where], runs), batches)
 
@@ -98,7 +99,7 @@ def unscaled(layout: Layout, mechanisms) -> DiscreteNoise:
     owner = np.searchsorted(layout.offsets, noise.places, side="right") - 1
     starts = np.cumsum([0, *noise.lengths[:-1]])
     widest = [mechanisms[int(owner[k])].noise_variance for k in starts]
-    return DiscreteNoise("gaussian", widest, noise.lengths, places=noise.places)
+    return DiscreteNoise(GaussianNoise, widest, noise.lengths, places=noise.places)
 
 
 def dearer(level: int, layout: Layout, mechanisms) -> DiscreteNoise:
@@ -108,7 +109,7 @@ def dearer(level: int, layout: Layout, mechanisms) -> DiscreteNoise:
     starts = np.cumsum([0, *noise.lengths[:-1]])
     less = [Fraction(9, 10) if level in layout.sets[int(owner[k])] else 1 for k in starts]
     return DiscreteNoise(
-        "gaussian",
+        GaussianNoise,
         [v * x for v, x in zip(noise.parameters, less, strict=True)],
         noise.lengths,
         places=noise.places,

@@ -27,10 +27,18 @@ from lower_bounds import (
 from scipy import stats
 
 from bit_sources import SeededBits, SeededSegments
-from hushtable.kernel import draw, open_counter
+from hushtable.kernel import open_counter
 from hushtable.kernel.draw import Confidential
 from hushtable.measurement import MarginalPart, Measure, ResidualPart, TablePart
-from hushtable.privacy import ResidualNoise, Selection, TruncatedNoise, exponential_mechanism
+from hushtable.privacy import (
+    CountNoise,
+    GaussianNoise,
+    LaplaceNoise,
+    ResidualNoise,
+    Selection,
+    TruncatedNoise,
+    exponential_mechanism,
+)
 from hushtable.schema import Schema
 from thresholds import AUDIT_BATCHES, AUDIT_ERROR
 
@@ -50,10 +58,10 @@ def residual_plan(sizes: tuple[int, ...]) -> ResidualPart:
     return ResidualPart(sizes * GROUPS, groups, (precision,) * GROUPS)
 
 
-def marginal_plan(noise: str) -> MarginalPart:
+def marginal_plan(noise: type[CountNoise]) -> MarginalPart:
     """Many two-cell marginals, each with Gaussian noise for RHO or Laplace noise for EPSILON."""
     sets = tuple((k,) for k in range(GROUPS))
-    precision = 2 * RHO if noise == "gaussian" else EPSILON
+    precision = 2 * RHO if noise is GaussianNoise else EPSILON
     return MarginalPart((2,) * GROUPS, sets, noise, (precision,) * GROUPS)
 
 
@@ -78,7 +86,7 @@ def answers(plan: TablePart, people: int, runs: int) -> np.ndarray:
 def too_little_noise(monkeypatch: pytest.MonkeyPatch, seed: int) -> Iterator[None]:
     """The kernel draws from seeded bits with 10% less spread than its plan says."""
     bits = SeededBits(seed)
-    gaussian, laplace = draw.LAWS["gaussian"], draw.LAWS["laplace"]
+    gaussian, laplace = GaussianNoise.segments, LaplaceNoise.segments
 
     def less_gaussian(variances, lengths):
         return SeededSegments(gaussian([v * LESS**2 for v in variances], lengths), bits)
@@ -87,8 +95,8 @@ def too_little_noise(monkeypatch: pytest.MonkeyPatch, seed: int) -> Iterator[Non
         return SeededSegments(laplace([s * LESS for s in scales], lengths), bits)
 
     with monkeypatch.context() as patch:
-        patch.setitem(draw.LAWS, "gaussian", less_gaussian)
-        patch.setitem(draw.LAWS, "laplace", less_laplace)
+        patch.setattr(GaussianNoise, "segments", less_gaussian)
+        patch.setattr(LaplaceNoise, "segments", less_laplace)
         yield
 
 
@@ -122,7 +130,7 @@ def gaussian_batch(plan: TablePart, moved: np.ndarray, variance: float, runs: in
 
 
 def laplace_batch(runs: int) -> Callable[[], float]:
-    plan = marginal_plan("laplace")
+    plan = marginal_plan(LaplaceNoise)
 
     def batch() -> float:
         absent, present = (answers(plan, people, runs)[:, 0] >= 1 for people in (0, 1))
@@ -146,7 +154,7 @@ def cut_off_batch(
     ``drawn`` is the bound of a kernel that cuts elsewhere than it is charged for.
     """
     sets = tuple((k,) for k in range(GROUPS))
-    plan = MarginalPart((2,) * GROUPS, sets, "laplace", (epsilon,) * GROUPS, drawn or bound)
+    plan = MarginalPart((2,) * GROUPS, sets, LaplaceNoise, (epsilon,) * GROUPS, drawn or bound)
     charged = float(TruncatedNoise(1 / epsilon, bound).delta())
     law, factor = cut_off_law(float(epsilon), drawn or bound), exp(epsilon)
     worst = [1 + z for z in law if law[z] >= factor * law.get(z + 1, 0.0) * (1 - 1e-12)]
@@ -163,7 +171,9 @@ def cut_off_batch(
 BATCHES: dict[str, Callable[[int], Callable[[], float]]] = {
     "residual of two attributes": lambda runs: residual_batch((2, 2), runs),
     "residual of three categories": lambda runs: residual_batch((3,), runs),
-    "Gaussian marginal": lambda runs: gaussian_batch(marginal_plan("gaussian"), np.array([1, 0]), 1.0, runs),
+    "Gaussian marginal": lambda runs: gaussian_batch(
+        marginal_plan(GaussianNoise), np.array([1, 0]), 1.0, runs
+    ),
     "Laplace marginal": laplace_batch,
     "cut off marginal": lambda runs: cut_off_batch(EPSILON, 4, runs),
 }
@@ -240,7 +250,7 @@ def test_the_discrete_curve_is_the_normal_one_for_wide_noise_and_its_own_for_nar
 def test_noise_that_is_cut_off_one_step_too_early_is_found(
     epsilon: Fraction, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bits, laplace = SeededBits(31), draw.LAWS["laplace"]
-    monkeypatch.setitem(draw.LAWS, "laplace", lambda s, n: SeededSegments(laplace(s, n), bits))
+    bits, laplace = SeededBits(31), LaplaceNoise.segments
+    monkeypatch.setattr(LaplaceNoise, "segments", lambda s, n: SeededSegments(laplace(s, n), bits))
     assert not always_exceeds(cut_off_batch(epsilon, bound, 20_000))
     assert always_exceeds(cut_off_batch(epsilon, bound, 20_000, drawn=bound - 1))

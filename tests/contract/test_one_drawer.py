@@ -14,7 +14,8 @@ DRAWS = {
     name
     for name, value in vars(sampler).items()
     if inspect.isfunction(value) and value.__module__ == sampler.__name__ and not name.startswith("_")
-}
+} | {"segments"}
+"""The samplers, and what a law of noise makes ready with them."""
 WARM = "warm.py"
 """Draws too, from made-up words and about no count, so that loops are compiled before a charge."""
 
@@ -34,7 +35,7 @@ def names_of(source: str) -> set[str]:
 
 
 def test_no_other_module_of_the_kernel_names_a_sampler() -> None:
-    assert {"gaussian_segments", "exponential_mechanism", "bernoulli"} <= DRAWS
+    assert {"gaussian_segments", "segments", "exponential_mechanism", "bernoulli"} <= DRAWS
     for path in sorted(KERNEL.rglob("*.py")):
         drawn = names_of(path.read_text()) & DRAWS
         assert bool(drawn) == (path.name in ("draw.py", WARM)), (path.name, drawn)

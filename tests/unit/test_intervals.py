@@ -17,8 +17,7 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, Workload, closure
 from hushtable.planning import marginal_error_model, plan_identity, plan_residuals, quantiles
 from hushtable.planning.quantiles import (
-    discrete_gaussian_half_width,
-    discrete_laplace_half_width,
+    half_width,
     normal_spread,
     spread,
     variance_gamma_spread,
@@ -100,8 +99,8 @@ def test_many_kurtoses_at_once_are_interpolated_to_1e_6():
 def test_raw_integer_counts_have_the_smallest_sufficient_integer_half_width(scale, alpha):
     x = np.arange(-4000, 4001)
     for mass, width in (
-        (np.exp(-np.abs(x) / float(scale)), discrete_laplace_half_width(scale, alpha)),
-        (np.exp(-(x**2) / (2 * float(scale))), discrete_gaussian_half_width(scale, alpha)),
+        (np.exp(-np.abs(x) / float(scale)), half_width(LaplaceNoise(scale), alpha)),
+        (np.exp(-(x**2) / (2 * float(scale))), half_width(GaussianNoise(scale), alpha)),
     ):
         mass = mass / mass.sum()
         assert mass[np.abs(x) > width].sum() <= alpha
@@ -109,7 +108,7 @@ def test_raw_integer_counts_have_the_smallest_sufficient_integer_half_width(scal
 
 
 def test_a_huge_discrete_gaussian_is_treated_as_normal():
-    assert discrete_gaussian_half_width(Fraction(10**14), 0.05) == pytest.approx(
+    assert half_width(GaussianNoise(Fraction(10**14)), 0.05) == pytest.approx(
         1e7 * normal_spread(0.05), rel=1e-6
     )
 
@@ -264,7 +263,7 @@ def test_the_half_width_of_raw_laplace_counts_is_the_integer_quantile():
     layout = Layout((3, 2), ((0, 1),))
     estimates = from_marginals(layout, np.arange(6), (LaplaceNoise(Fraction(5)),))
     width = estimates.model.half_widths(((0, 1), (0,)), 0.1)[0]
-    assert width == discrete_laplace_half_width(Fraction(5), 0.1)
+    assert width == half_width(LaplaceNoise(Fraction(5)), 0.1)
     q = exp(-1 / 5)
     assert 2 * q ** (width + 1) / (1 + q) <= 0.1
 

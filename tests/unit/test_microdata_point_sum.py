@@ -11,12 +11,12 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import HushtableError
-from hushtable.kernel.draw import LAWS, noisy
+from hushtable.kernel.draw import noisy
 from hushtable.measurement import Answers
 from hushtable.microdata import Measurement, Noise, fit, upper_bound
 from hushtable.microdata.point_sum import counts_budget, counts_workload
 from hushtable.microdata.uncertainty import promise
-from hushtable.privacy import Cost, shared_bound
+from hushtable.privacy import Cost, GaussianNoise, LaplaceNoise, shared_bound
 from hushtable.privacy.amounts import text
 from hushtable.privacy.truncation import least_bound
 from hushtable.release.plan_maker import Way, plan_release
@@ -60,7 +60,7 @@ def test_a_pure_budget_buys_the_noise_of_the_theorem(session, accurate, paramete
 def test_other_budgets_buy_gaussian_noise_of_equal_variance(session, budget):
     release = session(budget).release_counts(budget=budget)
     rho = budget.limit.rho / 1e12
-    assert release.answers.part.noise.law == "gaussian"
+    assert release.answers.part.noise.law is GaussianNoise
     assert [float(p) for p in release.answers.part.noise.parameters] == pytest.approx([1 / rho] * 2, rel=1e-6)
 
 
@@ -220,8 +220,8 @@ def test_what_is_released_errs_no_more_than_promised_on_hard_tables(accurate, bu
 
 def test_the_simulation_notices_noise_twice_as_wide(monkeypatch):
     """The mutant: promises are compared with errors of a kernel that adds twice its noise."""
-    laplace = LAWS["laplace"]
-    monkeypatch.setitem(LAWS, "laplace", lambda scales, n: laplace([2 * s for s in scales], n))
+    laplace = LaplaceNoise.segments
+    monkeypatch.setattr(LaplaceNoise, "segments", lambda scales, n: laplace([2 * s for s in scales], n))
     with pytest.raises(AssertionError):
         test_what_is_released_errs_no_more_than_promised_on_hard_tables("point", ht.PureDP(1))
 

@@ -129,7 +129,7 @@ def test_repeated_and_mixed_measurements_combine_as_least_squares():
     precisions = [Fraction(1, 5), Fraction(1, 2), Fraction(1, 3), Fraction(1, 7)]
     once = np.concatenate([a.ravel() for a in lifted])
     residuals = ResidualPart(SIZES, first.sets, tuple(precisions))
-    marginals = MarginalPart(SIZES, second.sets, "gaussian", (Fraction(1, 12), Fraction(1, 15)))
+    marginals = MarginalPart(SIZES, second.sets, GaussianNoise, (Fraction(1, 12), Fraction(1, 15)))
     parts = [
         Answers(residuals, once),
         Answers(marginals, np.concatenate([a.ravel() for a in plain])).residuals(),
@@ -196,8 +196,8 @@ def test_an_attribute_of_size_one_is_known_without_measurement():
 def test_answers_of_every_form_lead_to_the_same_functions():
     layout = Layout(SIZES, ((0, 1),))
     values = np.arange(6)
-    for noise, kind in (("gaussian", GaussianNoise), ("laplace", LaplaceNoise)):
-        answers = Answers(MarginalPart(SIZES, layout.sets, noise, (Fraction(1, 9),)), values)
+    for kind in (GaussianNoise, LaplaceNoise):
+        answers = Answers(MarginalPart(SIZES, layout.sets, kind, (Fraction(1, 9),)), values)
         expected = from_marginals(layout, values, (kind(Fraction(9)),))
         assert np.array_equal(from_answers(answers).values, expected.values)
         assert from_answers(answers).variance((0, 1)) == expected.variance((0, 1))

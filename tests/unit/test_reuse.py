@@ -15,7 +15,7 @@ from hushtable import linear
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, closure
 from hushtable.measurement import Answers, MarginalPart, Transcript
-from hushtable.privacy import Cost
+from hushtable.privacy import Cost, GaussianNoise
 from hushtable.reconstruct import from_answers
 from hushtable.release.reuse import earlier_answers
 
@@ -118,7 +118,7 @@ def test_old_and_new_combine_by_inverse_variance(session: ht.Session) -> None:
 def test_marginals_tell_residuals_exactly_what_least_squares_says() -> None:
     layout = Layout((4, 3, 2), ((0, 1), (1, 2)))
     values = np.random.default_rng(3).integers(-50, 200, layout.cells)
-    part = MarginalPart(layout.sizes, layout.sets, "gaussian", (Fraction(1, 9000), Fraction(1, 4000)))
+    part = MarginalPart(layout.sizes, layout.sets, GaussianNoise, (Fraction(1, 9000), Fraction(1, 4000)))
     answers = Answers(part, values)
     direct, through = from_answers(answers), from_answers(answers.residuals())
     for s in closure(layout.sets):

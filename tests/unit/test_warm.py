@@ -6,19 +6,19 @@ import os
 
 import pytest
 
-from hushtable.kernel.warm import warm
-from hushtable.privacy import sampler
+from hushtable.kernel.warm import noise_of, warm
+from hushtable.privacy import GaussianNoise, sampler
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_gets_ready_by_itself() -> None:
-    warm(["gaussian"])
+    warm([noise_of(GaussianNoise)])
     child = os.fork()
     if child == 0:
         status = 1
         try:
             before = sampler._helper.cache_info().currsize
-            warm(["gaussian"])
+            warm([noise_of(GaussianNoise)])
             status = int(before != 0 or sampler._helper.cache_info().currsize != 1)
         finally:
             os._exit(status)

@@ -14,9 +14,10 @@ from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import Confidential
 from hushtable.kernel.run import Job, run
 from hushtable.kernel.spending import Account, end_request, working_on
+from hushtable.kernel.warm import noise_of
 from hushtable.ledger import Ledger, Spend
 from hushtable.measurement import ChoiceStep
-from hushtable.privacy import Cost
+from hushtable.privacy import Cost, GaussianNoise
 from hushtable.watching import silent
 
 
@@ -71,4 +72,4 @@ class PartDrawer:
     def _draw(self, account: Account, step: ChoiceStep, cost: Cost) -> None:
         """Run a step at this cost; what was stored before is not asked again."""
         confidential = partial(Confidential, self.counter)
-        run(Job.once(step, cost, confidential, ["gaussian"], pauses=True), account, None, silent)
+        run(Job.once(step, cost, confidential, [noise_of(GaussianNoise)], pauses=True), account, None, silent)

@@ -24,18 +24,16 @@ from hushtable.marginals import Layout, in_ranges
 from hushtable.measurement import GRID, ChoiceStep, Compare, DiscreteNoise, Measure, Request, Select
 from hushtable.privacy import (
     BitSource,
+    GaussianNoise,
+    LaplaceNoise,
     Segments,
     bernoulli,
     bernoulli_exp,
     exponential_mechanism,
-    gaussian_segments,
-    laplace_segments,
 )
 
 Drawing = Callable[[], Ints]
 """Draws noise and gives the reply; to be called once, after the charge."""
-
-LAWS = {"gaussian": gaussian_segments, "laplace": laplace_segments}
 
 PASS_CELLS = 150_000_000
 """Cells tabulated in one pass when counts are kept narrow: 1.2 GB.  With fewer, rows are read more often."""
@@ -60,7 +58,7 @@ def noisy(
 
 def segments_of(noise: DiscreteNoise) -> Segments:
     """Noise that only has to be drawn: what the sampler computes or refuses without bits comes now."""
-    return LAWS[noise.law](noise.parameters, noise.lengths)
+    return noise.law.segments(noise.parameters, noise.lengths)
 
 
 def verdict(decider: Decider, exact: Tally, bits: BitSource | None = None) -> bool:
@@ -82,7 +80,7 @@ def way_to_draw(decider: Decider) -> Callable[[Any, Tally, BitSource | None], bo
 
 def _by_noise(decider: NoisyDecider, exact: Tally, bits: BitSource | None) -> bool:
     scales = decider.noise
-    noise = laplace_segments(scales, [1] * len(scales)).draw(bits)
+    noise = LaplaceNoise.segments(scales, [1] * len(scales)).draw(bits)
     return decider.decide(exact, [int(value) for value in noise])
 
 
@@ -179,7 +177,7 @@ class Confidential:
             given = (every, part.offsets, counts, request.tables[where], GRID, norms[-1])
             in_ranges(distances, part.lengths, *given)
         exact = np.concatenate(norms)
-        return self._noisy(exact, DiscreteNoise("gaussian", [request.variance], [len(exact)]))
+        return self._noisy(exact, DiscreteNoise(GaussianNoise, [request.variance], [len(exact)]))
 
     def decide(self, request: Decide) -> Drawing:
         """The questions of a check, each decided by its own decider from its exact tally."""

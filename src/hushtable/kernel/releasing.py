@@ -14,9 +14,11 @@ from hushtable.kernel.counter import Counter
 from hushtable.kernel.draw import Confidential
 from hushtable.kernel.run import Job, read, run
 from hushtable.kernel.spending import Account
+from hushtable.kernel.warm import candidates, coins, noise_of
 from hushtable.ledger import Ledger, Spend
 from hushtable.measurement import Answers, Line, Measure, Purse, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, Keeping, State
+from hushtable.privacy import LaplaceNoise
 from hushtable.reconstruct import fit_for, refit_for
 from hushtable.schema import Schema
 from hushtable.watching import Progress
@@ -50,12 +52,14 @@ class RequestRunner:
         """All answers of a part at once, or those that the request has stored."""
         if self.settled:
             return read(self.account.begin(spend)).answers(part.sizes)
-        job = Job.once(Measure(part), spend.cost, partial(Confidential, self.counter), [part.noise.law])
+        job = Job.once(
+            Measure(part), spend.cost, partial(Confidential, self.counter), [noise_of(part.noise.law)]
+        )
         return self._run(job, spend).answers(part.sizes)
 
     def check(self, spend: Spend, plan: CheckPlan) -> Transcript:
         """All questions of a check, decided at once."""
-        drawn = ("laplace", "selection", "coin")
+        drawn = (noise_of(LaplaceNoise), candidates, coins)
         return self._run(
             Job.once(Decide(plan), spend.cost, partial(Confidential, self.counter), drawn), spend
         )

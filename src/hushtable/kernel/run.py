@@ -22,7 +22,7 @@ from hushtable.arrays import Ints
 from hushtable.errors import HushtableError, LedgerError
 from hushtable.kernel.draw import Confidential
 from hushtable.kernel.spending import Account, draw_lost, ended_empty, undisturbed
-from hushtable.kernel.warm import Drawn, warm
+from hushtable.kernel.warm import Drawn, candidates, noise_of, warm
 from hushtable.ledger import Stored
 from hushtable.measurement import (
     LOST,
@@ -39,7 +39,7 @@ from hushtable.measurement import (
     lines_from_bytes,
     lines_to_bytes,
 )
-from hushtable.privacy import Cost
+from hushtable.privacy import Cost, GaussianNoise
 from hushtable.watching import Progress
 
 GROUP_WORK = 200_000_000
@@ -71,7 +71,7 @@ class Job:
     policy: Policy
     purse: Purse | OnePrice
     open_handle: Callable[[], Confidential]
-    drawn: Sequence[Drawn] = ("gaussian", "selection")
+    drawn: Sequence[Drawn] = (noise_of(GaussianNoise), candidates)
     """What its requests draw."""
     notes: Callable[[], Sequence[Line]] = tuple
     """Asked for at the end, and stored too."""

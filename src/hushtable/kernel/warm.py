@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
 from hashlib import shake_128
-from typing import Literal
 
 import numpy as np
 
@@ -19,25 +18,35 @@ from hushtable.arrays import Words
 from hushtable.measurement import Line, lines_to_bytes
 from hushtable.privacy import (
     BitSource,
+    CountNoise,
     bernoulli,
     bernoulli_exp,
     exponential_mechanism,
-    gaussian_segments,
     get_ready,
-    laplace_segments,
 )
 
-Drawn = Literal["gaussian", "laplace", "selection", "coin"]
-"""What the requests of a run draw: noise of a law, candidates, or coins."""
+Drawn = Callable[[BitSource], object]
+"""What the requests of a run draw, tried once: noise of a law, candidates, or coins."""
 
-_FIRST: dict[str, Callable[[BitSource], object]] = {
-    "gaussian": lambda bits: gaussian_segments([Fraction(3)], [8]).draw(bits),
-    "laplace": lambda bits: laplace_segments([Fraction(3)], [8]).draw(bits),
-    "selection": lambda bits: exponential_mechanism(np.arange(4), Fraction(1, 3), bits=bits),
-    "coin": lambda bits: (bernoulli_exp(Fraction(1, 3), bits=bits), bernoulli(Fraction(1, 3), bits=bits)),
-    "threads": get_ready,
-    "lines": lambda _: lines_to_bytes([Line("", Fraction(1))]),
-}
+
+@cache
+def noise_of(law: type[CountNoise]) -> Drawn:
+    """A few integers of a law."""
+    return lambda bits: law.segments([Fraction(3)], [8]).draw(bits)
+
+
+def candidates(bits: BitSource) -> object:
+    """One of a few."""
+    return exponential_mechanism(np.arange(4), Fraction(1, 3), bits=bits)
+
+
+def coins(bits: BitSource) -> object:
+    """One of each kind."""
+    return bernoulli_exp(Fraction(1, 3), bits=bits), bernoulli(Fraction(1, 3), bits=bits)
+
+
+def _lines(_: BitSource) -> object:
+    return lines_to_bytes([Line("", Fraction(1))])
 
 
 class _Made:
@@ -54,13 +63,13 @@ class _Made:
 
 def warm(drawn: Iterable[Drawn]) -> None:
     """Make ready to draw these, and to write their lines."""
-    for name in ("threads", "lines", *drawn):
-        _once(name)
+    for first in (get_ready, _lines, *drawn):
+        _once(first)
 
 
 @cache
-def _once(name: str) -> None:
-    _FIRST[name](_Made())
+def _once(first: Drawn) -> None:
+    first(_Made())
 
 
 # a child has no second thread yet, and no keys of its own

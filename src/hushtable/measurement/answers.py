@@ -21,12 +21,13 @@ from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet, Layout, is_attribute_set, lift, subsets
 from hushtable.measurement.arithmetic import LARGEST
 from hushtable.measurement.parts import MarginalPart, ResidualPart, TablePart
+from hushtable.privacy import LAWS
 
 FORMAT = "hushtable-answers-1"
 _SMALLEST = Fraction(1, 2**256)
 """Noise parameters lie between this and its inverse, with room to spare for every budget and table."""
 _FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
-_KINDS = {("residual", "gaussian"), ("marginal", "gaussian"), ("marginal", "laplace")}
+_QUERIES = ("residual", "marginal")
 _NOTHING: Ints = np.empty(0, np.int64)
 _SCHEMA = pa.schema(
     [("attributes", pa.list_(pa.int32())), ("parameter", pa.string()), ("values", pa.large_list(pa.int64()))]
@@ -74,7 +75,7 @@ class Answers:
         """
         if isinstance(self.part, ResidualPart):
             return self
-        if self.part.law != "gaussian" or self.layout.has_levels:
+        if not self.part.law.normal or self.layout.has_levels:
             return None
         sizes = self.part.sizes
         sets: list[AttributeSet] = []
@@ -99,7 +100,7 @@ class Answers:
         header: dict[str, Any] = {
             "format": FORMAT,
             "query": query,
-            "noise": noise.law,
+            "noise": noise.law.name,
             "sizes": self.part.sizes,
         }
         if noise.bound is not None:
@@ -142,11 +143,12 @@ class Answers:
         layout = Layout(sizes, sets)
         lists = table["values"].combine_chunks()
         values = lists.flatten().to_numpy(zero_copy_only=False)
-        parameters, bound = _parameters(table["parameter"]), header.get("bound")
+        parameters, bound, law = _parameters(table["parameter"]), header.get("bound"), LAWS[header["noise"]]
         if (
             header["format"] != FORMAT
-            or (header["query"], header["noise"]) not in _KINDS
-            or (bound is not None and header["noise"] != "laplace")
+            or header["query"] not in _QUERIES
+            or (header["query"] == "residual" and not law.normal)
+            or (bound is not None and not law.cut)
             or (bound is not None and not (type(bound) is int and 1 <= bound < LARGEST))
             or values.dtype != np.int64
             or not np.array_equal(lists.value_lengths().to_numpy(zero_copy_only=False), layout.lengths)
@@ -158,7 +160,7 @@ class Answers:
             pairs = zip(layout.lengths.tolist(), parameters, strict=True)
             return cls(ResidualPart(sizes, sets, tuple(n**2 / p for n, p in pairs)), values)
         precisions = tuple(1 / p for p in parameters)
-        return cls(MarginalPart(sizes, sets, header["noise"], precisions, bound), values)
+        return cls(MarginalPart(sizes, sets, law, precisions, bound), values)
 
 
 def _parameters(column: pa.ChunkedArray) -> tuple[Fraction, ...]:

@@ -21,6 +21,7 @@ from hushtable.measurement.claim import Claim
 from hushtable.measurement.linear_parts import MatrixPart
 from hushtable.measurement.parts import MarginalPart, Part, ResidualPart
 from hushtable.measurement.requests import Label, Measure, Reply, Request, Round, fingerprint
+from hushtable.privacy import LAWS
 
 LOST, NOTE, DECIDE, PART = "lost", "note", "decide", "part"
 NO_INTS: Ints = np.empty(0, np.int64)
@@ -111,8 +112,9 @@ class Line:
             return None
         if "marginals" not in self.facts:
             return Answers(ResidualPart(sizes, self.sets, self.parameters), self.values)
-        law, bound = self.facts["marginals"]["noise"], self.facts["marginals"]["bound"]
-        return Answers(MarginalPart(sizes, self.sets, law, self.parameters, bound), self.values)
+        noise = self.facts["marginals"]
+        part = MarginalPart(sizes, self.sets, LAWS[noise["noise"]], self.parameters, noise["bound"])
+        return Answers(part, self.values)
 
     def round(self, limit: Fraction) -> Round | None:
         """What the history says of the line, if anything; ``limit`` is the whole budget."""

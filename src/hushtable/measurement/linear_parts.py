@@ -20,6 +20,7 @@ from hushtable.linear import BucketResidual, BucketTable, LinearGaussian, spread
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.measurement.arithmetic import DEVIATIONS, LARGEST, MAX_ROWS
 from hushtable.measurement.parts import DiscreteNoise, Part, computed_once
+from hushtable.privacy import GaussianNoise
 
 MATRIX_BITS = 25
 """Bits of the largest entry of a rounded matrix: products with counts stay exact in 64 bits."""
@@ -151,7 +152,7 @@ class MatrixPart(Part):
     @property
     def noise(self) -> DiscreteNoise:
         """One variance for all queries."""
-        return DiscreteNoise("gaussian", [Fraction(4**self.scale)], [len(self.matrix)])
+        return DiscreteNoise(GaussianNoise, [Fraction(4**self.scale)], [len(self.matrix)])
 
     @computed_once
     def profile(self) -> NDArray[np.object_]:
@@ -196,7 +197,7 @@ def _table_layout(table: BucketTable) -> Layout:
 def _segments(variances: list[Fraction]) -> DiscreteNoise:
     """Equal neighbours together."""
     runs = [(variance, len(list(equal))) for variance, equal in groupby(variances)]
-    return DiscreteNoise("gaussian", [v for v, _ in runs], [length for _, length in runs])
+    return DiscreteNoise(GaussianNoise, [v for v, _ in runs], [length for _, length in runs])
 
 
 def _column_squares(matrix: Ints) -> list[int]:

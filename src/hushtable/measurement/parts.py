@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +20,11 @@ from hushtable.arrays import Ints
 from hushtable.marginals import AttributeSet, Layout, lift_all, sorted_sets
 from hushtable.measurement.arithmetic import check_arithmetic, check_cell_noise
 from hushtable.privacy import (
+    CountNoise,
     GaussianNoise,
-    LaplaceNoise,
     Price,
     ResidualNoise,
     TruncatedNoise,
-    discrete_gaussian_variance,
-    discrete_laplace_variance,
     total_price,
 )
 
@@ -35,19 +33,17 @@ if TYPE_CHECKING:
 else:
     from functools import cached_property as computed_once
 
-Law = Literal["gaussian", "laplace"]
-
 
 @dataclass(frozen=True, eq=False)
 class DiscreteNoise:
     """Independent discrete noise of consecutive integers, run by run.
 
-    ``parameters`` are variances of a discrete Gaussian or scales of a discrete Laplace law, ``lengths`` how many
-    integers each is for.  Laplace noise with a ``bound`` is cut off there.  With ``places`` the integers that it is for
-    are these, in that order, and all others are 0 for every table.
+    ``parameters`` are those of its ``law`` (variances of a discrete Gaussian, scales of a discrete Laplace), and
+    ``lengths`` how many integers each is for.  Noise with a ``bound`` is cut off there.  With ``places`` the integers
+    that it is for are these, in that order, and all others are 0 for every table.
     """
 
-    law: Law
+    law: type[CountNoise]
     parameters: Sequence[Fraction]
     lengths: Sequence[int]
     bound: int | None = None
@@ -131,7 +127,7 @@ class ResidualPart(Part):
         if self.layout.has_levels:
             return level_noise(self.layout, self.mechanisms)
         variances = [mechanism.noise_variance for mechanism in self.mechanisms]
-        return DiscreteNoise("gaussian", variances, self.layout.lengths.tolist())
+        return DiscreteNoise(GaussianNoise, variances, self.layout.lengths.tolist())
 
     def exact(self, counts: Ints) -> Ints:
         """Lifted residuals."""
@@ -152,7 +148,7 @@ class MarginalPart(Part):
 
     sizes: tuple[int, ...]
     sets: tuple[AttributeSet, ...]
-    law: Law
+    law: type[CountNoise]
     precisions: tuple[Fraction, ...]
     bound: int | None = None
 
@@ -162,11 +158,9 @@ class MarginalPart(Part):
         return Layout(self.sizes, self.sets)
 
     @computed_once
-    def mechanisms(self) -> tuple[GaussianNoise, ...] | tuple[LaplaceNoise, ...]:
+    def mechanisms(self) -> tuple[CountNoise, ...]:
         """The noise of each marginal."""
-        if self.law == "gaussian":
-            return tuple(GaussianNoise(1 / p) for p in self.precisions)
-        return tuple(LaplaceNoise(1 / p) for p in self.precisions)
+        return tuple(self.law(1 / p) for p in self.precisions)
 
     @property
     def rho(self) -> Fraction:
@@ -194,8 +188,7 @@ class MarginalPart(Part):
 
     def check(self, names: Sequence[str] = ()) -> None:
         """Refuse what could overflow, from public sizes; ``names`` are for the message."""
-        variance = discrete_gaussian_variance if self.law == "gaussian" else discrete_laplace_variance
-        check_cell_noise(self.sets, [variance(1 / p) ** 0.5 for p in self.precisions], names)
+        check_cell_noise(self.sets, [noise.true_variance**0.5 for noise in self.mechanisms], names)
 
 
 def level_noise(layout: Layout, mechanisms: Sequence[ResidualNoise]) -> DiscreteNoise:
@@ -221,7 +214,7 @@ def level_noise(layout: Layout, mechanisms: Sequence[ResidualNoise]) -> Discrete
                 parameters.append(mechanism.noise_variance * Fraction(square, widest))
                 lengths.append(count)
         places.append(layout.offsets[k] + order[int(counts[0]) if kinds[0] == 0 else 0 :])
-    return DiscreteNoise("gaussian", parameters, lengths, places=np.concatenate(places))
+    return DiscreteNoise(GaussianNoise, parameters, lengths, places=np.concatenate(places))
 
 
 TablePart = ResidualPart | MarginalPart

@@ -155,7 +155,7 @@ class Measure(Request):
         """What a reader needs beside sets and parameters: nothing for residuals."""
         if isinstance(self.part, ResidualPart):
             return {}
-        return {"marginals": {"noise": self.part.law, "bound": self.part.bound}}
+        return {"marginals": {"noise": self.part.law.name, "bound": self.part.bound}}
 
     def words(self) -> str:
         return f"measure {self.part.sets} {[str(p) for p in self.part.precisions]}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 from math import ceil, exp, expm1, isfinite, log, pi, sqrt
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from scipy import special
 from hushtable.arrays import Floats, is_whole
 from hushtable.errors import WorkloadError
 from hushtable.planning import LEAST_VARIANCE
+from hushtable.privacy import CountNoise, GaussianNoise, LaplaceNoise
 
 WIDE = 10_000.0
 """Standard deviation beyond which a discrete Gaussian is read as a rounded one; its probabilities differ by < 1e-9."""
@@ -71,6 +72,11 @@ class Noise(ABC):
     def truncated_geometric(epsilon: float, bound: int) -> Noise:
         """The discrete Laplace law of scale ``1/epsilon`` clipped to ``-bound .. bound`` (Theorem 4, item 5)."""
         return _TruncatedGeometric(_number(epsilon), int(bound) if is_whole(bound) else 0)
+
+    @staticmethod
+    def of(mechanism: CountNoise, bound: int | None = None) -> Noise:
+        """What a mechanism adds to each count, cut off at a bound if there is one."""
+        return _seen(mechanism, bound)
 
     @property
     @abstractmethod
@@ -280,6 +286,23 @@ class _TruncatedGeometric(_Whole):
 
     def probabilities(self) -> tuple[Floats, Floats]:
         return _geometric(self.parameter, min(self.bound, ceil(REACH / self.parameter) + 2))
+
+
+@singledispatch
+def _seen(mechanism: CountNoise, bound: int | None) -> Noise:
+    raise TypeError(f"No fit knows {mechanism.name} noise.")
+
+
+@_seen.register
+def _seen_gaussian(mechanism: GaussianNoise, bound: int | None) -> Noise:
+    return Noise.discrete_gaussian(float(mechanism.variance))
+
+
+@_seen.register
+def _seen_laplace(mechanism: LaplaceNoise, bound: int | None) -> Noise:
+    if bound is None:
+        return Noise.discrete_laplace(float(mechanism.scale))
+    return Noise.truncated_geometric(float(1 / mechanism.scale), bound)
 
 
 def _geometric(rate: float, reach: int) -> tuple[Floats, Floats]:

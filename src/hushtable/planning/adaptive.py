@@ -24,7 +24,7 @@ from hushtable.planning.limits import too_large
 from hushtable.planning.scorers import MOST_PER_ATTRIBUTE, Refit, TableScorer, rounds_of_residuals
 from hushtable.planning.state import State
 from hushtable.planning.wishes import work_limit
-from hushtable.privacy import UNIT, Price
+from hushtable.privacy import UNIT, GaussianNoise, Price
 
 _PASS = 3 * 2**30
 """Bytes that one pass of tabulation takes when counts are not kept."""
@@ -86,7 +86,7 @@ class AdaptivePlan(ABC):
     @property
     def noise(self) -> DiscreteNoise:
         """Gaussian; its variances are decided on the way."""
-        return DiscreteNoise("gaussian", (), ())
+        return DiscreteNoise(GaussianNoise, (), ())
 
     @property
     def most_rounds(self) -> int:

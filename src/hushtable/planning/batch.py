@@ -23,12 +23,11 @@ from hushtable.planning.exact_plans import fitted, grid_amount
 from hushtable.planning.problem import Problem
 from hushtable.planning.residual import plan_variances
 from hushtable.privacy import (
+    CountNoise,
     GaussianNoise,
     LaplaceNoise,
     Price,
     discrete_gaussian_variance,
-    discrete_laplace_kurtosis,
-    discrete_laplace_variance,
     shared_bound,
 )
 
@@ -123,23 +122,26 @@ def plan_identity(
     scale = check_rows(rows)
     size = np.array([float(w) for w in workload.weights]) * Layout(workload.sizes, workload.sets).lengths
     if rho is not None:
-        limit, law, share = grid_amount(rho, "rho") / scale**2, "gaussian", np.sqrt(size)
-        wanted = share / share.sum() * (2.0 * float(limit))
-    else:
-        limit, law, share = grid_amount(epsilon or Fraction(0), "epsilon") / scale, "laplace", np.cbrt(size)
-        wanted = share / share.sum() * float(limit)
-
-    def cost(precisions: tuple[Fraction, ...]) -> Fraction:
-        total = sum(precisions, Fraction(0))
-        return total / 2 if law == "gaussian" else total
-
-    if law == "gaussian" and workload.has_levels:
-        return BatchPlan(workload.sets, _by_residuals(workload, wanted.tolist(), limit))
-    part = MarginalPart(workload.sizes, workload.sets, law, fitted(wanted.tolist(), limit, cost))
-    part.check(workload.names)
-    if law == "laplace" and delta:
+        limit, share = grid_amount(rho, "rho") / scale**2, np.sqrt(size)
+        wanted = (share / share.sum() * (2.0 * float(limit))).tolist()
+        if workload.has_levels:
+            return BatchPlan(workload.sets, _by_residuals(workload, wanted, limit))
+        precisions = fitted(wanted, limit, lambda given: sum(given, Fraction(0)) / 2)
+        return BatchPlan(workload.sets, _marginals(workload, GaussianNoise, precisions))
+    limit, share = grid_amount(epsilon or Fraction(0), "epsilon") / scale, np.cbrt(size)
+    wanted = (share / share.sum() * float(limit)).tolist()
+    part = _marginals(workload, LaplaceNoise, fitted(wanted, limit, lambda given: sum(given, Fraction(0))))
+    if delta:
         part = replace(part, bound=shared_bound(part.noise.parameters, Fraction(delta), scale))
     return BatchPlan(workload.sets, part)
+
+
+def _marginals(
+    workload: ResolvedWorkload, law: type[CountNoise], precisions: tuple[Fraction, ...]
+) -> MarginalPart:
+    part = MarginalPart(workload.sizes, workload.sets, law, precisions)
+    part.check(workload.names)
+    return part
 
 
 def _by_residuals(workload: ResolvedWorkload, wanted: Sequence[float], limit: Fraction) -> ResidualPart:
@@ -171,9 +173,7 @@ def residual_error_model(layout: Layout, precisions: Sequence[Fraction]) -> Erro
     return ErrorModel(layout, variances, raw=raw)
 
 
-def marginal_error_model(
-    layout: Layout, noises: tuple[GaussianNoise, ...] | tuple[LaplaceNoise, ...]
-) -> ErrorModel:
+def marginal_error_model(layout: Layout, noises: Sequence[CountNoise]) -> ErrorModel:
     """Errors of the residuals when marginals are measured with independent noise and combined by least squares.
 
     A marginal with cell variance s gives an estimate of every residual below it with variance ``s n_gamma / n_tau``.
@@ -199,11 +199,11 @@ def check_rows(rows: int) -> int:
 
 
 @lru_cache(maxsize=8192)
-def cell_cumulants(noise: GaussianNoise | LaplaceNoise) -> tuple[float, float]:
+def cell_cumulants(noise: CountNoise) -> tuple[float, float]:
     """True variance and fourth cumulant of the noise of one cell; discrete Gaussian noise counts as normal."""
-    if isinstance(noise, LaplaceNoise):
-        variance = discrete_laplace_variance(noise.scale)
-        if variance < LEAST_VARIANCE:
-            return LEAST_VARIANCE, 3.0 * LEAST_VARIANCE**2
-        return variance, variance**2 * discrete_laplace_kurtosis(noise.scale)
-    return max(LEAST_VARIANCE, discrete_gaussian_variance(noise.variance)), 0.0
+    variance = noise.true_variance
+    if noise.normal:
+        return max(LEAST_VARIANCE, variance), 0.0
+    if variance < LEAST_VARIANCE:
+        return LEAST_VARIANCE, 3.0 * LEAST_VARIANCE**2
+    return variance, variance**2 * noise.kurtosis

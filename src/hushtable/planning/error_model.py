@@ -19,15 +19,10 @@ from hushtable.marginals import AttributeSet, Incidence, Layout
 from hushtable.planning.cell_variances import CellVariances, cell_variances_of
 from hushtable.planning.cumulants import power_sums
 from hushtable.planning.l1_noise import l1_limits
-from hushtable.planning.quantiles import (
-    discrete_gaussian_half_width,
-    discrete_laplace_half_width,
-    normal_spread,
-    spread,
-)
-from hushtable.privacy import GaussianNoise, LaplaceNoise
+from hushtable.planning.quantiles import half_width, normal_spread, spread
+from hushtable.privacy import CountNoise
 
-RawNoise = Mapping[AttributeSet, GaussianNoise | LaplaceNoise]
+RawNoise = Mapping[AttributeSet, CountNoise]
 
 
 class CellNoise(NamedTuple):
@@ -69,7 +64,7 @@ class ErrorModel:
     residuals: Layout
     variances: Floats
     sources: tuple[CellNoise, ...] = ()
-    raw: RawNoise = field(default_factory=dict[AttributeSet, GaussianNoise | LaplaceNoise])
+    raw: RawNoise = field(default_factory=dict[AttributeSet, CountNoise])
 
     def cell_variances(self, sets: Sequence[AttributeSet]) -> Floats:
         """Variance of a cell of each marginal: sum of ``s2 prod_tau (n - 1)/n prod_rest 1/n^2``."""
@@ -102,11 +97,8 @@ class ErrorModel:
             fourth = self._fourth_cumulants(sets)
             widths[known] = np.sqrt(variances[known]) * spread(alpha, fourth[known] / variances[known] ** 2)
         for k, attributes in enumerate(sets):
-            noise = self.raw.get(attributes)
-            if isinstance(noise, LaplaceNoise):
-                widths[k] = discrete_laplace_half_width(noise.scale, alpha)
-            elif noise is not None:
-                widths[k] = discrete_gaussian_half_width(noise.variance, alpha)
+            if attributes in self.raw:
+                widths[k] = half_width(self.raw[attributes], alpha)
         return widths
 
     def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> CellErrors:

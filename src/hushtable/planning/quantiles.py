@@ -9,7 +9,7 @@ plans of many different errors do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
+from functools import singledispatch
 from math import ceil, copysign, erfc, exp, inf, lgamma, sqrt, ulp
 from statistics import NormalDist
 from typing import cast
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import WorkloadError
+from hushtable.privacy import CountNoise, GaussianNoise, LaplaceNoise
 
 NEARLY_NORMAL = 1e-6
 """Excess kurtosis below which the normal quantile is right to about 1e-7."""
@@ -148,10 +149,17 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
     return high if at_low else low
 
 
-def discrete_gaussian_half_width(variance: Fraction, alpha: float) -> int:
-    """Smallest k such that an integer with P(x) ~ exp(-x^2 / (2 variance)) exceeds it with at most ``alpha``."""
+@singledispatch
+def half_width(noise: CountNoise, alpha: float) -> int:
+    """Smallest k such that the noise of one integer exceeds it with probability at most ``alpha``."""
+    raise TypeError(f"No half-width is known for {noise.name} noise.")
+
+
+@half_width.register
+def _of_gaussian(noise: GaussianNoise, alpha: float) -> int:
+    """P(x) ~ exp(-x^2 / (2 variance))."""
     check_alpha(alpha)
-    parameter = float(variance)
+    parameter = float(noise.variance)
     reach = ceil(sqrt(parameter) * 40.0) + 2
     if reach > 400_000:
         return ceil(sqrt(parameter) * normal_spread(alpha))
@@ -162,13 +170,11 @@ def discrete_gaussian_half_width(variance: Fraction, alpha: float) -> int:
     return int(np.argmax(beyond <= alpha))
 
 
-def discrete_laplace_half_width(scale: Fraction, alpha: float) -> int:
-    """Smallest k such that an integer with P(x) ~ exp(-|x| / scale) exceeds it with at most ``alpha``.
-
-    P(|x| > k) = 2 q^(k + 1) / (1 + q) with q = exp(-1 / scale).
-    """
+@half_width.register
+def _of_laplace(noise: LaplaceNoise, alpha: float) -> int:
+    """P(x) ~ exp(-|x| / scale), so that P(|x| > k) = 2 q^(k + 1) / (1 + q) with q = exp(-1 / scale)."""
     check_alpha(alpha)
-    decay = 1.0 / float(scale)
+    decay = 1.0 / float(noise.scale)
     needed = -np.log(alpha * (1.0 + exp(-decay)) / 2.0) / decay - 1.0
     return max(0, ceil(needed - 1e-12))
 

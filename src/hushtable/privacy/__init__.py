@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from hushtable.privacy.budget import price_in as price_in
     from hushtable.privacy.conversion import epsilon_from as epsilon_from
     from hushtable.privacy.conversion import rho_from as rho_from
+    from hushtable.privacy.mechanism import LAWS as LAWS
+    from hushtable.privacy.mechanism import CountNoise as CountNoise
     from hushtable.privacy.mechanism import DistanceNoise as DistanceNoise
     from hushtable.privacy.mechanism import GaussianNoise as GaussianNoise
     from hushtable.privacy.mechanism import LaplaceNoise as LaplaceNoise

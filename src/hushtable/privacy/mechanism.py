@@ -7,15 +7,19 @@ times (group privacy).  The proofs are in `proofs/`.  Nothing here draws noise o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm, prod
-from typing import Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from hushtable import privacy
 from hushtable.errors import BudgetError
 from hushtable.privacy.amounts import exact_number
 from hushtable.privacy.budget import Kind, price_in
+
+if TYPE_CHECKING:  # a price loads no sampler
+    from hushtable.privacy.sampler import Segments
 
 Ratio = tuple[int, int]
 """Numerator and denominator, not necessarily in lowest terms."""
@@ -89,11 +93,47 @@ class ResidualNoise(Mechanism):
         return None, (top, 2 * prod(self.sizes) * self.precision.denominator)
 
 
+class CountNoise(Mechanism):
+    """Independent discrete noise on the cells of a marginal.
+
+    An object is the noise of one size, its class the law: what runs of it are drawn by stands beside its price.
+    """
+
+    name: ClassVar[str]
+    """Its name in stored answers."""
+    normal: ClassVar[bool]
+    """Whether answers are combined as normal ones, by their variances alone; only then do marginals tell residuals,
+    and may what was measured before be charged by difference."""
+    cut: ClassVar[bool]
+    """Whether it may be cut off, for a delta."""
+
+    @abstractmethod
+    def __init__(self, parameter: Fraction) -> None: ...
+
+    @property
+    @abstractmethod
+    def true_variance(self) -> float:
+        """Variance of one integer, for error bars."""
+
+    @property
+    @abstractmethod
+    def kurtosis(self) -> float:
+        """Excess kurtosis that an error bar reckons with."""
+
+    @staticmethod
+    @abstractmethod
+    def segments(parameters: Sequence[Fraction], lengths: Sequence[int]) -> Segments:
+        """Runs of the law, ready to be drawn."""
+
+
 @dataclass(frozen=True)
-class GaussianNoise(Mechanism):
+class GaussianNoise(CountNoise):
     """The cells of a marginal + DiscreteGaussian(variance): a row moves one cell by 1, rho = 1 / (2 variance)."""
 
     variance: Fraction
+    name = "gaussian"
+    normal = True
+    cut = False
 
     def __post_init__(self) -> None:
         _check_positive(self.variance, "variance")
@@ -102,15 +142,30 @@ class GaussianNoise(Mechanism):
         """xi None; rho = rows^2 / (2 variance)."""
         return None, (rows * rows * self.variance.denominator, 2 * self.variance.numerator)
 
+    @property
+    def true_variance(self) -> float:
+        return privacy.discrete_gaussian_variance(self.variance)
+
+    @property
+    def kurtosis(self) -> float:
+        return 0.0
+
+    @staticmethod
+    def segments(parameters: Sequence[Fraction], lengths: Sequence[int]) -> Segments:
+        return privacy.gaussian_segments(parameters, lengths)
+
 
 @dataclass(frozen=True)
-class LaplaceNoise(Mechanism):
+class LaplaceNoise(CountNoise):
     """The cells of a marginal + DiscreteLaplace(scale): epsilon = 1 / scale for one row.
 
     An epsilon-DP mechanism is epsilon tanh(epsilon/2)-zCDP, and this one no better; the price is a rational just above.
     """
 
     scale: Fraction
+    name = "laplace"
+    normal = False
+    cut = True
 
     def __post_init__(self) -> None:
         _check_positive(self.scale, "scale")
@@ -119,6 +174,22 @@ class LaplaceNoise(Mechanism):
         """xi = rows / scale; rho = xi tanh(xi / 2), rounded up to a rational."""
         xi = (rows * self.scale.denominator, self.scale.numerator)
         return xi, pure_rho(xi)
+
+    @property
+    def true_variance(self) -> float:
+        return privacy.discrete_laplace_variance(self.scale)
+
+    @property
+    def kurtosis(self) -> float:
+        return privacy.discrete_laplace_kurtosis(self.scale)
+
+    @staticmethod
+    def segments(parameters: Sequence[Fraction], lengths: Sequence[int]) -> Segments:
+        return privacy.laplace_segments(parameters, lengths)
+
+
+LAWS: Mapping[str, type[CountNoise]] = {law.name: law for law in (GaussianNoise, LaplaceNoise)}
+"""Every law of noise on counts by its name, for those who read what was stored."""
 
 
 @dataclass(frozen=True)

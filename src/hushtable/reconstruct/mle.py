@@ -33,7 +33,7 @@ from hushtable.planning import (
     marginal_error_model,
     residual_error_model,
 )
-from hushtable.privacy import GaussianNoise, LaplaceNoise
+from hushtable.privacy import CountNoise
 
 
 @dataclass(eq=False)
@@ -88,7 +88,7 @@ def from_residuals(
 
 
 def from_marginals(
-    layout: Layout, answers: NDArray[np.int64], noises: tuple[GaussianNoise, ...] | tuple[LaplaceNoise, ...]
+    layout: Layout, answers: NDArray[np.int64], noises: Sequence[CountNoise]
 ) -> ResidualEstimates:
     """Estimates from marginals measured with independent noise in their cells.
 

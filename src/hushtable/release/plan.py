@@ -82,7 +82,7 @@ class Plan:
         return PlanFacts(
             strategy=self.strategy,
             objective=self.objective,
-            noise=f"discrete {noise.law.capitalize()}{cut}",
+            noise=f"discrete {noise.law.name.capitalize()}{cut}",
             marginals=len(self.workload.sets),
             cells=self.workload.cells,
             measurements=self.noise.measurements,

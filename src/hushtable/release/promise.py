@@ -7,19 +7,9 @@ held in trials is part of the sentence (``bench/tables/intervals.py``, docs/benc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from hushtable.planning import STRATEGIES
 from hushtable.release.card import Card
 from hushtable.release.spend_kinds import CHOOSE
-
-TRIALS: Mapping[tuple[str, str], float] = {
-    ("auto", "maxent"): 95.0,
-    ("auto", "nonneg"): 94.9,
-    ("aim", "mle"): 94.9,
-    ("aim", "maxent"): 94.5,
-}
-"""The least coverage of intervals at 95%, in per cent: over all populations, budgets and classes of the trials."""
 
 MODELLED = "Where not all was measured, the estimate is a model's guess: rely on lower and upper."
 
@@ -63,5 +53,7 @@ def _foreseen(strategy: str) -> bool:
 
 def _least(strategy: str, reconstruct: str) -> float | None:
     """Of the trials of that way to read the answers, or of all ways of the strategy; None where there were none."""
-    ours = [held for (name, _), held in TRIALS.items() if name == strategy]
-    return TRIALS.get((strategy, reconstruct), min(ours, default=None))
+    if strategy not in STRATEGIES:
+        return None
+    trials = STRATEGIES[strategy].trials
+    return trials.get(reconstruct, min(trials.values(), default=None))

@@ -273,11 +273,7 @@ def counts_promise(answers: Answers) -> Promise | None:
 
 def laws_of(part: MarginalPart) -> list[Noise]:
     """The noise of each measured marginal, as fits and bounds see it."""
-    noise = part.noise
-    if noise.bound is not None:
-        return [Noise.truncated_geometric(float(p), noise.bound) for p in part.precisions]
-    law = Noise.discrete_gaussian if noise.law == "gaussian" else Noise.discrete_laplace
-    return [law(float(parameter)) for parameter in noise.parameters]
+    return [Noise.of(mechanism, part.bound) for mechanism in part.mechanisms]
 
 
 def _levels(schema: Schema, priorities: Priorities, sets: list[AttributeSet]) -> list[list[int]]:

@@ -100,7 +100,7 @@ def _decoded(payload: bytes, sizes: tuple[int, ...]) -> Answers | None:
 
 def _target(plan: Plan) -> Mapping[AttributeSet, Fraction]:
     """The precision of every residual that the plan would have without earlier answers."""
-    if isinstance(plan.noise, BatchPlan) and plan.noise.noise.law == "gaussian":
+    if isinstance(plan.noise, BatchPlan) and plan.noise.noise.law.normal:
         part = plan.noise.part
         if isinstance(part, ResidualPart):
             return dict(zip(part.sets, part.precisions, strict=True))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from hushtable import planning
 from hushtable.planning.strategies.aim_rounds import Aim
@@ -20,6 +21,7 @@ class Auto(Aim):
 
     name = "auto"
     reconstruction = "maxent"
+    trials: ClassVar[Mapping[str, float]] = {"maxent": 95.0, "nonneg": 94.9}
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

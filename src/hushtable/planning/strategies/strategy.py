@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -38,6 +39,10 @@ class Strategy(ABC):
     """How its answers are read unless somebody asks for another way."""
     foreseen: ClassVar[bool] = True
     """Whether its noise is known before anything is measured: errors, budgets for errors and reuse rest on it."""
+
+    trials: ClassVar[Mapping[str, float]] = {}
+    """Where noise depends on earlier replies: the least coverage of intervals at 95%, in per cent, over all
+    populations, budgets and classes of the trials, by the way the answers were read (``bench/tables/intervals.py``)."""
 
     levels: ClassVar[bool] = True
     """Whether it measures attributes with levels."""
