@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Workload, closure
-from hushtable.planning import Problem, conditional_plan, minimax, minimax_variances, residual_plan
+from hushtable.planning import Problem, conditional_plan, minimax, minimax_variances, residual_plan, root_rows
 from hushtable.planning.round_loops import round_precisions
 from shared_data import data_file
 
@@ -153,6 +153,18 @@ def test_either_linear_system_solves_to_a_proved_optimum(sizes, smaller):
     shared = len(problem.residuals.sets) - len(list(combinations(range(d), 3)))
     assert (shared < len(workload)) == (smaller == "residuals")
     assert minimax_variances(problem, 0.1).gap < 1e-8
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_small_matrices_plan_as_sparse_ones_do(seed, monkeypatch):
+    """The same program by arrays and by scipy's sparse matrices, which larger plans use."""
+    sizes, workload, rho, weights = random_case(200 + seed)
+    problem = Problem.of(sizes, [tuple(sorted(g)) for g in workload], weights)
+    small = minimax_variances(problem, rho)
+    monkeypatch.setattr(root_rows, "SMALL", 0)
+    sparse = minimax_variances(problem, rho)
+    assert max(small.gap, sparse.gap) < 1e-7
+    assert small.largest == pytest.approx(sparse.largest, rel=1e-8)
 
 
 def test_the_first_order_method_for_huge_workloads_is_near_and_knows_how_near(monkeypatch):

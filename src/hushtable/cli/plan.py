@@ -37,6 +37,11 @@ def plan(
 ) -> None:
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
     given, target = _given(budget, want)
+    if given is not None:
+        chosen = ht.planning.strategy_named(strategy)
+        chosen.check_payable(given)
+        if not json:
+            chosen.check_foreseen()  # what is shown are errors
     declared = ht.Schema.load(schema)
     asked = flags.workload_from(declared, order, workload)
     if given is None:

@@ -27,3 +27,12 @@ def checked_order(order: Any, attributes: int) -> int:
             "For example order=2.",
         )
     return order
+
+
+def not_common() -> WorkloadError:
+    """A residual was asked for beyond what the mechanism does not answer."""
+    return WorkloadError(
+        "linear.not-common",
+        "The common mechanism cannot be answered from this mechanism.",
+        "Give the result of common() over options that include this mechanism.",
+    )

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from hushtable.arrays import Floats
 from hushtable.errors import WorkloadError
+from hushtable.linear.checks import not_common
 from hushtable.linear.curve import gaussian_delta
 from hushtable.linear.loewner import least_upper_bound
 from hushtable.linear.spaces import ANGLE, Standard, intersection, standardise
@@ -275,15 +276,6 @@ def _output(mechanism: LinearGaussian, output: ArrayLike) -> Floats:
             "Give one number per query, in the order of the queries.",
         )
     return array
-
-
-def not_common() -> WorkloadError:
-    """A residual was asked for beyond what the mechanism does not answer."""
-    return WorkloadError(
-        "linear.not-common",
-        "The common mechanism cannot be answered from this mechanism.",
-        "Give the result of common() over options that include this mechanism.",
-    )
 
 
 def _finite(name: str, values: ArrayLike) -> Floats:

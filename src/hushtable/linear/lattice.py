@@ -17,19 +17,20 @@ from functools import cached_property, reduce
 from itertools import combinations
 from math import comb, lcm, prod
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.linalg import helmert
 
+from hushtable import linear
 from hushtable.arrays import Floats, is_whole
 from hushtable.axes import Axes
 from hushtable.errors import BudgetError, WorkloadError
-from hushtable.linear.checks import checked_order
-from hushtable.linear.curve import gaussian_delta
-from hushtable.linear.dense import LinearGaussian, not_common
+from hushtable.linear.checks import checked_order, not_common
 from hushtable.marginals import AttributeSet, Workload, kinds_of, spreads_of, subsets
 from hushtable.privacy import Number, ResidualNoise, exact_number, total_price
+
+if TYPE_CHECKING:  # what has no residuals needs scipy
+    from hushtable.linear.dense import LinearGaussian
 
 DENSE_CELLS = 4096
 """Largest domain for which a matrix is built: 128 MB, and the time of a decomposition grows with the cube."""
@@ -132,6 +133,8 @@ class MarginalMechanism:
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta with which the mechanism is (epsilon, delta)-differentially private."""
+        from hushtable.linear.curve import gaussian_delta  # scipy, which takes longer to load than most plans
+
         return float(gaussian_delta(float(self.profile), epsilon))
 
     def scaled(self, *, rho: Number) -> MarginalMechanism:
@@ -180,11 +183,11 @@ class MarginalMechanism:
         require_small(self.cells)
         if self.axes.has_levels:
             return self._dense_levels()
-        basis, noise = (np.eye, self.tables) if self.tables else (helmert, self.variances)
+        basis, noise = (np.eye, self.tables) if self.tables else (_helmert, self.variances)
         factors = [[basis(n) if i in s else np.ones((1, n)) for i, n in enumerate(self.sizes)] for s in noise]
         rows = [reduce(np.kron, parts, np.ones((1, 1))) for parts in factors]
         variances = [np.full(len(r), float(v)) for r, v in zip(rows, noise.values(), strict=True)]
-        return LinearGaussian(np.vstack(rows), np.concatenate(variances))
+        return linear.LinearGaussian(np.vstack(rows), np.concatenate(variances))
 
     def _dense_levels(self) -> LinearGaussian:
         """Orthonormal contrasts inside every block, with the block's noise."""
@@ -197,7 +200,7 @@ class MarginalMechanism:
             )
             noise = reduce(np.kron, [share for _, share in parts], np.ones(1))
             variances.append(np.asarray(noise * float(variance), np.float64))
-        return LinearGaussian(np.vstack(rows), np.concatenate(variances))
+        return linear.LinearGaussian(np.vstack(rows), np.concatenate(variances))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, exact.
@@ -360,7 +363,7 @@ def _contrasts(axes: Axes, leaf: int, tau: AttributeSet) -> tuple[Floats, Floats
     share = [np.empty(0)]
     for start, n in zip(axes.blocks[level], lengths, strict=False):
         if n > 1:
-            rows.append(helmert(n) @ sums[start : start + n])
+            rows.append(_helmert(n) @ sums[start : start + n])
             share.append(np.full(n - 1, (1.0 - 1.0 / n) / (1.0 - 1.0 / axes.widest[level])))
     return np.vstack(rows), np.concatenate(share)
 
@@ -426,3 +429,9 @@ def positive(name: str, amount: Number) -> Fraction:
             f"linear.{name}", f"The {name} must be a positive number.", f"Give for example {name}=0.1."
         )
     return exact
+
+
+def _helmert(n: int) -> Floats:
+    from scipy.linalg import helmert  # takes longer to load than most plans
+
+    return helmert(n)

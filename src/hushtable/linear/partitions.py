@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable.arrays import is_whole
 from hushtable.errors import WorkloadError
+from hushtable.linear.checks import not_common
 from hushtable.linear.curve import gaussian_delta
-from hushtable.linear.dense import LinearGaussian, not_common
+from hushtable.linear.dense import LinearGaussian
 from hushtable.linear.lattice import checked_sizes, positive, require_small
 from hushtable.privacy import Number
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hushtable.planning.strategies import PlanOptions as PlanOptions
     from hushtable.planning.strategies import Strategy as Strategy
     from hushtable.planning.strategies import names_of as names_of
+    from hushtable.planning.strategies import not_foreseen
     from hushtable.planning.strategies import register as register
     from hushtable.planning.strategies import strategy_named as strategy_named
     from hushtable.planning.targets import budget_for as budget_for

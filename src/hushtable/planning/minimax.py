@@ -12,14 +12,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
 from math import comb, prod
-from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csc_array, csr_array, diags_array
 
 from hushtable.marginals import AttributeSet, kinds_of, spreads_of
 from hushtable.planning.problem import Floats, Problem
+from hushtable.planning.root_rows import RootRows
 
 TOLERANCE = 1e-9
 """Relative gap at which the search for the best plan ends: far below what is printed.  Less takes more steps, more is a
@@ -56,7 +54,7 @@ class MinimaxPlan:
 class RootDual:
     """max sum q sqrt(A'u) - b.u / 2 over u >= 0; rows of A are (orbits of) marginals, columns of residuals."""
 
-    matrix: Any  # a sparse array; scipy has no types
+    matrix: RootRows
     q: Floats
     b: Floats
 
@@ -71,10 +69,10 @@ def minimax_variances(problem: Problem, rho: float) -> MinimaxPlan:
     )
     dual = _dual(problem, of_marginal, of_residual)
     u = solve_roots(dual)
-    root = problem.span * np.sqrt(np.asarray(dual.matrix.T @ u)[of_residual])
+    root = problem.span * np.sqrt(dual.matrix.back(u)[of_residual])
     value = float((problem.price * root).sum())
     variances = value / (2.0 * rho) / root
-    bound = float(dual.q @ np.sqrt(dual.matrix.T @ u)) ** 2 / float(dual.b @ u) / (2.0 * rho)
+    bound = float(dual.q @ np.sqrt(dual.matrix.back(u))) ** 2 / float(dual.b @ u) / (2.0 * rho)
     return MinimaxPlan(variances, float((problem.weights * problem.cell_variances(variances)).max()), bound)
 
 
@@ -97,7 +95,7 @@ def _on_levels(problem: Problem, rho: float) -> MinimaxPlan:
         rows.append(problem.weights[g] * added)
     matrix = np.unique(np.concatenate(rows), axis=0) / problem.price
     q = np.sqrt(problem.price)
-    u = solve_roots(RootDual(csr_array(matrix), q, np.ones(len(matrix))))
+    u = solve_roots(RootDual(RootRows.of(matrix), q, np.ones(len(matrix))))
     spread = np.sqrt(matrix.T @ u)
     variances = float((q * spread).sum()) / (2.0 * rho) * q / spread
     variances *= float((problem.kinds @ (problem.price / (2.0 * variances))).max()) / rho
@@ -140,8 +138,7 @@ def _dual(problem: Problem, of_marginal: np.ndarray, of_residual: np.ndarray) ->
     pairs = problem.pairs.members >= 0
     rows, columns = of_marginal[problem.pairs.owners[pairs]], of_residual[problem.pairs.members[pairs]]
     shape = (int(of_marginal.max()) + 1, len(counts))
-    matrix = csr_array((1.0 / counts[columns], (rows, columns)), shape=shape)
-    matrix.sum_duplicates()
+    matrix = RootRows.summed(1.0 / counts[columns], rows, columns, shape)
     q = np.bincount(of_residual, problem.price * problem.span)
     b = np.bincount(of_marginal, problem.cells**2 / problem.weights)
     return RootDual(matrix, q.astype(np.float64), b.astype(np.float64))
@@ -149,7 +146,7 @@ def _dual(problem: Problem, of_marginal: np.ndarray, of_residual: np.ndarray) ->
 
 def solve_roots(dual: RootDual) -> Floats:
     """An almost optimal ``u > 0``; every ``u > 0`` gives a valid bound, so accuracy is checked by the caller."""
-    own = _own_residuals(dual.matrix)
+    own = dual.matrix.own_columns()
     rest = np.setdiff1d(np.arange(len(dual.q)), own[own >= 0])
     if min(len(dual.b), len(rest)) > DENSE:
         return _multiplicative(dual)
@@ -179,12 +176,6 @@ def solve_roots(dual: RootDual) -> Floats:
     return u
 
 
-def _picked(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> Floats:
-    """Some entries of a sparse matrix, which gives them as an array or, in later versions of scipy, sparse."""
-    found = matrix[rows, columns]
-    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64).ravel()
-
-
 class _Newton:
     """Solves ``(H + diag(slack / u)) x = r``, H the negative Hessian, by the smaller of two dense systems."""
 
@@ -192,33 +183,24 @@ class _Newton:
         self._dual = dual
         self._own = own
         self._rest = rest
-        self._low = csr_array(dual.matrix[:, rest])
+        self._low = dual.matrix.some_columns(rest)
         self._by_residual = len(rest) < len(dual.b)
 
     def solve(self, u: Floats, slack: Floats, right: Floats) -> Floats:
         matrix = self._dual.matrix
-        curve = self._dual.q / 4 / np.asarray(matrix.T @ u) ** 1.5
+        curve = self._dual.q / 4 / matrix.back(u) ** 1.5
         diagonal = slack / u
         if not self._by_residual:
-            dense = (matrix @ diags_array(curve) @ matrix.T).toarray()
+            dense = matrix.gram(curve)
             dense[np.diag_indices_from(dense)] += diagonal
-            return cho_solve(cho_factor(dense, lower=True), right)
+            return matrix.solve(dense, right)
         has_own = self._own >= 0
-        weight = _picked(matrix, np.flatnonzero(has_own), self._own[has_own])
+        weight = matrix.at(np.flatnonzero(has_own), self._own[has_own])
         diagonal[has_own] += curve[self._own[has_own]] * weight**2
-        inner = (self._low.T @ diags_array(1 / diagonal) @ self._low).toarray()
+        inner = self._low.back_gram(1 / diagonal)
         inner[np.diag_indices_from(inner)] += 1 / curve[self._rest]
-        back = cho_solve(cho_factor(inner, lower=True), self._low.T @ (right / diagonal))
-        return (right - self._low @ back) / diagonal
-
-
-def _own_residuals(matrix: Any) -> np.ndarray:
-    """For each row a column that only this row has, or -1."""
-    by_column = csc_array(matrix)
-    single = np.flatnonzero(np.diff(by_column.indptr) == 1)
-    own = np.full(len(matrix.indptr) - 1, -1)
-    own[by_column.indices[by_column.indptr[single]]] = single
-    return own
+        back = matrix.solve(inner, self._low.back(right / diagonal))
+        return (right - self._low.times(back)) / diagonal
 
 
 def _multiplicative(dual: RootDual, rounds: int = FIRST_ORDER) -> Floats:
@@ -237,7 +219,7 @@ def _multiplicative(dual: RootDual, rounds: int = FIRST_ORDER) -> Floats:
 
 
 def _gradient(dual: RootDual, u: Floats) -> Floats:
-    return np.asarray(dual.matrix @ (dual.q / 2 / np.sqrt(dual.matrix.T @ u)))
+    return dual.matrix.times(dual.q / 2 / np.sqrt(dual.matrix.back(u)))
 
 
 def _longest(position: Floats, step: Floats) -> float:

@@ -56,7 +56,7 @@ def plan_variances(problem: Problem, rho: float, objective: str) -> Floats:
             "Ranges are planned for the sum of variances alone.",
             "Leave --objective out, or ask for cells.",
         )
-    from hushtable.planning.minimax import minimax_variances  # scipy's factorisations, for this one
+    from hushtable.planning.minimax import minimax_variances  # for this objective alone
 
     return minimax_variances(problem, rho).variances
 
@@ -67,7 +67,7 @@ def sum_variances(problem: Problem, rho: float) -> Floats:
     Where levels are so uneven that no row pays for every residual, a small convex program instead.
     """
     if len(problem.kinds) != 1:
-        from hushtable.planning.uneven import uneven_variances  # scipy's factorisations, for these
+        from hushtable.planning.uneven import uneven_variances  # for these alone
 
         return uneven_variances(problem, rho)
     return float((problem.price * problem.gains).sum()) / (2.0 * rho) / problem.gains

@@ -8,17 +8,17 @@ that ``minimax`` solves, ``max sum 2 sqrt(q) sqrt(A'u) - rho 1'u`` over ``u >= 0
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from hushtable.planning.minimax import RootDual, solve_roots
 from hushtable.planning.problem import Floats, Problem
+from hushtable.planning.root_rows import RootRows
 
 
 def uneven_variances(problem: Problem, rho: float) -> Floats:
     """Variances whose dearest kind of rows costs ``rho``."""
     matrix = problem.kinds.astype(np.float64)
     root = problem.price * problem.gains  # sqrt(2 q)
-    u = solve_roots(RootDual(csr_array(matrix), np.sqrt(2.0) * root, np.full(len(matrix), 2.0 * rho)))
+    u = solve_roots(RootDual(RootRows.of(matrix), np.sqrt(2.0) * root, np.full(len(matrix), 2.0 * rho)))
     x = root / np.sqrt(2.0 * (matrix.T @ u))
     x *= rho / float((matrix @ x).max())
     return problem.price / (2.0 * x)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hushtable.errors import WorkloadError
 from hushtable.ledger import Spend, Unit
 from hushtable.marginals import ResolvedWorkload
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.planning import AdaptivePlan, NoisePlan, names_of
+from hushtable.planning import AdaptivePlan, NoisePlan, not_foreseen
 from hushtable.privacy import Budget, Cost
 from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
 from hushtable.release.details import ReleaseDetail
@@ -64,11 +63,7 @@ class Plan:
     def table_errors(self, alpha: float = 0.05) -> list[TableError]:
         """The rows of ``tables``."""
         if isinstance(self.noise, AdaptivePlan):
-            raise WorkloadError(
-                "plan.adaptive",
-                f"The strategy {self.strategy} decides its noise on the way, so its errors are not known beforehand.",
-                f"Plan with --strategy {names_of('foreseen')}, or release and read the error bars.",
-            )
+            raise not_foreseen(self.strategy)
         errors = self.noise.errors(alpha)
         cells = [prod(self.workload.sizes[i] for i in s) for s in errors.sets]
         numbers = (errors.std.tolist(), errors.half_width.tolist(), errors.l1.tolist())

@@ -12,11 +12,12 @@ from hushtable.planning.strategies.strategy import (
     PlanOptions,
     Strategy,
     names_of,
+    not_foreseen,
     register,
     strategy_named,
 )
 
-__all__ = ["STRATEGIES", "PlanOptions", "Strategy", "names_of", "register", "strategy_named"]
+__all__ = ["STRATEGIES", "PlanOptions", "Strategy", "names_of", "not_foreseen", "register", "strategy_named"]
 
 for _strategy in (Auto(), Aim(), ResidualPlanner(), Identity()):
     register(_strategy)

@@ -97,6 +97,11 @@ class Strategy(ABC):
             )
         return made
 
+    def check_foreseen(self) -> None:
+        """Refuse to tell errors beforehand where nobody can."""
+        if not self.foreseen:
+            raise not_foreseen(self.name)
+
     @property
     def pays_pure(self) -> bool:
         """Whether a pure epsilon can pay for its noise."""
@@ -124,6 +129,15 @@ def register(strategy: Strategy) -> None:
 def names_of(trait: Literal["foreseen", "pays_pure", "levels"]) -> str:
     """The strategies that have a trait, as a hint lists them."""
     return " or ".join(name for name, strategy in STRATEGIES.items() if getattr(strategy, trait))
+
+
+def not_foreseen(strategy: str) -> WorkloadError:
+    """Errors were asked for beforehand that depend on what will be answered."""
+    return WorkloadError(
+        "plan.adaptive",
+        f"The strategy {strategy} decides its noise on the way, so its errors are not known beforehand.",
+        f"Plan with --strategy {names_of('foreseen')}, or release and read the error bars.",
+    )
 
 
 def strategy_named(name: str) -> Strategy:
