@@ -36,7 +36,6 @@ NOT_CHOSEN = {
     "kernel/sources/sniff.py": {"_C1"},
     "kernel/sources/typed.py": {"_DAYS_PER"},
     "kernel/sources/written.py": {"_ZERO, _NINE, _POINT, _PLUS, _MINUS"},
-    "kernel/warm.py": {"_FIRST"},
     "ledger/entries.py": {"FORMAT", "GENESIS", "Natural"},
     "microdata/sequential.py": {"_UNIT"},
     "plain.py": {"Text", "WholeNumber", "NotNegative"},
