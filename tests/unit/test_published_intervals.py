@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.reconstruct.bounds import OWN
+from hushtable.reconstruct.bounds import LEAST, OWN
 from hushtable.release.query_release import QueryRelease
 from hushtable.report.public import write_report
 
@@ -70,14 +70,15 @@ def test_no_lower_end_is_negative_and_the_unbiased_interval_is_kept(
         for end, sign in (("unbiased_lower", -1), ("unbiased_upper", 1)):
             assert (sign * (fully[end] - fully["unbiased"]) > fully["std"]).all()
         # An end that is published is the unbiased one, a little wider or cut by tables below, moved outwards to the
-        # estimate, or cut at zero.
+        # estimate, cut at zero, or, above, what is possible however low the noise drew.
         wider = norm.isf(OWN * alpha / 2) / norm.isf(alpha / 2)
         reach = wider * (fully["unbiased_upper"] - fully["unbiased"])
         low = np.minimum(fully["unbiased"] - reach, fully["estimate"])
-        high = np.maximum(fully["unbiased"] + reach, fully["estimate"])
+        high = np.maximum(np.maximum(fully["unbiased"] + reach, LEAST * reach), fully["estimate"])
         assert (fully["lower"] >= np.maximum(low, 0) - 1e-9).all()
         assert (fully["upper"] <= np.maximum(high, 0) + 1e-9).all()
         below += int((fully["unbiased_lower"] < 0).sum())
+        assert (numbers["upper"] > 0).all()  # 0 to 0 would read as certainty, and nothing is certain
         others = numbers.filter(pl.col("measured") != "fully")
         assert others.select("unbiased", "unbiased_lower", "unbiased_upper").null_count().row(0) == (
             (others.height,) * 3
@@ -88,6 +89,24 @@ def test_no_lower_end_is_negative_and_the_unbiased_interval_is_kept(
     for name in ("estimate", "lower", "upper", "unbiased", "unbiased_lower", "unbiased_upper"):
         ours, theirs = frame[name].to_numpy(), stored[name].to_numpy()
         assert np.allclose(ours, theirs, equal_nan=True, rtol=1e-12), name
+
+
+def test_an_end_below_zero_leaves_about_a_standard_error(session: ht.Session, tmp_path: Path) -> None:
+    """Whatever is drawn, an empty cell of a table that was measured by itself is not said to be empty for certain."""
+    release = session.release(
+        ht.Workload([("age",)]), budget=ht.ZCDP("0.01"), strategy="identity", reconstruct="mle"
+    )
+    table = release.table("age")
+    drawn_low = table.filter(pl.col("unbiased_upper") < pl.col("std"))
+    assert (
+        drawn_low.height > 0
+    )  # of 16 empty cells; 0.03% of runs have none whose estimate is a deviation below zero
+    assert np.allclose(drawn_low["upper"], LEAST * norm.isf(0.025) * drawn_low["std"], rtol=0.05)
+    release.save(tmp_path / "out")
+    made = release.export(tmp_path / "csv", format="csv")
+    exported = pl.read_csv(next(iter(sorted(Path(tmp_path / "csv").rglob("*age*.csv")))))
+    assert made and (exported["upper"] > 0).all()
+    assert (release.range("age", 60, 99)["upper"] > 0).all()
 
 
 def test_the_command_line_and_the_report_show_no_negative_lower_end(
@@ -132,6 +151,7 @@ def test_buckets_are_counts_and_other_queries_are_not(tmp_path: Path) -> None:
         for release in (found, QueryRelease.load(tmp_path / str(counts))):
             table = release.table()
             assert table["lower"].to_list() == pytest.approx([least, 26.08], abs=0.01)
+            assert table["upper"].to_list() == pytest.approx([0.98 if counts else -18.04, 33.92], abs=0.01)
             assert table["unbiased_lower"].to_list() == pytest.approx([-21.96, 26.08], abs=0.01)
             assert table["unbiased"].to_list() == table["estimate"].to_list() == [-20.0, 30.0]
 

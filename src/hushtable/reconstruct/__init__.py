@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         FULLY,
         PARTLY,
         intervals,
+        least_upper,
         measured_flags,
         published_ends,
     )

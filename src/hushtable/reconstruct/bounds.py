@@ -34,6 +34,13 @@ OWN = 0.8
 from below, whose share is divided once more, become narrower by about as much."""
 
 
+LEAST = 0.5
+"""Share of the half-width that an upper end has at least: about a standard error at 95%.  Noise that drew a count far
+below zero would leave 0 to 0, which reads as certainty; given such a draw, counts up to about one standard error are
+still likely (a truncated normal law has 95% below 0.8 to 1.1 of it for draws of -3 to -2).  With more, intervals of the
+many cells that are empty become wider for nothing."""
+
+
 @dataclass(frozen=True, eq=False)
 class CellBounds:
     """Ends of the interval of every cell (flat), standard deviation of a cell (nan: unknown), and what was measured.
@@ -46,6 +53,14 @@ class CellBounds:
     upper: Floats
     std: float
     measured: str
+
+
+def least_upper(lower: Floats, upper: Floats) -> Floats:
+    """The upper ends of unbiased intervals of counts, none below what noise alone leaves possible: see ``LEAST``.
+
+    They are only moved up, so that they hold all the more.
+    """
+    return np.maximum(upper, LEAST * 0.5 * (upper - lower))
 
 
 def published_ends(lower: Floats, upper: Floats, estimate: Floats) -> tuple[Floats, Floats]:
@@ -94,7 +109,8 @@ def intervals(
         own = _reaches(estimates, layout, np.where(rough, OWN, 1.0) * alpha, simultaneous)
     values = estimates.estimate_all(layout) if estimated is None else estimated
     unbiased = np.where(every, values, np.nan)
-    lower, upper = unbiased - own, unbiased + own
+    lower = unbiased - own
+    upper = least_upper(lower, unbiased + own)
     flags = [FULLY] * len(layout.sets)
     for k in np.flatnonzero(rough | ~known).tolist():
         cells, s = slice(layout.offsets[k], layout.offsets[k + 1]), layout.sets[k]
@@ -168,7 +184,7 @@ class Bounder:
         level = 2.0 * part * self._alpha / (self._cells(known) if together else len(known))
         upper = np.full(self._estimates.layout.shape(attributes), np.inf)
         for s in known:
-            np.minimum(upper, np.maximum(self._ends(s, attributes, level)[1], 0.0), out=upper)
+            np.minimum(upper, least_upper(*self._ends(s, attributes, level)), out=upper)
         return upper.ravel()
 
     def from_below(
@@ -189,7 +205,7 @@ class Bounder:
         shape = self._estimates.layout.shape(attributes)
         lower, upper = np.zeros(shape), np.full(shape, np.inf)
         for s in known:
-            np.minimum(upper, np.maximum(ends[s][1], 0.0), out=upper)
+            np.minimum(upper, least_upper(*ends[s]), out=upper)
         for a, b in forcing:
             np.maximum(lower, ends[a][0] + ends[b][0] - ends[common[a, b]][1], out=lower)
         np.minimum(lower, upper, out=lower)

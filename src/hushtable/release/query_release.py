@@ -21,7 +21,7 @@ from hushtable.arrays import Floats
 from hushtable.errors import BundleError
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.plain import Text
-from hushtable.reconstruct import FULLY, published_ends
+from hushtable.reconstruct import FULLY, least_upper, published_ends
 from hushtable.release.bundle import new_folder
 from hushtable.release.bundle_files import MANIFEST, manifest_of, opened, require, sha256
 from hushtable.release.card import Card
@@ -59,7 +59,9 @@ class QueryRelease:
         std = np.sqrt(self.variances)
         half = NormalDist().inv_cdf(1 - alpha / 2) * std
         lower, upper = self.estimates - half, self.estimates + half
-        shown = published_ends(lower, upper, self.estimates) if self.counts else (lower, upper)
+        shown = (lower, upper)
+        if self.counts:
+            shown = published_ends(lower, least_upper(lower, upper), self.estimates)
         own = dict(zip(UNBIASED, (self.estimates, lower, upper), strict=True))
         return self.labels.with_columns(
             pl.Series("estimate", self.estimates),

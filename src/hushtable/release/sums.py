@@ -19,7 +19,14 @@ from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, marginal_label
 from hushtable.planning import normal_spread
-from hushtable.reconstruct import combined, published_ends, reconstruction_named, sum_table, sum_variances
+from hushtable.reconstruct import (
+    combined,
+    least_upper,
+    published_ends,
+    reconstruction_named,
+    sum_table,
+    sum_variances,
+)
 from hushtable.release.area_maps import AreaMap, areas_in
 from hushtable.release.tables import ReleasedTable, category_column
 from hushtable.schema import RESERVED, Attribute, Binned, LabelError, Real
@@ -43,7 +50,8 @@ class Sums:
     def columns(self, alpha: float) -> list[pl.Series]:
         """``estimate``, ``std``, ``lower`` and ``upper`` of all sums, flat; counts are never below 0."""
         reach = normal_spread(alpha) * self.stds
-        lower, upper = published_ends(self.unbiased - reach, self.unbiased + reach, self.values)
+        low, high = self.unbiased - reach, self.unbiased + reach
+        lower, upper = published_ends(low, least_upper(low, high), self.values)
         named = {"estimate": self.values, "std": self.stds, "lower": lower, "upper": upper}
         return [pl.Series(name, values.ravel()) for name, values in named.items()]
 
