@@ -44,6 +44,44 @@ def place(task: Any, codes: Any, table: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def next_cell(codes: Any, shape: Any) -> None:
+    """Go on to the next joint cell, in C order."""
+    k = codes.size - 1
+    codes[k] += 1
+    while codes[k] == shape[k]:
+        codes[k] = 0
+        k -= 1
+        codes[k] += 1
+
+
+@njit(cache=True, nogil=True)
+def rounded_cells(real: Any, shape: Any, task: Any) -> Any:
+    """Every cell of a real table rounded up or down, whichever leaves the sums of all tables nearer to the real ones.
+
+    Cells come one after the other and see what those before them left over, so no table drifts.  ``task.sums`` are set
+    to the sums.
+    """
+    tables, sums = task[2].size - 1, task[5]
+    counts, over = np.empty(real.size, np.int64), np.zeros(sums.size)
+    codes, here = np.zeros(shape.size, np.int64), np.empty(tables, np.int64)
+    for c in range(real.size):
+        if c > 0:
+            next_cell(codes, shape)
+        below = np.floor(real[c])
+        left = real[c] - below
+        slope = 0.0
+        for t in range(tables):
+            here[t] = place(task, codes, t)
+            slope += 2.0 * (over[here[t]] - left) + 1.0
+        up = left > 0.0 and slope < 0.0
+        counts[c] = int(below) + (1 if up else 0)
+        for t in range(tables):
+            over[here[t]] += counts[c] - real[c]
+            sums[here[t]] += counts[c]
+    return counts
+
+
+@njit(cache=True, nogil=True)
 def best_step(slope: float, curve: float, least: int, most: int) -> int:
     """The whole number between two that minimises ``curve d^2 + slope d``."""
     if curve <= 0.0:
@@ -126,22 +164,12 @@ def turn_around(corners: Any, counts: Any, here: Any, along: Any, across: Any, t
 
 
 @njit(cache=True, nogil=True)
-def distance_of(task: Any) -> float:
-    """How far the sums are from what is wanted."""
-    wanted, weights, sums = task[3], task[4], task[5]
-    distance = 0.0
-    for i in range(sums.size):
-        distance += weights[i] * (sums[i] - wanted[i]) ** 2
-    return distance
-
-
-@njit(cache=True, nogil=True)
 def polish_cells(
     counts: Any, shape: Any, possible: Any, task: Any, state: Any, limits: tuple[int, int, float]
 ) -> tuple[int, bool]:
     """Passes over all cells, each move of a cell with others that are drawn anew.
 
-    ``limits``: passes at most, and how many in a row must gain less than a part of the distance to be the last ones.
+    ``limits``: passes at most, how many in a row must gain next to nothing to be the last ones, and how much that is.
     Gives the passes made, and whether they ended that way.
     """
     passes, quiet, tolerance = limits
@@ -152,16 +180,11 @@ def polish_cells(
     here, along, across = np.empty(tables, np.int64), np.empty(tables, np.int64), np.empty(tables, np.int64)
     codes, corners, calm = np.zeros(axes, np.int64), np.empty(4, np.int64), 0
     for done in range(passes):
-        gained, distance = 0.0, distance_of(task)
+        gained = 0.0
         codes[:] = 0
         for c in range(counts.size):
             if c > 0:
-                k = axes - 1
-                codes[k] += 1
-                while codes[k] == shape[k]:
-                    codes[k] = 0
-                    k -= 1
-                    codes[k] += 1
+                next_cell(codes, shape)
             if not possible[c]:
                 continue
             for t in range(tables):
@@ -186,7 +209,7 @@ def polish_cells(
                 across[t] = steps_of(task, t, m, second) - steps_of(task, t, m, codes[m])
             corners[0], corners[1], corners[2], corners[3] = c, partner, c + move, partner + move
             gained += turn_around(corners, counts, here, along, across, task)
-        calm = calm + 1 if gained <= tolerance * distance else 0
+        calm = calm + 1 if gained <= tolerance else 0
         if calm >= quiet:
             return done + 1, True
     return passes, False
@@ -208,7 +231,7 @@ def polish_records(
     tables, axes, calm = task[2].size - 1, shape.size, 0
     here, there = np.empty(tables, np.int64), np.empty(tables, np.int64)
     for done in range(passes):
-        gained, distance = 0.0, distance_of(task)
+        gained = 0.0
         for r in range(records.shape[0]):
             k = min(int(uniform(state) * axes), axes - 1)
             before, other = records[r, k], min(int(uniform(state) * shape[k]), shape[k] - 1)
@@ -231,7 +254,7 @@ def polish_records(
                     if there[t] != here[t]:
                         sums[here[t]] -= 1
                         sums[there[t]] += 1
-        calm = calm + 1 if gained <= tolerance * distance else 0
+        calm = calm + 1 if gained <= tolerance else 0
         if calm >= quiet:
             return done + 1, True
     return passes, False

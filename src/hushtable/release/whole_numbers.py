@@ -112,7 +112,11 @@ class WholeNumbers:
 def whole_numbers_of(
     release: Release, tables: Sequence[Sequence[str]] = (), alpha: float = 0.05
 ) -> WholeNumbers:
-    """Whole numbers of some tables, by default of all that were asked for, and of the total."""
+    """Whole numbers of some tables, by default of all that were asked for, and of the total.
+
+    All tables count alike, in each of them a number by its precision.  Did all numbers count alike, the many small cells
+    that cannot go below zero would lift a nation's total by many times its error.
+    """
     schema = release.schema
     asked = [tuple(names) for names in tables] or list(release.marginals)
     sets = sorted_sets([(), *(tuple(sorted(release.check_table(names))) for names in asked)])
@@ -120,7 +124,8 @@ def whole_numbers_of(
     numbers = release.columns(sets, alpha)
     wide = (numbers.upper - numbers.lower) / (2.0 * normal_spread(alpha))
     spread = np.maximum(np.where(np.isfinite(numbers.stds), numbers.stds, wide), FINEST)
-    wanted = WantedTables(layout, numbers.estimates, 1.0 / spread**2)
+    weights = 1.0 / (spread**2 * np.repeat(layout.lengths, layout.lengths))
+    wanted = WantedTables(layout, numbers.estimates, weights)
     made = _made(release, wanted)
     lower = np.minimum(np.floor(numbers.lower), made.counts).astype(np.int64)
     upper = np.maximum(np.ceil(numbers.upper), made.counts).astype(np.int64)
