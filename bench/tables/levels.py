@@ -36,7 +36,7 @@ OTHERS = ("sex", "age", "group")
 RHO = "0.1"
 VALUES = 1024
 LIMITS = {
-    "plan_s": 5,
+    "residual_planner_plan_s": 5,
     "residual_planner_s": 60,
     "auto_s": 300,
     "residual_planner_published_s": 120,
@@ -130,7 +130,7 @@ def tree(rows: int, strategy: str, folder: Path) -> dict[str, float]:
     name = strategy.replace("-", "_")
     apart = whole.distances()
     return {
-        "plan_s": plan_time,
+        f"{name}_plan_s": plan_time,
         f"{name}_s": release_time + tables_time,
         f"{name}_published_s": whole_time,
         f"{name}_passes": whole.made.passes,

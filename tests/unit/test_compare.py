@@ -11,7 +11,7 @@ from scipy import stats
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.errors import WorkloadError
+from hushtable.errors import UsageError, WorkloadError
 from thresholds import Z
 
 SCHEMA = {
@@ -102,6 +102,62 @@ def test_releases_with_different_trees_are_refused_by_name(years, tmp_path):
     with pytest.raises(WorkloadError, match="region") as refused:
         ht.compare(years[0], moved).table("region")
     assert refused.value.code == "compare.different"
+
+
+def test_a_level_whose_categories_hold_others_now_is_refused(years, tmp_path):
+    """Regions have the same names, and one district lies in another of them: they are different areas."""
+    place = {**SCHEMA["attributes"]["place"], "tree": {"N": ["a", "b", "c"], "S": ["d", "e"]}}
+    moved = released(tmp_path / "m", [9] * 5, {"attributes": {**SCHEMA["attributes"], "place": place}})
+    with pytest.raises(WorkloadError, match="'c' lies in another 'region'") as refused:
+        ht.compare(years[0], moved).table("region")
+    assert refused.value.code == "compare.different"
+    assert ht.compare(years[0], moved).table("district", "sex").height == 10
+
+
+def test_a_level_stays_comparable_where_a_district_was_split(years, tmp_path):
+    place = {**SCHEMA["attributes"]["place"], "tree": {"N": ["a", "b"], "S": ["c", "d", "e", "f"]}}
+    split = released(tmp_path / "s", [9] * 5, {"attributes": {**SCHEMA["attributes"], "place": place}})
+    assert ht.compare(years[0], split).table("region").height == 2
+    with pytest.raises(WorkloadError, match="'district'"):
+        ht.compare(years[0], split).table("district")
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "json-stat", "px", "sdmx-csv"])
+def test_changes_are_exported_with_their_errors_and_notes(years, tmp_path, format):
+    done = ht.compare(*years).export(tmp_path / format, format)
+    assert done.tables == 2
+    readme = (tmp_path / format / "README.txt").read_text()
+    assert "difference_std" in readme and "noise alone would give as much" in readme
+    if format == "parquet":
+        written = pl.read_parquet(tmp_path / format / "tables" / "district-sex.parquet")
+        found = ht.compare(*years).table("district", "sex")
+        assert written["difference"].to_list() == pytest.approx(found["difference"].to_list())
+        assert [word == "yes" for word in written["significant"]] == found["significant"].to_list()
+        assert written["last"].to_list() == pytest.approx(found["last"].to_list())
+
+
+def test_a_page_lists_every_table_and_says_what_is_significant(years, tmp_path):
+    for name, release in zip(("new", "old"), years, strict=True):
+        release.save(tmp_path / name)
+    folders = [str(tmp_path / "new"), str(tmp_path / "old")]
+    assert run(["compare", *folders, "--out", str(tmp_path / "changes.html")]) == 0
+    page = (tmp_path / "changes.html").read_text()
+    assert "district by sex" in page and "Expected by chance" in page
+    assert (tmp_path / "changes-data").is_dir()
+    assert run(["compare", *folders, "--format", "csv", "--out", str(tmp_path / "c")]) == 0
+    assert (tmp_path / "c" / "tables" / "region.csv").is_file()
+
+
+def test_an_attribute_called_like_a_column_of_changes_is_refused_before_writing(tmp_path):
+    schema = {"attributes": {"last": {"type": "boolean"}}}
+    made = []
+    for name in ("a", "b"):
+        frame = pl.DataFrame({"last": [True, False]})
+        session = ht.Session.open(frame, schema=schema, ledger=tmp_path / name, budget=ht.ZCDP(1))
+        made.append(session.release(ht.Workload([("last",)]), budget=ht.ZCDP(1)))
+    with pytest.raises(UsageError) as refused:
+        ht.compare(*made).export(tmp_path / "x")
+    assert refused.value.code == "export.name-taken" and not (tmp_path / "x").exists()
 
 
 def test_a_comparison_on_the_command_line(years, tmp_path, capsys):

@@ -21,16 +21,25 @@ def compare(
     ] = None,
     alpha: flags.Alpha = 0.05,
     csv: Annotated[bool, Option("Print CSV.")] = False,
+    out: Annotated[
+        Path | None, Option("Write a page with all tables, or with --format a folder.", "PLACE", short="-o")
+    ] = None,
+    format: Annotated[
+        str | None, Option("Export all tables as one of {formats}.", "NAME", short="-f")
+    ] = None,
     raw: flags.Raw = False,
     json: flags.Json = False,
 ) -> None:
     """Difference, interval and significance of every cell of two releases."""
+    if format is not None:
+        ht.release.exports.format_named(format).check_installed()
     new, old = ht.release.Outline.read(this), ht.release.Outline.read(last)
     new.check_independent(old)
     new.check_same(old, attributes or ())
     for outline in (new, old) if attributes else ():
         outline.check_table(attributes or ())
     found = ht.compare(ht.Release.load(this), ht.Release.load(last), alpha=alpha)
+    written = _write(found, out, format, raw=raw)
     if json:
         emit(found.to_dict())
         return
@@ -46,6 +55,17 @@ def compare(
         f"A cell that did not change is called significant with probability {alpha:.10g}; one of a whole table among "
         "all with no more than that."
     )
+    if written is not None:
+        say(f"Wrote {written}.")
+
+
+def _write(
+    found: ht.release.ReleaseComparison, out: Path | None, format: str | None, *, raw: bool
+) -> Path | None:
+    """The page or the export that was asked for."""
+    if format is not None:
+        return found.export(out or Path(f"changes-{format}"), format, raw=raw).folder
+    return None if out is None else ht.report.write_comparison_report(found, out).path
 
 
 def _shown(value: object) -> str:

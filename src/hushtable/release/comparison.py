@@ -6,8 +6,10 @@ answers (one reuses the other's, or both reuse the same) are refused, because th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,20 @@ from hushtable.planning import normal_spread
 from hushtable.texts import counted
 
 if TYPE_CHECKING:
+    from hushtable.release.exports import Exported
     from hushtable.release.release import Release
+
+_COLUMNS = {
+    "difference": "difference",
+    "std": "difference_std",
+    "lower": "difference_lower",
+    "upper": "difference_upper",
+    "p_value": "p_value",
+    "significant": "significant",
+    "significant_among_all": "significant_among_all",
+    "last": "last",
+}
+"""What a comparison says of a cell, and what it is called beside the columns of the released table."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +45,7 @@ class ReleaseComparison:
     last: Release
     alpha: float = 0.05
 
-    @property
+    @cached_property
     def marginals(self) -> tuple[tuple[str, ...], ...]:
         """Tables of ``this`` that ``last`` tells too, both measured in full."""
         return tuple(names for names in self.this.marginals if self._comparable(names))
@@ -86,6 +101,32 @@ class ReleaseComparison:
         ]
         columns = ["marginal", "cells", "significant", "significant_among_all", "by_chance"]
         return pl.DataFrame(rows, columns, orient="row")
+
+    def columns(self, attributes: Sequence[str]) -> list[pl.Series]:
+        """What changed, as columns to stand beside a table of ``this``; yes and no in words."""
+        frame = self.table(*attributes).select(
+            pl.col(name).alias(beside) for name, beside in _COLUMNS.items()
+        )
+        words = [name for name in frame.columns if frame[name].dtype == pl.Boolean]
+        shown = (
+            pl.when(pl.col(name)).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(name) for name in words
+        )
+        return frame.with_columns(*shown).get_columns()
+
+    @property
+    def note(self) -> str:
+        """What a reader of the differences must know."""
+        return (
+            f"Differences are those of unbiased estimates from the release of ledger {self.last.card.ledger.name}, "
+            f"entry {self.last.card.ledger.entry}. Significant: noise alone would give as much with probability below "
+            f"{self.alpha:.10g}, for each cell by itself; among all: for all cells of its table together."
+        )
+
+    def export(self, folder: str | PathLike[str], format: str = "csv", *, raw: bool = False) -> Exported:
+        """Write every table that both releases tell, with what changed, in a format that others read."""
+        from hushtable.release.exports import write_changes  # the formats know comparisons
+
+        return write_changes(self, folder, format, raw=raw)
 
     def to_dict(self) -> dict[str, Any]:
         """The summary, and every table with its cells."""

@@ -242,15 +242,23 @@ class Outline:
             )
 
     def check_same(self, other: Outline, attributes: Sequence[str]) -> None:
-        """Refuse a table whose categories are not the same in another release."""
+        """Refuse a table whose categories are not the same in another release.
+
+        A category of a level is the same if no leaf that both trees have lies in another one there.
+        """
         for name in attributes:
-            new = self.schema.of_axis(self.schema.axis(name))
+            axis, new = self.schema.axis(name), self.schema.of_axis(self.schema.axis(name))
             known = name in other.schema.names or name in other.schema.aliases
             if not known or new.labels != other.schema.of_axis(other.schema.axis(name)).labels:
-                raise WorkloadError(
-                    "compare.different",
-                    f"The two releases do not have the same categories of {name!r}.",
-                    "Compare tables of other attributes, or on a level that both have.",
+                raise _different(f"The two releases do not have the same categories of {name!r}.")
+            here, there = (
+                _above_leaves(self.schema, axis),
+                _above_leaves(other.schema, other.schema.axis(name)),
+            )
+            moved = [leaf for leaf, label in here.items() if there.get(leaf, label) != label]
+            if moved:
+                raise _different(
+                    f"The two releases have different trees: {moved[0]!r} lies in another {name!r} in each."
                 )
 
     @cached_property
@@ -306,6 +314,20 @@ def _codes(kind: Attribute, low: Any, high: Any) -> tuple[int, ...]:
         return kind.codes_matching(low)
     except LabelError:
         return ()
+
+
+def _above_leaves(schema: Schema, axis: int) -> dict[str, str]:
+    """In which category of an axis each category of the attribute's finest level lies, by their labels."""
+    axes = Axes.of(schema.sizes)
+    leaf = axes.finest[axes.owners[axis]]
+    above, labels = axes.codes_above(leaf, axis), schema.of_axis(axis).labels
+    return {name: labels[code] for name, code in zip(schema.of_axis(leaf).labels, above, strict=True)}
+
+
+def _different(message: str) -> WorkloadError:
+    return WorkloadError(
+        "compare.different", message, "Compare tables of other attributes, or on a level that both have."
+    )
 
 
 def _shared(what: str) -> WorkloadError:

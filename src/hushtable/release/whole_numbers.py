@@ -114,8 +114,8 @@ def whole_numbers_of(
 ) -> WholeNumbers:
     """Whole numbers of some tables, by default of all that were asked for, and of the total.
 
-    All tables count alike, in each of them a number by its precision.  Did all numbers count alike, the many small cells
-    that cannot go below zero would lift a nation's total by many times its error.
+    All tables count alike, in each of them a number by its precision.  Did all numbers count alike, the many small
+    cells that cannot go below zero would lift a nation's total by many times its error.
     """
     schema = release.schema
     asked = [tuple(names) for names in tables] or list(release.marginals)

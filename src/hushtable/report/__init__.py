@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from hushtable.report.assets import explorer_text, vega_text
     from hushtable.report.bar_table import BarTable
     from hushtable.report.books import BookedSpend, bought
+    from hushtable.report.comparison_page import write_comparison_report as write_comparison_report
     from hushtable.report.confidential import STAMP as STAMP
     from hushtable.report.confidential import write_confidential_report as write_confidential_report
     from hushtable.report.pieces import Section
@@ -40,6 +41,7 @@ __all__ = [
     "STAMP",
     "Site",
     "public_report",
+    "write_comparison_report",
     "write_confidential_report",
     "write_rehearsal_report",
     "write_report",

@@ -18,6 +18,9 @@ from hushtable.schema import QualityScale
 MeasureKind = Literal["number", "word"]
 
 
+YES_OR_NO = ("no", "yes")
+
+
 @dataclass(frozen=True)
 class CellColumn:
     """A column beside the attributes: its name, a heading, what it means, and the words that it may hold."""
@@ -37,6 +40,8 @@ class ColumnSet(ABC):
     value: ClassVar[str]
     whole: ClassVar[bool] = False
     """Whether the tables have whole numbers, which are made before they are written."""
+    changes: ClassVar[bool] = False
+    """Whether the tables say what changed since another release."""
 
     def __init__(self, scale: QualityScale | None = None) -> None:
         self.scale = scale
@@ -130,6 +135,33 @@ class WithWhole(WithErrors):
     )
 
 
+class WithChanges(WithErrors):
+    """The same behind the change since another release."""
+
+    name = "changes"
+    summary = "the other release's number, the difference with its error and significance, and all of errors"
+    value = "difference"
+    changes = True
+    first = (
+        CellColumn("difference", "Difference", "this release's unbiased estimate less the other's"),
+        CellColumn("difference_std", "Difference, standard error", "of the difference, by the noise of both"),
+        CellColumn("difference_lower", "Difference, lower end", "of an interval for the true difference"),
+        CellColumn("difference_upper", "Difference, upper end", "of that interval"),
+        CellColumn("p_value", "p-value", "chance of a difference as large by noise alone"),
+        CellColumn(
+            "significant", "Significant", "whether noise is ruled out, cell by cell", "word", YES_OR_NO
+        ),
+        CellColumn(
+            "significant_among_all",
+            "Significant among all",
+            "whether noise is ruled out for all cells of the table together",
+            "word",
+            YES_OR_NO,
+        ),
+        CellColumn("last", "Last", "unbiased estimate of the other release"),
+    )
+
+
 def _free(name: str, taken: Sequence[str]) -> str:
     """A name that no attribute bears."""
     while name in taken:
@@ -137,5 +169,5 @@ def _free(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-COLUMN_SETS: dict[str, ColumnSet] = {made.name: made for made in (WithErrors(), WithWhole())}
+COLUMN_SETS: dict[str, ColumnSet] = {made.name: made for made in (WithErrors(), WithWhole(), WithChanges())}
 """Every set by its name."""

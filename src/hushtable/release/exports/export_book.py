@@ -19,6 +19,7 @@ from hushtable.watching import Progress, silent
 
 if TYPE_CHECKING:
     from hushtable.release.card import Card
+    from hushtable.release.comparison import ReleaseComparison
     from hushtable.release.release import Release
     from hushtable.release.whole_numbers import WholeNumbers
     from hushtable.schema import About
@@ -51,6 +52,7 @@ class ExportBook:
     raw: bool = False
     progress: Progress = silent
     whole: WholeNumbers | None = None
+    changes: ReleaseComparison | None = None
 
     @property
     def about(self) -> About:
@@ -98,6 +100,8 @@ class ExportBook:
             table = self.release.table(*names, alpha=self.alpha)
             if self.whole is not None:
                 table = table.with_columns(self.whole.columns(names))
+            if self.changes is not None:
+                table = table.with_columns(self.changes.columns(names))
             shown = self.table_dimensions(names)
             labels = table.select(dimension.name for dimension in shown)
             columns = self.columns.columns(table, taken, self.alpha)
@@ -140,6 +144,7 @@ class ExportBook:
             interval_promise(self.card, self.alpha),
             *((MODELLED,) if modelled else ()),
             *(() if self.whole is None else (WHOLE if self.whole.finished else WHOLE_LIMITED,)),
+            *(() if self.changes is None else (self.changes.note,)),
             *(f"Quality {flag.name}: {flag.meaning}." for flag in QUALITY_FLAGS),
             *self._grades,
             NOISE_ONLY,

@@ -21,6 +21,7 @@ from hushtable.texts import counted
 from hushtable.watching import Progress, silent
 
 if TYPE_CHECKING:
+    from hushtable.release.comparison import ReleaseComparison
     from hushtable.release.release import Release
 
 README = "README.txt"
@@ -72,9 +73,10 @@ def write_export(
     """Write tables of a release, by default all that were asked for, into a new folder."""
     writer = format_named(format)
     writer.check_installed()
-    if columns not in COLUMN_SETS:
+    offered = [name for name, made in COLUMN_SETS.items() if not made.changes]
+    if columns not in offered:
         raise UsageError(
-            "export.columns", "This set of columns is not known.", f"Choose {', '.join(COLUMN_SETS)}."
+            "export.columns", "This set of columns is not known.", f"Choose {', '.join(offered)}."
         )
     wanted = tuple(tuple(names) for names in tables) or release.marginals
     release.outline.check_tables(wanted)
@@ -91,11 +93,34 @@ def write_export(
     writer.check_size(book)
     if chosen.whole:
         book = replace(book, whole=release.whole_numbers(wanted, alpha=alpha))
+    return _written(book, writer, folder)
+
+
+def write_changes(
+    found: ReleaseComparison, folder: str | PathLike[str], format: str, *, raw: bool = False
+) -> Exported:
+    """Write every table that two releases tell, with what changed, into a new folder."""
+    writer = format_named(format)
+    writer.check_installed()
+    chosen = COLUMN_SETS["changes"].graded(found.this.schema.quality)
+    taken = {measure.name for measure in chosen.measures(())} & set(found.this.schema.names)
+    if taken:
+        raise UsageError(
+            "export.name-taken",
+            f"An attribute is called {min(taken)}, as a column of the export would be.",
+            "Compare with --csv, table by table.",
+        )
+    book = ExportBook(found.this, found.marginals, chosen, found.alpha, raw, changes=found)
+    writer.check_size(book)
+    return _written(book, writer, folder)
+
+
+def _written(book: ExportBook, writer: ExportFormat, folder: str | PathLike[str]) -> Exported:
     with new_folder(folder, _AGAIN) as building:
         files = tuple(writer.write(book, building))
         (building / DATAPACKAGE).write_text(_package(book, files).to_json(), encoding="utf-8")
         (building / README).write_text(_readme(book, writer, files), encoding="utf-8")
-    return Exported(Path(folder), writer.name, alpha, files)
+    return Exported(Path(folder), writer.name, book.alpha, files)
 
 
 def _package(book: ExportBook, files: Sequence[ExportFile]) -> DataPackage:
