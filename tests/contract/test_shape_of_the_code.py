@@ -79,7 +79,6 @@ BARE = {
     "microdata/rounding_loops.py": 1,
     "microdata/seeded.py": 7,
     "microdata/uncertainty.py": 6,
-    "microdata/whole_tables.py": 1,
     "planning/adaptive.py": 4,
     "planning/aim.py": 3,
     "planning/auto.py": 3,
