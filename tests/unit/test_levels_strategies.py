@@ -12,9 +12,11 @@ import hushtable as ht
 from dense_levels import Dense, random_axes, random_workload
 from hushtable import linear
 from hushtable.errors import BudgetError, WorkloadError
-from hushtable.marginals import Layout, accumulate, closure
-from hushtable.planning import budget_for
+from hushtable.marginals import Layout, ResolvedWorkload, accumulate, closure
+from hushtable.measurement import Answers, ResidualPart
+from hushtable.planning import budget_for, plan_residuals
 from hushtable.planning.batch import residual_part
+from hushtable.reconstruct import fit_tables, from_answers
 
 SCHEMA = """\
 attributes:
@@ -242,3 +244,26 @@ def test_sums_over_levels_are_those_of_matrices(seed):
     for s in below.sets:
         share = sum(w for w, g in zip(weights, sets, strict=True) if axes.tells(s, g))
         assert below.view(found, s).ravel() == pytest.approx(share * (world.marginal(s) @ cells))
+
+
+# --- readings --------------------------------------------------------------------------------------------------------
+
+
+def test_tables_of_first_levels_are_read_as_if_there_were_no_finer_ones():
+    """The same answers, with and without a finer level beside them: chains and neighbours help in both."""
+    chance = np.random.default_rng(6)
+    sizes, sets = (4, 5, 6), ((), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
+    deep = ht.axes.Axes((*sizes, 18), (-1, -1, -1, 2), [(0, 4), (0, 5), (0, 6), range(0, 19, 3)])
+    weights = (Fraction(1),) * 3
+    part = plan_residuals(ResolvedWorkload(sets[-3:], weights, sizes), rho=Fraction(1, 50)).part
+    shares = chance.gamma(0.7, 1.0, sizes)
+    people = chance.multinomial(3000, shares.ravel() / shares.sum()).reshape(sizes)
+    exact = part.exact(
+        np.concatenate([people.sum(axis=tuple({0, 1, 2} - set(s))).ravel() for s in part.sets])
+    )
+    noisy = exact + np.rint(chance.normal(0, 20, len(exact))).astype(np.int64)
+    beside = ResidualPart(deep, part.sets, part.precisions)
+    plain = fit_tables("maxent", from_answers(Answers(part, noisy)), sets)
+    levels = fit_tables("maxent", from_answers(Answers(beside, noisy)), sets)
+    for s in sets:
+        np.testing.assert_allclose(levels.table(s), plain.table(s), rtol=1e-9, atol=1e-9)

@@ -1,8 +1,9 @@
 """Tables of maximum entropy where attributes have levels: from coarse to fine, each made of those just below it.
 
-A table starts as the most random one whose coarser and smaller tables are the fitted ones (iterative proportional
-fitting).  Where its own residual was measured it is moved towards it, as far as the dispersion of all such tables makes
-likely, and fitted again: nonnegative, and a category holds what its own categories add up to, nearly.
+Tables of first levels are read as without levels (``maxent``).  A finer one starts as the most random one whose coarser
+and smaller tables are the fitted ones (iterative proportional fitting).  Where its own residual was measured it is
+moved towards it, as far as the dispersion of all such tables makes likely, and fitted again: nonnegative, and a
+category holds what its own categories add up to, nearly.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hushtable.measurement import Residuals
 from hushtable.planning import State
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions_by_set
+from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.maxent_tables import NO_MASS, SWEEPS
 from hushtable.reconstruct.zeros import Zeros
 
@@ -114,12 +116,16 @@ def fit_levels(residuals: Residuals, sets: Sequence[AttributeSet], zeros: Zeros 
     total = max(float(residuals.value(())), deviation)
     fitted = LevelTables(residuals, total, Zeros() if zeros is None else zeros)
     axes = fitted.axes
+    first = [s for s in sets if all(axes.parents[a] < 0 for a in s)]
+    if any(first):
+        coarsest = fit_maxent(residuals, first, zeros)
+        fitted.made |= {s: coarsest.table(s) for s in first if s}
 
     def depth(s: AttributeSet) -> tuple[int, int]:
         return sum(len(axes.chains[a]) for a in s), len(s)
 
     for _, group in groupby(sorted(sets, key=depth), key=depth):
-        _fit_group(fitted, [s for s in group if s])
+        _fit_group(fitted, [s for s in group if s not in fitted.made and s])
     return fitted
 
 

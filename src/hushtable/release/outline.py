@@ -6,6 +6,7 @@ numbers, so that a slip is refused at once; what only the answers tell, whether 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -247,14 +248,11 @@ class Outline:
         A category of a level is the same if no leaf that both trees have lies in another one there.
         """
         for name in attributes:
-            axis, new = self.schema.axis(name), self.schema.of_axis(self.schema.axis(name))
+            new = self.schema.of_axis(self.schema.axis(name))
             known = name in other.schema.names or name in other.schema.aliases
             if not known or new.labels != other.schema.of_axis(other.schema.axis(name)).labels:
                 raise _different(f"The two releases do not have the same categories of {name!r}.")
-            here, there = (
-                _above_leaves(self.schema, axis),
-                _above_leaves(other.schema, other.schema.axis(name)),
-            )
+            here, there = _above_leaves(self.schema, name), _above_leaves(other.schema, name)
             moved = [leaf for leaf, label in here.items() if there.get(leaf, label) != label]
             if moved:
                 raise _different(
@@ -316,12 +314,18 @@ def _codes(kind: Attribute, low: Any, high: Any) -> tuple[int, ...]:
         return ()
 
 
-def _above_leaves(schema: Schema, axis: int) -> dict[str, str]:
-    """In which category of an axis each category of the attribute's finest level lies, by their labels."""
-    axes = Axes.of(schema.sizes)
-    leaf = axes.finest[axes.owners[axis]]
-    above, labels = axes.codes_above(leaf, axis), schema.of_axis(axis).labels
-    return {name: labels[code] for name, code in zip(schema.of_axis(leaf).labels, above, strict=True)}
+def _above_leaves(schema: Schema, name: str) -> dict[str, str]:
+    """In which category of a coarser level each category of its attribute lies, by their labels."""
+    for attribute in schema.attributes.values():
+        chain = attribute.levels
+        if chain is None or name not in chain.names[:-1]:
+            continue
+        depth, codes = chain.names.index(name), list(range(attribute.size))
+        for blocks in reversed(chain.blocks[depth + 1 :]):
+            codes = [bisect_right(blocks, code) - 1 for code in codes]
+        labels = chain.coarser[depth].labels
+        return {leaf: labels[code] for leaf, code in zip(attribute.labels, codes, strict=True)}
+    return {}
 
 
 def _different(message: str) -> WorkloadError:
