@@ -24,6 +24,8 @@ from site_reports import stage_gallery
 
 HERE = Path(__file__).parent
 SITE = ROOT / ".site"
+TERMS = HERE / "assets" / "search-terms.js"
+"""Put behind the theme's search, whose library takes some words for others."""
 HELPER = "assets/iframe-worker.js"
 """Runs the search where pages are opened from a disk; the theme knows it by its name, and would load another's."""
 
@@ -33,8 +35,8 @@ def build_site(site: Path) -> None:
     with tempfile.TemporaryDirectory() as work:
         stage = Stage(Path(work))
         navigation = staged(stage)
-        for asset in (HERE / "assets").iterdir():
-            to = stage.folder / (HELPER if asset.suffix == ".js" else asset.name)
+        for asset in set((HERE / "assets").iterdir()) - {TERMS}:
+            to = stage.folder / (HELPER if asset.name in HELPER else asset.name)
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(asset, to)
         config = mkdocs.config.load_config(
@@ -44,6 +46,10 @@ def build_site(site: Path) -> None:
         config.mdx_configs["toc"]["slugify"] = github_slug
         config.plugins.on_startup(command="build", dirty=False)
         build(config)
+    for searcher in site.glob("assets/javascripts/workers/search.*.min.js"):
+        searcher.write_text(
+            searcher.read_text(encoding="utf-8") + TERMS.read_text(encoding="utf-8"), encoding="utf-8"
+        )
 
 
 def staged(stage: Stage) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,10 @@ LOOKED_AT = (
     "proofs/index.html",
     "source/src/hushtable/session.py.html",
 )
-THEME = (
-    "aria-dialog-name",
-    "scrollable-region-focusable",
-    "landmark-unique",
-    "landmark-complementary-is-top-level",
-    "region",
-    "color-contrast",
+READ = (
+    *("index.html", "docs/notebooks/publish-a-survey.html", "docs/howto/report.html"),
+    *("docs/reference/command-line.html", "docs/coming-from.html"),
 )
-"""Rules that the theme's own frame breaks; the contrast of our words is measured by tests/browser's own rule."""
 
 
 @pytest.fixture
@@ -72,13 +68,33 @@ def test_the_search_works_without_a_server(site: Path, opened: Any) -> None:
     assert [url for url in opened.asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
-@pytest.mark.parametrize("opened", [(1280, "light"), (1280, "dark")], indirect=True, ids=["light", "dark"])
+@pytest.mark.parametrize("opened", [(1280, "light")], indirect=True, ids=["light"])
+def test_the_search_takes_every_letter(site: Path, opened: Any) -> None:
+    """The library behind it gave up at first letters of words with digits, such as hashes."""
+    opened.goto((site / "index.html").as_uri())
+    field = opened.locator("input[name=query]")
+    for letter in [*string.ascii_lowercase, *string.digits, "-9", "rho=0.1", "epsilon:", "*"]:
+        opened.fill("input[name=query]", "")
+        field.press_sequentially(letter)
+        opened.wait_for_timeout(80)
+    opened.fill("input[name=query]", "")
+    field.press_sequentially("microdata")
+    opened.wait_for_function(
+        "document.querySelectorAll('.md-search-result__item a[href*=microdata]').length > 0"
+    )
+    assert opened.said == []
+
+
+MODES = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+
+
+@pytest.mark.parametrize("opened", MODES, indirect=True, ids=["light", "dark", "phone", "dark phone"])
 def test_pages_can_be_read_by_everybody(site: Path, opened: Any) -> None:
-    for name in ("index.html", "docs/notebooks/publish-a-survey.html", "docs/howto/report.html"):
+    for name in READ:
         opened.goto((site / name).as_uri())
         opened.wait_for_timeout(500)
         found = Axe().run(opened).response["violations"]
-        assert [v["id"] for v in found if v["id"] not in THEME] == [], name
+        assert [(v["id"], v["nodes"][0]["html"][:160]) for v in found] == [], name
         words = opened.evaluate(
             CONTRAST.replace(
                 '"body *"', '"article p, article li, article td, article th, article h1, article h2"'
