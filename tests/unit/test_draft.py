@@ -249,3 +249,24 @@ def test_numbers_for_a_null_are_found_among_reals_however_written(
     pay = schema.attributes["pay"]
     assert pay.kind == "real" and pay.nulls == ("-9",) and pay.bounds[0] >= 0
     assert (schema.csv.decimal, schema.csv.thousands) == marks
+
+
+def test_each_way_of_writing_is_proposed_with_its_reason(tmp_path: Path) -> None:
+    """The reason stands on the line itself, or on that of its attribute."""
+    words = ["nein", "ja"]
+    rows = [
+        f"{['NA', 'north', 'süd'][k % 3]};{k % 28 + 1:02d}.03.20{10 + k % 9};{k % 90},5;{words[k % 2]};{k % 40 or -9}"
+        for k in range(600)
+    ]
+    (tmp_path / "d.csv").write_bytes("\n".join(["region;born;pay;member;score", *rows]).encode("latin-1"))
+    lines = draft_schema(tmp_path / "d.csv").splitlines()
+
+    def reason(start: str) -> str:
+        return next(line for line in lines if line.strip().startswith(start)).partition("#")[2]
+
+    assert "same number of fields" in reason("delimiter:") and "not UTF-8" in reason("encoding:")
+    assert "written with it" in reason("decimal:") and "signs of a null" in reason("nulls: [NA]")
+    assert "days are written so" in reason("format:") and "signs of a null" in reason("nulls: ['-9']")
+    assert "word for yes" in reason("true: [ja]") and "word for no" in reason("false: [nein]")
+    unexplained = [line for line in lines if line.startswith("  ") and ":" in line and "#" not in line]
+    assert {line.split(":")[0].strip() for line in unexplained} <= {"outside", "unreviewed", "reviewed"}

@@ -44,6 +44,16 @@ _REASONS = {
 }
 
 
+_WHY = {
+    "nulls": "; usual signs of a null that stand apart from the rest",
+    "format": "; most days are written so",
+    "true": "; the usual word for yes",
+    "false": "; the usual word for no",
+    "null": "; some rows have none",
+}
+"""Why a field is proposed, behind its mark; types, values and bounds are explained by the note of their attribute."""
+
+
 @dataclass
 class _Entry:
     """One attribute of the draft: fields in order, and which of them were learnt; no fields: left out."""
@@ -298,7 +308,9 @@ def _document(seen: Look, entries: Sequence[_Entry]) -> Iterator[str]:
             continue
         yield f"  {inline(entry.name)}:  # {entry.note}"
         for name, value in entry.fields.items():
-            yield f"    {name}: {inline(value)}" + (_MARK if name in entry.learnt else "")
+            yield f"    {name}: {inline(value)}" + (
+                _MARK + _WHY.get(name, "") if name in entry.learnt else ""
+            )
     paths += [f"attributes.{entry.name}.{name}" for entry in entries if entry.fields for name in entry.learnt]
     if paths:
         yield "learnt_from_data:"
@@ -319,5 +331,5 @@ def _csv(dialect: Dialect) -> Generator[str, None, list[str]]:
     learnt = ("header", "columns", "nulls")
     for name, value in fields.items():
         why = f"  # {_REASONS[name]}" if name in _REASONS else ""
-        yield f"  {name}: {inline(value)}" + (_MARK if name in learnt else why)
+        yield f"  {name}: {inline(value)}" + (_MARK + _WHY.get(name, "") if name in learnt else why)
     return [f"csv.{name}" for name in fields if name in learnt]
