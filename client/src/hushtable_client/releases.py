@@ -26,9 +26,15 @@ class Release:
         """What ``release.to_dict()`` of the library gives: card, workload, quality."""
         return self._connection.get(self._place)
 
-    def table(self, *attributes: str, alpha: float = 0.05, simultaneous: bool = False) -> Any:
-        """A table with estimates, errors and intervals; without attributes the total."""
+    def table(
+        self, *attributes: str, alpha: float = 0.05, simultaneous: bool = False, value: str = "count"
+    ) -> Any:
+        """A table with estimates, errors and intervals; without attributes the total.
+
+        ``value`` may be sum(X), mean(X), share(A), share(A, X) or rate(X, Y).
+        """
         asked: dict[str, Any] = {"alpha": alpha, "simultaneous": str(simultaneous).lower()}
+        asked |= {} if value == "count" else {"value": value}
         return self._frame("table", attribute=list(attributes), **asked)
 
     def range(

@@ -32,6 +32,7 @@ def export(
     publish: Annotated[
         bool, Option("Whole numbers that add up on every level and across the tables stand first.")
     ] = False,
+    value: Annotated[str, Option("What the cells show, as `hush table --value` has it.", "VALUE")] = "count",
     json: flags.Json = False,
 ) -> None:
     """Write tables with error columns, quality flags and notes, a data package and a README.  Nothing is spent."""
@@ -41,13 +42,14 @@ def export(
     if language is not None:
         outline.schema.in_language(language)
     outline.check_tables(names)
+    outline.check_value(value)
     release = ht.Release.load(folder)
     if language is not None:
         release = release.in_language(language)
     beside = folder if folder.name.strip(".") else folder.resolve()
     place = out or beside.with_name(f"{beside.name}-{format}")
+    columns = ht.release.exports.export_columns(value, publish=publish)
     with progress(quiet=json) as steps:
-        columns = "published" if publish else "errors"
         done = ht.release.write_export(
             release, place, format, tables=names, alpha=alpha, columns=columns, raw=raw, progress=steps
         )

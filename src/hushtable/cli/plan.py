@@ -30,13 +30,16 @@ def plan(
     objective: flags.Objective = "sum_variance",
     want: Annotated[
         list[str] | None,
-        Option('Accuracy instead of a budget: "age,sex=50" is plus or minus 50.', "TABLE=WIDTH"),
+        Option(
+            'Accuracy instead of a budget: "age,sex=50" is plus or minus 50; "mean(income) by sex=500" a mean\'s.',
+            "TABLE=WIDTH",
+        ),
     ] = None,
     alpha: flags.Alpha = 0.05,
     json: flags.Json = False,
 ) -> None:
     """Show price and expected error of every table, or ask backwards: what budget gives plus or minus 50?"""
-    given, target = _given(budget, want)
+    given, wishes = _given(budget, want)
     if given is not None:
         chosen = ht.planning.strategy_named(strategy)
         chosen.check_payable(given)
@@ -45,13 +48,8 @@ def plan(
     declared = ht.Schema.load(schema)
     asked = flags.workload_from(declared, order, workload)
     if given is None:
-        price = ht.planning.budget_for(
-            asked.resolve(declared),
-            target,
-            alpha=alpha,
-            strategy=strategy,
-            objective=objective,
-            rows=declared.most_per_person,
+        price = ht.release.budget_wanted(
+            declared, asked, wishes, alpha=alpha, strategy=strategy, objective=objective
         )
         given = ht.ZCDP(price)
     way = ht.release.Way(strategy, options=ht.planning.PlanOptions(objective))
@@ -59,36 +57,24 @@ def plan(
     if json:
         emit(made.to_dict(alpha))
     else:
-        _print(made, alpha, backwards=bool(want))
+        _print(made, alpha, wishes)
 
 
 def _given(
     budget: str | None, want: list[str] | None
-) -> tuple[ht.privacy.Budget | None, dict[tuple[str, ...], float]]:
+) -> tuple[ht.privacy.Budget | None, list[ht.release.Wish]]:
     """The budget, or the half-widths for which one is to be found."""
     if (budget is None) == (not want):
         raise UsageError("usage.budget", "Give either --budget or --want.", 'Type --budget "rho=0.1".')
-    return None if budget is None else ht.privacy.Budget.parse(budget), dict(map(_wanted, want or []))
+    given = None if budget is None else ht.privacy.Budget.parse(budget)
+    return given, [ht.release.Wish.parse(text) for text in want or []]
 
 
-def _wanted(text: str) -> tuple[tuple[str, ...], float]:
-    """``age,sex=50`` as attributes and a half-width."""
-    names, equals, width = text.rpartition("=")
-    try:
-        half_width = float(width)
-    except ValueError:
-        equals = ""
-        half_width = 0.0
-    if not equals or not names:
-        raise UsageError(
-            "usage.want", "--want cannot be read.", 'Type --want "age,sex=50" for plus or minus 50.'
-        )
-    return tuple(name.strip() for name in names.split(",")), half_width
-
-
-def _print(made: ht.Plan, alpha: float, *, backwards: bool) -> None:
+def _print(made: ht.Plan, alpha: float, wishes: list[ht.release.Wish]) -> None:
     tables = sorted(made.table_errors(alpha), key=lambda table: table.half_width)
-    if backwards:
+    if wishes:
+        for wish in wishes:
+            say(f"Wanted: {wish}")
         say(f'The smallest budget that reaches it: --budget "{made.budget}"', "")
     say(*str(made).split("\n"), "")
     rows = [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import hushtable as ht
 from hushtable.cli import flags
@@ -11,11 +12,10 @@ from hushtable.cli.output import MOST_ROWS, emit, grid, print_csv, say
 from hushtable.cli.parameters import Argument, Option
 from hushtable.errors import UsageError
 
-if TYPE_CHECKING:
-    import polars as pl
-
 EXAMPLE = "Example: hush table out age sex --alpha 0.1"
 NUMBERS = ["estimate", "std", "lower", "upper"]
+SHARE_PLACES = 4
+"""Places after the point of shares and rates: a hundredth of a per cent."""
 WIDTH = 20
 """Letters of the longest bar: what a line of 80 leaves beside two attributes and four numbers."""
 
@@ -30,6 +30,10 @@ def table(
     areas: Annotated[
         Path | None, Option("All areas of a CSV file with a column of categories and one of areas.", "FILE")
     ] = None,
+    value: Annotated[
+        str,
+        Option("What the cells show: count, sum(X), mean(X), share(A), share(A, X), rate(X, Y).", "VALUE"),
+    ] = "count",
     alpha: flags.Alpha = 0.05,
     simultaneous: Annotated[
         bool, Option("Intervals that hold for all cells of the table together; they are wider.")
@@ -47,6 +51,13 @@ def table(
         raise UsageError("usage.replicates", "--replicates is for --csv and --json.", "Add --csv.")
     asked, leaves = attributes or [], [text.strip() for text in area.split(",")] if area is not None else []
     outline = ht.release.Outline.read(folder)
+    outline.check_value(value, simultaneous=simultaneous)
+    if value != "count" and (areas is not None or area is not None or replicates is not None):
+        raise UsageError(
+            "usage.value",
+            "--value comes without --area, --areas and --replicates.",
+            "Leave them out, or ask for counts.",
+        )
     if areas is not None:
         if area is not None or simultaneous or replicates is not None:
             raise UsageError(
@@ -62,7 +73,9 @@ def table(
         outline.check_table(asked)
     release = ht.Release.load(folder)
     shown = (
-        ht.release.areas_of(release, areas, None, asked, alpha)
+        release.released_table(*asked, alpha=alpha, value=value)
+        if value != "count"
+        else ht.release.areas_of(release, areas, None, asked, alpha)
         if areas is not None
         else ht.release.asked_table(release, asked, leaves, alpha, simultaneous=simultaneous)
         if replicates is None
@@ -73,26 +86,30 @@ def table(
     elif csv:
         print_csv(shown.frame, raw=raw)
     else:
-        print_table(shown.frame, list(shown.attributes), promise=shown.promise, rows=max(1, rows))
+        print_table(shown, rows=max(1, rows))
 
 
-def print_table(frame: pl.DataFrame, attributes: list[str], *, promise: str, rows: int) -> None:
+def print_table(table: ht.release.ReleasedTable, *, rows: int) -> None:
     """The first rows of a released table; the bar is solid up to the lower end and shaded up to the upper one."""
-    scale = max(1.0, *frame["upper"].to_list())
+    frame, attributes = table.frame, list(table.attributes)
+    places = SHARE_PLACES if table.value.startswith(("share", "rate")) else 1
+    scale = max(1.0, *(end for end in frame["upper"].to_list() if isfinite(end)))
+    noted = ["note"] if "note" in frame.columns and "note" not in attributes else []
     flagged = "measured" in frame.columns and set(frame["measured"]) != {ht.reconstruct.FULLY}
     shown = [
         [
             *(str(row[name]) if row[name] is not None else "(null)" for name in attributes),
-            *(_number(row[name]) for name in NUMBERS),
+            *(_number(row[name], places) for name in NUMBERS),
             *([row["measured"]] if flagged else []),
+            *(row[name] for name in noted),
             bar(row["lower"], row["upper"], scale),
         ]
         for row in frame.head(rows).to_dicts()
     ]
-    grid([*attributes, *NUMBERS, *(["measured"] if flagged else []), ""], shown, right=NUMBERS)
+    grid([*attributes, *NUMBERS, *(["measured"] if flagged else []), *noted, ""], shown, right=NUMBERS)
     if frame.height > rows:
         say(f"... {frame.height - rows:,} more rows; --rows {frame.height} or --csv prints them all.")
-    say(promise)
+    say(table.promise)
     if flagged:
         say(ht.release.MODELLED)
 
@@ -104,9 +121,9 @@ def bar(lower: float, upper: float, scale: float) -> str:
     '██████████▒▒▒▒▒▒▒▒▒▒'
     """
     solid = round(WIDTH * max(0.0, lower) / scale)
-    shaded = max(round(WIDTH * max(0.0, upper) / scale) - solid, 0)
+    shaded = max(round(WIDTH * min(max(0.0, upper), scale) / scale) - solid, 0)
     return "█" * solid + "▒" * shaded or ("▏" if upper > 0 else "")
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.1f}"
+def _number(value: float | None, places: int) -> str:
+    return "–" if value is None else f"{value:,.{places}f}"

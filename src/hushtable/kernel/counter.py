@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hushtable.arrays import Ints
-from hushtable.marginals import Layout
+from hushtable.marginals import Counting, Layout
 
 if (
     TYPE_CHECKING
@@ -57,6 +57,10 @@ class Counter(Protocol):
         Where the schema has levels, each of them is an axis: ``layout.axes`` says which category of a coarser level
         a finer one lies in.
         """
+        ...
+
+    def totals(self, wanted: Sequence[Counting]) -> list[Ints]:
+        """Several tables in one pass: of rows, as ``tabulate`` gives them, and of the columns that the schema sums."""
         ...
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:

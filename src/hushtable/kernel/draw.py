@@ -7,7 +7,7 @@ Exact counts, gaps, scores and tallies never leave; nothing here charges: ``spen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +20,16 @@ from hushtable.errors import QueryError
 from hushtable.kernel.counter import Counter
 from hushtable.kernel.gap_loops import distances
 from hushtable.kernel.select import Distances, Gaps
-from hushtable.marginals import Layout, in_ranges
-from hushtable.measurement import GRID, ChoiceStep, Compare, DiscreteNoise, Measure, Request, Select
+from hushtable.marginals import ROWS, Counting, Layout, in_ranges
+from hushtable.measurement import (
+    GRID,
+    ChoiceStep,
+    Compare,
+    DiscreteNoise,
+    Measure,
+    Request,
+    Select,
+)
 from hushtable.privacy import (
     BitSource,
     GaussianNoise,
@@ -154,7 +162,7 @@ class Confidential:
         part = request.part
         if part is None:
             return lambda: np.empty(0, np.int64)
-        return self._noisy(part.exact(self._tables(part.layout)), part.noise)
+        return self._noisy(part.exact(self._counted(part.counting)), part.noise)
 
     def select(self, request: Select) -> Drawing:
         """One marginal, by private selection."""
@@ -191,6 +199,16 @@ class Confidential:
     def _noisy(self, exact: Ints, noise: DiscreteNoise) -> Drawing:
         ready = segments_of(noise)
         return lambda: noisy(exact, noise, self._bits, ready)
+
+    def _counted(self, wanted: Sequence[Counting]) -> Ints:
+        """All that a part needs, one after the other; what is not kept is counted in one pass."""
+        if all(one.of == ROWS for one in wanted):
+            return np.concatenate([self._tables(one.layout) for one in wanted])
+        here = [one.of == ROWS and bool(self._kept.sets) for one in wanted]
+        read = [one for one, kept in zip(wanted, here, strict=True) if not kept]
+        fresh = iter(self._counter.totals(read))
+        pairs = zip(wanted, here, strict=True)
+        return np.concatenate([self._tables(one.layout) if kept else next(fresh) for one, kept in pairs])
 
     def _tables(self, layout: Layout) -> Ints:
         """Exact counts of the given sets, flat; those that are not kept are counted again."""

@@ -5,7 +5,7 @@ What is measured, and at what price, was planned from public sizes; here a plan 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,12 +16,24 @@ from hushtable.kernel.run import Job, read, run
 from hushtable.kernel.spending import Account
 from hushtable.kernel.warm import candidates, coins, noise_of
 from hushtable.ledger import Ledger, Spend
-from hushtable.measurement import Answers, Line, Measure, Purse, TablePart, Transcript
+from hushtable.measurement import (
+    JointPart,
+    Label,
+    Line,
+    Measure,
+    Policy,
+    Purse,
+    QuantityPart,
+    TablePart,
+    Transcript,
+)
 from hushtable.planning import AdaptivePlan, Keeping, State
 from hushtable.privacy import LaplaceNoise
 from hushtable.reconstruct import fit_for, refit_for
 from hushtable.schema import Schema
 from hushtable.watching import Progress
+
+Companions = Sequence[QuantityPart]
 
 
 @dataclass(frozen=True)
@@ -48,14 +60,13 @@ class RequestRunner:
         """Whether the request has ended."""
         return self.account.settled
 
-    def batch(self, spend: Spend, part: TablePart) -> Answers:
-        """All answers of a part at once, or those that the request has stored."""
+    def batch(self, spend: Spend, part: TablePart, beside: Companions) -> Transcript:
+        """All answers of a part and of what is measured beside it at once, or what the request has stored."""
         if self.settled:
-            return read(self.account.begin(spend)).answers(part.sizes)
-        job = Job.once(
-            Measure(part), spend.cost, partial(Confidential, self.counter), [noise_of(part.noise.law)]
-        )
-        return self._run(job, spend).answers(part.sizes)
+            return read(self.account.begin(spend))
+        asked = Measure(JointPart.of(part, beside) if beside else part)
+        job = Job.once(asked, spend.cost, partial(Confidential, self.counter), [noise_of(part.noise.law)])
+        return self._run(job, spend)
 
     def check(self, spend: Spend, plan: CheckPlan) -> Transcript:
         """All questions of a check, decided at once."""
@@ -64,17 +75,23 @@ class RequestRunner:
             Job.once(Decide(plan), spend.cost, partial(Confidential, self.counter), drawn), spend
         )
 
-    def rounds(self, spend: Spend, plan: AdaptivePlan, keeping: Keeping | None, *, noted: bool) -> Transcript:
+    def rounds(
+        self, spend: Spend, plan: AdaptivePlan, beside: Companions, keeping: Keeping | None, *, noted: bool
+    ) -> Transcript:
         """Every round of an adaptive plan: those stored, then those still missing; of a settled request the former.
 
+        What is measured ``beside`` the counts comes first.
         ``keeping`` is how counts are kept, None where nothing is to be counted any more.  With ``noted``, what the
         rounds proved about the workload is stored at the end.
         """
         if keeping is None:
             return read(self.account.begin(spend))
-        state, purse = State.empty(plan.layout), Purse(plan.rho, plan.rows, spends_all=plan.spends_all)
+        limit = plan.rho + sum(part.rho for part in beside)
+        state, purse = State.empty(plan.layout), Purse(limit, plan.rows, spends_all=plan.spends_all)
         refit = refit_for(self.schema, plan.layout) if keeping.tables else None
         policy = plan.policy(state, purse, fit_for(self.schema, plan.layout.sets), keeping, refit)
+        if beside:
+            policy = _after(JointPart.of(None, beside), purse, policy)
 
         def handle() -> Confidential:
             scored = plan.scores and refit is None
@@ -86,6 +103,13 @@ class RequestRunner:
 
     def _run(self, job: Job, spend: Spend) -> Transcript:
         return run(job, self.account, self.account.begin(spend), self.progress)
+
+
+def _after(first: JointPart, purse: Purse, policy: Policy) -> Policy:
+    """A policy that begins when something else was measured, with what is left then."""
+    reply = yield Measure(first, label=Label("totals"))
+    purse.set_apart(reply.asked.rho)
+    yield from policy
 
 
 def _proved(plan: AdaptivePlan, state: State) -> list[Line]:

@@ -17,7 +17,8 @@ from hushtable.compiled import njit
 from hushtable.errors import UsageError
 from hushtable.kernel.covers import cover, offsets_of, spread
 from hushtable.kernel.tabulate import CodeColumns, Tabulator, checked_codes
-from hushtable.marginals import Layout, in_ranges
+from hushtable.marginals import ROWS, AttributeSet, Counting, Layout, in_ranges
+from hushtable.schema import Schema, total_of
 
 BLOCK = 4096
 """Records whose cells are computed together: their 16 KB stay in the first-level cache."""
@@ -91,26 +92,74 @@ class Weigher:
 
 
 class RowTabulator:
-    """The marginals of rows as a source gives them: codes of each attribute and, if ``weighted``, last the weights."""
+    """Exact tables of rows as a source gives them: codes of each attribute, then ``Schema.row_numbers``.
 
-    def __init__(self, layout: Layout, *, weighted: bool, threads: int | None = None) -> None:
-        self._layout, self._used = layout, layout.used_axes
-        self._weigher = Weigher(layout, 1, threads=threads) if weighted else None
-        self._tabulator = Tabulator(layout, threads=threads) if self._weigher is None else None
+    Several tables are made in one pass: those of a layout share the look at its cells, and rows that count as one
+    each are counted by bit planes.
+    """
+
+    def __init__(self, schema: Schema, wanted: Sequence[Counting], *, threads: int | None = None) -> None:
+        self._attributes, self._weighted = len(schema.attributes), schema.weight is not None
+        self._summed = {total_of(name): k for k, name in enumerate(schema.sums)}
+        groups: dict[tuple[AttributeSet, ...], list[int]] = {}
+        for position, one in enumerate(wanted):
+            groups.setdefault(one.layout.sets, []).append(position)
+        self._tables = [self._table(wanted, group, threads) for group in groups.values()]
+        self._wanted = len(wanted)
+
+    def _table(self, wanted: Sequence[Counting], group: list[int], threads: int | None) -> _GroupTables:
+        layout = wanted[group[0]].layout
+        plain = [k for k in group if wanted[k].of == ROWS and not self._weighted]
+        others = [k for k in group if k not in plain]
+        return _GroupTables(
+            layout,
+            layout.used_axes,
+            Tabulator(layout, threads=threads) if plain else None,
+            Weigher(layout, len(others), threads=threads) if others else None,
+            plain,
+            others,
+            [self._summed.get(wanted[k].of, -1) for k in others],
+        )
 
     def add(self, batch: Sequence[NDArray[Any]]) -> None:
-        """Count a batch, on every level."""
-        codes = self._layout.axes.every(batch, self._used)
-        if self._tabulator is not None:
-            self._tabulator.add(codes)
-        elif self._weigher is not None:
-            self._weigher.add(codes, [batch[-1]])
+        """Take in a batch, on every level."""
+        numbers = batch[self._attributes :]
+        for table in self._tables:
+            codes = table.layout.axes.every(batch, table.used)
+            if table.tabulator is not None:
+                table.tabulator.add(codes)
+            if table.weigher is not None:
+                table.weigher.add(codes, [self._values(numbers, k) for k in table.columns])
 
-    def counts(self) -> Ints:
-        """The marginals of everything added so far, flat, in the order of the layout."""
-        if self._tabulator is not None:
-            return self._tabulator.counts()
-        return self._weigher.sums()[0] if self._weigher is not None else np.empty(0, np.int64)
+    def _values(self, numbers: Sequence[NDArray[Any]], column: int) -> Ints:
+        """What each row adds: its weight, its value, or both multiplied."""
+        if column < 0:
+            return numbers[-1]
+        return numbers[column] * numbers[-1] if self._weighted else numbers[column]
+
+    def counts(self) -> list[Ints]:
+        """What was wanted of everything added so far, each flat, in the order of its layout."""
+        found: list[Ints] = [np.empty(0, np.int64)] * self._wanted
+        for table in self._tables:
+            if table.tabulator is not None:
+                for position in table.plain:
+                    found[position] = table.tabulator.counts()
+            if table.weigher is not None:
+                for position, sums in zip(table.weighed, table.weigher.sums(), strict=True):
+                    found[position] = sums
+        return found
+
+
+class _GroupTables(NamedTuple):
+    """Tables of one layout: who counts them, at which places they were wanted, and of which numbers of a row."""
+
+    layout: Layout
+    used: frozenset[int]
+    tabulator: Tabulator | None
+    weigher: Weigher | None
+    plain: list[int]
+    weighed: list[int]
+    columns: list[int]
 
 
 @njit(cache=True, nogil=True)

@@ -9,7 +9,14 @@ if TYPE_CHECKING:
     from hushtable.measurement.claim import Claim
     from hushtable.measurement.line import DECIDE, LOST, NOTE, ChoiceStep, Line
     from hushtable.measurement.linear_parts import CellPart, DeviationPart, MatrixPart
-    from hushtable.measurement.parts import DiscreteNoise, MarginalPart, Part, ResidualPart, TablePart
+    from hushtable.measurement.parts import (
+        DiscreteNoise,
+        MarginalPart,
+        Part,
+        ResidualPart,
+        TablePart,
+    )
+    from hushtable.measurement.quantities import JointPart, QuantityPart
     from hushtable.measurement.requests import (
         GRID,
         LARGEST_PENALTY,

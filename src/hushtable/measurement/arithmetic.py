@@ -25,23 +25,24 @@ def check_arithmetic(
     sets: Sequence[AttributeSet],
     precisions: Sequence[Fraction | float],
     names: Sequence[str] = (),
+    largest: int = 1,
 ) -> None:
     """Refuse residuals whose measured integers could leave 62 bits, whatever the data.
 
-    A lifted count is at most ``n_tau MAX_ROWS`` in size; the noise has the standard deviation
-    ``n_tau / sqrt(precision)`` and is allowed 64 of them.
+    A lifted count is at most ``n_tau MAX_ROWS`` in size, and ``largest`` times that where a row has so much; the
+    noise has the standard deviation ``n_tau / sqrt(precision)`` and is allowed 64 of them.
     """
     for attributes, precision in zip(sets, precisions, strict=True):
         cells = prod(int(sizes[i]) for i in attributes)
-        _require_room(attributes, cells, cells / float(precision) ** 0.5, names)
+        _require_room(attributes, cells * largest, cells / float(precision) ** 0.5, names)
 
 
 def check_cell_noise(
-    sets: Sequence[AttributeSet], deviations: Sequence[float], names: Sequence[str] = ()
+    sets: Sequence[AttributeSet], deviations: Sequence[float], names: Sequence[str] = (), largest: int = 1
 ) -> None:
     """The same for marginals measured cell by cell, with the standard deviation of each one's noise."""
     for attributes, deviation in zip(sets, deviations, strict=True):
-        _require_room(attributes, 1, deviation, names)
+        _require_room(attributes, largest, deviation, names)
 
 
 def _require_room(attributes: AttributeSet, factor: int, deviation: float, names: Sequence[str]) -> None:
@@ -50,5 +51,5 @@ def _require_room(attributes: AttributeSet, factor: int, deviation: float, names
             "workload.overflow",
             f"The marginal {marginal_label(attributes, names)} could leave exact 64-bit arithmetic: its counts are "
             f"multiplied by {factor:,} and its noise is about {deviation:.1e}.",
-            "Use coarser bins, fewer attributes per marginal (--order) or a larger budget.",
+            "Use coarser bins, a coarser `resolution`, fewer attributes per marginal (--order) or a larger budget.",
         )

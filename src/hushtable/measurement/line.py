@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushtable.arrays import Floats, Ints
-from hushtable.marginals import AttributeSet
+from hushtable.marginals import ROWS, AttributeSet
 from hushtable.measurement.answers import Answers
 from hushtable.measurement.claim import Claim
 from hushtable.measurement.linear_parts import MatrixPart
 from hushtable.measurement.parts import MarginalPart, Part, ResidualPart
+from hushtable.measurement.quantities import quantities_in
 from hushtable.measurement.requests import Label, Measure, Reply, Request, Round, fingerprint
 from hushtable.privacy import LAWS
 
@@ -110,11 +111,19 @@ class Line:
         """What the line measured, if it did."""
         if not self.measures:
             return None
+        if "quantities" in self.facts:
+            return self.quantities(sizes).get(ROWS)
         if "marginals" not in self.facts:
             return Answers(ResidualPart(sizes, self.sets, self.parameters), self.values)
         noise = self.facts["marginals"]
         part = MarginalPart(sizes, self.sets, LAWS[noise["noise"]], self.parameters, noise["bound"])
         return Answers(part, self.values)
+
+    def quantities(self, sizes: tuple[int, ...]) -> dict[str, Answers]:
+        """What the line measured of several quantities together."""
+        told = self.facts.get("quantities", ()) if self.measures else ()
+        found = quantities_in(told, sizes, self.sets, self.parameters, self.values)
+        return {of: Answers(*answered) for of, answered in found.items()}
 
     def round(self, limit: Fraction) -> Round | None:
         """What the history says of the line, if anything; ``limit`` is the whole budget."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hushtable.arrays import Ints
-from hushtable.marginals import AttributeSet, Layout, lift_all, sorted_sets
+from hushtable.marginals import AttributeSet, Counting, Layout, lift_all, sorted_sets
 from hushtable.measurement.arithmetic import check_arithmetic, check_cell_noise
 from hushtable.privacy import (
     CountNoise,
@@ -57,6 +57,16 @@ class Part(ABC):
     @abstractmethod
     def layout(self) -> Layout:
         """The marginals to count."""
+
+    @property
+    def counting(self) -> tuple[Counting, ...]:
+        """All that is counted for it, whose counts ``exact`` takes one after the other."""
+        return (Counting(self.layout),)
+
+    @property
+    def cells(self) -> int:
+        """How many integers it is."""
+        return self.layout.cells
 
     @property
     @abstractmethod
@@ -133,9 +143,9 @@ class ResidualPart(Part):
         """Lifted residuals."""
         return lift_all(self.layout, counts)
 
-    def check(self, names: Sequence[str] = ()) -> None:
-        """Refuse what could overflow, from public sizes; ``names`` are for the message."""
-        check_arithmetic(self.layout.axes.widest, self.sets, self.precisions, names)
+    def check(self, names: Sequence[str] = (), largest: int = 1) -> None:
+        """Refuse what could overflow, from public sizes and what a row has; ``names`` are for the message."""
+        check_arithmetic(self.layout.axes.widest, self.sets, self.precisions, names, largest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,9 +196,10 @@ class MarginalPart(Part):
         """The counts themselves."""
         return counts
 
-    def check(self, names: Sequence[str] = ()) -> None:
-        """Refuse what could overflow, from public sizes; ``names`` are for the message."""
-        check_cell_noise(self.sets, [noise.true_variance**0.5 for noise in self.mechanisms], names)
+    def check(self, names: Sequence[str] = (), largest: int = 1) -> None:
+        """Refuse what could overflow, from public sizes and what a row has; ``names`` are for the message."""
+        deviations = [noise.true_variance**0.5 for noise in self.mechanisms]
+        check_cell_noise(self.sets, deviations, names, largest)
 
 
 def level_noise(layout: Layout, mechanisms: Sequence[ResidualNoise]) -> DiscreteNoise:

@@ -20,6 +20,7 @@ from hushtable.arrays import Floats, Ints
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.measurement.parts import ResidualPart, TablePart, computed_once
+from hushtable.measurement.quantities import JointPart
 from hushtable.privacy import UNIT, Cost, DistanceNoise, Selection
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Request(ABC):
 class Measure(Request):
     """Noisy integers of a part; the reply is flat, in the part's own order."""
 
-    part: TablePart
+    part: TablePart | JointPart
     kind: ClassVar[str] = "measure"
 
     @property
@@ -129,7 +130,7 @@ class Measure(Request):
 
     @property
     def work(self) -> int:
-        return self.part.layout.cells
+        return self.part.cells
 
     @property
     def drawn(self) -> int:
@@ -147,7 +148,13 @@ class Measure(Request):
     ) -> Reply | None:
         if len(sets) != len(parameters) or sorted(sets) != sorted(self.part.sets):
             return None
-        asked = replace(self, part=replace(self.part, sets=sets, precisions=parameters))
+        if isinstance(self.part, JointPart):
+            part = self.part.again(sets, parameters)
+        else:
+            part = replace(self.part, sets=sets, precisions=parameters)
+        if part is None:
+            return None
+        asked = replace(self, part=part)
         return Reply(asked, values) if len(values) == asked.work else None
 
     @property
@@ -155,6 +162,8 @@ class Measure(Request):
         """What a reader needs beside sets and parameters: nothing for residuals."""
         if isinstance(self.part, ResidualPart):
             return {}
+        if isinstance(self.part, JointPart):
+            return self.part.to_dict()
         return {"marginals": {"noise": self.part.law.name, "bound": self.part.bound}}
 
     def words(self) -> str:
@@ -262,6 +271,8 @@ class Reply:
         """Of a measurement: what was measured, and the noisy integers."""
         if not isinstance(self.asked, Measure):
             raise BudgetError("budget.other-reply", "The reply is not a measurement.", "Please report this.")
+        if isinstance(self.asked.part, JointPart):
+            raise BudgetError("budget.other-reply", "The reply is not of counts.", "Please report this.")
         from hushtable.measurement.answers import Answers  # pyarrow, which plans do without
 
         return Answers(self.asked.part, self.values)
@@ -282,6 +293,7 @@ class Purse:
         self.limit, self.spent, self._rows = limit, Fraction(0), rows
         self.spends_all = spends_all
         """Whether the loop ends only when all is spent: then requests may be charged ahead."""
+        self._apart = Fraction(0)
 
     @property
     def left(self) -> Fraction:
@@ -295,7 +307,7 @@ class Purse:
 
     def due(self, rho: Fraction) -> Cost:
         """What must have been charged per person once ``rho`` more is spent: the exact sum, rounded up once."""
-        total = self.spent + rho
+        total = self._apart + self.spent + rho
         return Cost(0, -(-total.numerator * self._rows**2 * UNIT // total.denominator))
 
     def pay(self, rho: Fraction) -> None:
@@ -306,13 +318,20 @@ class Purse:
             )
         self.spent += rho
 
+    def set_apart(self, rho: Fraction) -> None:
+        """So much of what was spent was for something else: from here on limit and share are of the rest."""
+        self._apart += rho
+        self.limit -= rho
+        self.spent -= rho
+
     def lose(self, rho: Fraction) -> None:
         """Write off a draw that was thrown away."""
         self.spent = min(self.limit, self.spent + rho)
 
     def write_off(self, charged: Cost) -> None:
         """So much was charged in all, and the last of it was never seen."""
-        self.spent = min(self.limit, max(self.spent, Fraction(charged.rho, UNIT) / self._rows**2))
+        paid = Fraction(charged.rho, UNIT) / self._rows**2 - self._apart
+        self.spent = min(self.limit, max(self.spent, paid))
 
 
 class OnePrice:

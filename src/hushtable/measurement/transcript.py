@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.errors import BundleError
+from hushtable.marginals import ROWS
 from hushtable.measurement.answers import Answers
 from hushtable.measurement.claim import Claim
 from hushtable.measurement.line import NO_FLOATS, NO_INTS, Line
@@ -52,6 +53,11 @@ class Transcript:
         """All that was measured as one ``Answers``; a residual that was measured again occurs again."""
         found = [a for a in (line.answers(sizes) for line in self.lines) if a is not None]
         return found[0] if len(found) == 1 else Answers.pooled(sizes, found)
+
+    def quantities(self, sizes: tuple[int, ...]) -> dict[str, Answers]:
+        """What was measured of other quantities than rows, by their names."""
+        found = {of: a for line in self.lines for of, a in line.quantities(sizes).items()}
+        return {of: answers for of, answers in found.items() if of != ROWS}
 
     def rounds(self, limit: Fraction) -> list[Round] | None:
         """The history; None where the lines have no labels."""

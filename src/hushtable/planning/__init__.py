@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hushtable.planning.batch import plan_identity as plan_identity
     from hushtable.planning.batch import plan_residuals as plan_residuals
     from hushtable.planning.batch import residual_error_model as residual_error_model
+    from hushtable.planning.beside import BesidePlan, TotalPlan, plan_beside, share_of_counts
     from hushtable.planning.claims import BETA, CELLS, NOISE, TOTAL
     from hushtable.planning.conditional import conditional_plan as conditional_plan
     from hushtable.planning.error_model import CellErrors as CellErrors
@@ -39,5 +40,6 @@ if TYPE_CHECKING:
     from hushtable.planning.strategies import register as register
     from hushtable.planning.strategies import strategy_named as strategy_named
     from hushtable.planning.targets import budget_for as budget_for
+    from hushtable.planning.targets import foreseen_strategy, smallest_budget
 else:
     __getattr__, __dir__ = lazily(__name__)

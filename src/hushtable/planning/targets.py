@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from hushtable import planning
 from hushtable.errors import WorkloadError
-from hushtable.planning.strategies import PlanOptions, names_of, strategy_named
+from hushtable.planning.strategies import PlanOptions, Strategy, names_of, strategy_named
 from hushtable.privacy import UNIT
 
 if TYPE_CHECKING:  # a wrong target is refused without any planner
@@ -44,13 +44,7 @@ def budget_for(
     """
     wanted, options = _resolved(workload, target), PlanOptions(objective)
     sets = tuple(wanted)
-    chosen, power = strategy_named(strategy), 1 if pure else 2
-    if not chosen.foreseen:
-        raise WorkloadError(
-            "planning.strategy",
-            "A budget can be derived from accuracy only for strategies whose errors are known beforehand.",
-            f"Choose {names_of('foreseen')}.",
-        )
+    chosen, power = foreseen_strategy(strategy), 1 if pure else 2
     scale = planning.check_rows(rows)
 
     def model_at(budget: float) -> ErrorModel:
@@ -72,8 +66,22 @@ def budget_for(
     model = model_at(REFERENCE)
     needed = REFERENCE * largest(replace(model, raw={})) ** power
     steps = 0 if any(s in model.raw for s in sets) else 20
-    needed = _scaled(needed, power, excess, steps) or _smallest(needed, lambda budget: excess(budget) <= 1.0)
+    needed = _scaled(needed, power, excess, steps) or smallest_budget(
+        needed, lambda budget: excess(budget) <= 1.0
+    )
     return _up(needed * (scale**2 if power == 2 else scale))
+
+
+def foreseen_strategy(name: str) -> Strategy:
+    """A strategy whose errors are known beforehand; refuses others."""
+    chosen = strategy_named(name)
+    if not chosen.foreseen:
+        raise WorkloadError(
+            "planning.strategy",
+            "A budget can be derived from accuracy only for strategies whose errors are known beforehand.",
+            f"Choose {names_of('foreseen')}.",
+        )
+    return chosen
 
 
 def _scaled(budget: float, power: int, excess: Callable[[float], float], steps: int) -> float | None:
@@ -86,7 +94,8 @@ def _scaled(budget: float, power: int, excess: Callable[[float], float], steps: 
     return None
 
 
-def _smallest(start: float, enough: Callable[[float], bool]) -> float:
+def smallest_budget(start: float, enough: Callable[[float], bool]) -> float:
+    """The smallest budget that is enough, by bisection from somewhere near."""
     low, high = start, start
     while enough(low):
         low /= 2.0

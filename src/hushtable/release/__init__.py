@@ -47,8 +47,11 @@ if TYPE_CHECKING:
     from hushtable.release.resumable import Resumable, write_once
     from hushtable.release.spend_kinds import CHECK, CHOOSE, is_choice
     from hushtable.release.sums import areas_of, asked_table, combination_of, quantiles_of
+    from hushtable.release.table_value import TableValue
     from hushtable.release.tables import ReleasedTable
     from hushtable.release.uncertainty_curve import MeasuredTable, UncertaintyCurve, curve_at, curve_of
+    from hushtable.release.wanted_budget import budget_wanted
     from hushtable.release.whole_numbers import WholeNumbers
+    from hushtable.release.wish import Wish
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -3,6 +3,7 @@
     release.json           privacy card, workload, files with their SHA-256
     schema.yaml            the declared domain
     measurements.parquet   the noisy integers that were paid for
+    totals/NAME.parquet    those of the totals of a column
     history.parquet        the rounds of an adaptive release
     tables/order-K.parquet all marginals of K attributes, one row per cell
     datapackage.json       what each file holds, for programs
@@ -33,14 +34,17 @@ from hushtable.release.bundle_files import (
     MANIFEST,
     SCHEMA,
     TABLES,
+    TOTALS,
     manifest_of,
     replace,
     request_in,
     sha256,
+    total_file,
 )
 from hushtable.release.bundle_words import package_of, readme
 from hushtable.release.data_packages import DATAPACKAGE
 from hushtable.release.tables import LongFile, chunks
+from hushtable.schema import total_of
 
 if TYPE_CHECKING:
     from hushtable.release.release import Release
@@ -126,6 +130,10 @@ def add_explanation(folder: str | PathLike[str], explanation: Explanation) -> Pa
 def _write_files(release: Release, folder: Path) -> None:
     release.schema.save(folder / SCHEMA)
     pq.write_table(release.answers.to_table(), folder / MEASUREMENTS, compression="zstd")
+    for name in release.totals:
+        (folder / TOTALS).mkdir(exist_ok=True)
+        answers = release.quantities[total_of(name)]
+        pq.write_table(answers.to_table(), folder / total_file(name), compression="zstd")
     if release.history is not None:
         release.history.write_parquet(folder / HISTORY)
     _write_tables(release, folder / TABLES)

@@ -22,7 +22,7 @@ from hushtable.errors import BundleError, HushtableError
 
 FORMAT = "hushtable-release-1"
 MANIFEST, SCHEMA = "release.json", "schema.yaml"
-TABLES = "tables"
+TABLES, TOTALS = "tables", "totals"
 MOST_MANIFEST = 256 * 2**20
 """Bytes of a manifest; one of a million marginals has a tenth of it."""
 
@@ -47,6 +47,11 @@ UNREADABLE = (
 
 class Damaged(ValueError):
     """A file that is not what its reader expects."""
+
+
+def total_file(name: str) -> str:
+    """The file of the integers of a column's totals; such names are words."""
+    return f"{TOTALS}/{name}.parquet"
 
 
 def require(fits: bool, what: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hushtable.reconstruct import DERIVED, FULLY, PARTLY, reconstruction_named
+from hushtable.release.bundle_files import TOTALS
 from hushtable.release.data_packages import DATAPACKAGE, DataPackage, FieldEntry, ResourceEntry
 from hushtable.release.promise import interval_promise
 from hushtable.release.reading_lines import how_to_read, parquet_lines
@@ -110,7 +111,7 @@ def _resource(release: Release, file: str) -> ResourceEntry:
     if match:
         title = f"all tables of {match[1]} attributes"
         return ResourceEntry(stem, file, "parquet", PARQUET, title, tuple(_cells(release, int(match[1]))))
-    title, fields = _OTHERS[stem]
+    title, fields = _OTHERS["measurements" if file.startswith(f"{TOTALS}/") else stem]
     return ResourceEntry(stem, file, "parquet", PARQUET, title, fields)
 
 

@@ -111,6 +111,8 @@ class PlanFacts(PlainRecord):
     measurements: WholeNumber | None = None
     work: WholeNumber | None = None
     options: WholeNumber | None = None
+    totals: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
+    """Columns whose totals are measured beside the counts."""
 
 
 class Reused(PlainRecord):
@@ -150,6 +152,8 @@ class Card(PlainRecord):
     epsilon_by_delta: dict[Text, NotNegative]
     counted: Text | None = None
     """What a row counts as, where that is not one."""
+    summed: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
+    """What a row adds at most to the totals of each column."""
     learnt_from_data: Annotated[tuple[Text, ...], Field(strict=False)]
     schema_sha256: Hash
     budget: Text | None = None
@@ -169,6 +173,7 @@ class Card(PlainRecord):
             charged=charged,
             epsilon_by_delta=epsilon_by_delta(charged),
             counted=None if schema.weight is None else schema.weight.note,
+            summed=tuple(column.note for column in schema.sums.values()) or None,
             learnt_from_data=tuple(mark.path for mark in schema.learnt),
             schema_sha256=schema.version,
             plan=plan,

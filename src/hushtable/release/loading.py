@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from os import PathLike
@@ -29,7 +30,16 @@ from hushtable.plain import Hash, PlainRecord, Text
 from hushtable.planning import memory_limit
 from hushtable.reconstruct import RECONSTRUCTIONS
 from hushtable.release.bundle import EXPLANATION, HISTORY, MEASUREMENTS, README
-from hushtable.release.bundle_files import FORMAT, MANIFEST, SCHEMA, manifest_of, opened, read_json, require
+from hushtable.release.bundle_files import (
+    FORMAT,
+    MANIFEST,
+    SCHEMA,
+    manifest_of,
+    opened,
+    read_json,
+    require,
+    total_file,
+)
 from hushtable.release.card import Card
 from hushtable.release.data_packages import DATAPACKAGE
 from hushtable.release.outline import stored_schema
@@ -43,7 +53,7 @@ from hushtable.release.parquet_check import (
 )
 from hushtable.release.spend_kinds import RELEASE
 from hushtable.release.tables import table_columns
-from hushtable.schema import MAX_STORED_BYTES, Schema
+from hushtable.schema import MAX_STORED_BYTES, Schema, total_of
 
 MOST_TEXT = 2**20
 MOST_EXPLANATION = 256 * 2**20
@@ -98,6 +108,8 @@ class Bundle:
     schema: Schema
     answers: Answers
     history: pl.DataFrame | None
+    quantities: Mapping[str, Answers]
+    """What was measured of other quantities than rows."""
 
     @classmethod
     def open(cls, folder: str | PathLike[str]) -> Bundle:
@@ -112,9 +124,11 @@ class Bundle:
             _check_names(manifest, schema)
             with opened(place, README, most=MOST_TEXT, digest=files[README]):
                 pass
-            answers = _read_answers(place, manifest, schema)
+            answers = _read_answers(place, manifest, schema, MEASUREMENTS)
+            totals = [name for name in schema.sums if total_file(name) in files]
+            others = {total_of(n): _read_answers(place, manifest, schema, total_file(n)) for n in totals}
             history = _read_history(place, manifest, schema, len(answers.layout.sets))
-            found = cls(place, manifest, schema, answers, history)
+            found = cls(place, manifest, schema, answers, history, others)
             found._check_hashes()
         if manifest.card.reconstruct not in RECONSTRUCTIONS:
             raise BundleError(
@@ -184,7 +198,8 @@ class Bundle:
 def _check_names(manifest: Manifest, schema: Schema) -> None:
     """Files, attributes and workload that fit together, and an account that adds up."""
     orders = {len(s) for s in manifest.sets}
-    for name in manifest.files.keys() - {SCHEMA, README, DATAPACKAGE, MEASUREMENTS, HISTORY, EXPLANATION}:
+    known = {SCHEMA, README, DATAPACKAGE, MEASUREMENTS, HISTORY, EXPLANATION, *map(total_file, schema.sums)}
+    for name in manifest.files.keys() - known:
         match = _ORDER_FILE.fullmatch(name)
         require(match is not None and int(match[1]) in orders, "files")
     require(tuple(manifest.attributes) == schema.names, "attributes")
@@ -200,10 +215,10 @@ def _check_names(manifest: Manifest, schema: Schema) -> None:
         require(card.charged <= account.spent.get(RELEASE, card.charged), "account")
 
 
-def _read_answers(place: Path, manifest: Manifest, schema: Schema) -> Answers:
+def _read_answers(place: Path, manifest: Manifest, schema: Schema, name: str) -> Answers:
     """The noisy integers: sets and noise first, then as many integers as they imply."""
     memory = memory_limit(None)
-    with opened(place, MEASUREMENTS, most=memory, digest=manifest.files[MEASUREMENTS]) as file:
+    with opened(place, name, most=memory, digest=manifest.files[name]) as file:
         part = ParquetPart(file, _LISTS)
         below = sum(map(Axes.of(schema.sizes).number_below, manifest.sets))
         require(part.rows <= min(MAX_SETS, REPEATS * below), "rows")

@@ -6,8 +6,8 @@ built on, how much is kept in memory, and the release with its privacy card.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import Protocol, cast
 
@@ -16,7 +16,7 @@ import polars as pl
 from hushtable.errors import LedgerError
 from hushtable.ledger import Ledger, Spend
 from hushtable.marginals import AttributeSet, marginal_label
-from hushtable.measurement import Answers, Claim, Round, TablePart, Transcript
+from hushtable.measurement import Answers, Claim, QuantityPart, Round, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, BatchPlan, Keeping, check_memory
 from hushtable.reconstruct import reconstruction_named
 from hushtable.release.bundle import MOST_TABLE_CELLS
@@ -32,8 +32,8 @@ _NUMBERS = {"residuals": pl.Int64, "sigma": pl.Float64, "epsilon": pl.Float64, "
 class Runner(Protocol):
     """One request, in the hands of this process alone, or settled; ``ledger`` is the one that it is charged to.
 
-    ``batch`` gives all answers of a part at once, or those that the request has stored; ``rounds`` every round of an
-    adaptive plan, stored or new, if ``noted`` with what they proved about the workload.
+    ``batch`` measures a part at once, or gives what the request has stored; ``rounds`` every round of an adaptive plan,
+    stored or new, if ``noted`` with what they proved about the workload.  Both measure other quantities ``beside``.
     """
 
     @property
@@ -42,9 +42,15 @@ class Runner(Protocol):
     def ledger(self) -> Ledger: ...
     @property
     def settled(self) -> bool: ...
-    def batch(self, spend: Spend, part: TablePart) -> Answers: ...
+    def batch(self, spend: Spend, part: TablePart, beside: Sequence[QuantityPart]) -> Transcript: ...
     def rounds(
-        self, spend: Spend, plan: AdaptivePlan, keeping: Keeping | None, *, noted: bool
+        self,
+        spend: Spend,
+        plan: AdaptivePlan,
+        beside: Sequence[QuantityPart],
+        keeping: Keeping | None,
+        *,
+        noted: bool,
     ) -> Transcript: ...
 
 
@@ -57,6 +63,7 @@ class Measured:
     history: pl.DataFrame | None = None
     claims: Sequence[Claim] | None = None
     reuse: Reused | None = None
+    quantities: Mapping[str, Answers] = field(default_factory=dict[str, Answers])
 
     def release(self, ledger: Ledger, request: str) -> Release:
         """The release that these answers are, as the ledger recorded it."""
@@ -68,7 +75,7 @@ class Measured:
         plan, stamp = self.plan, LedgerStamp.of(ledger, found)
         more = {"budget": str(plan.budget), "reconstruct": plan.reconstruct, "reuse": self.reuse}
         card = Card.of(plan.schema, found.drawn, plan.facts, stamp, **more)
-        release = Release(plan.schema, plan.workload.sets, self.answers, card, self.history)
+        release = Release(plan.schema, plan.workload.sets, self.answers, card, self.history, self.quantities)
         if self.claims is None or not _bounded(release.workload, plan.schema.sizes):
             return release
         return release.with_l1_bounds(self.claims)
@@ -81,7 +88,9 @@ def measure(plan: Plan, runner: Runner, spender: str | None, memory: int) -> Mea
     check_memory(plan.workload, memory=memory)
     if plan.reuse:
         return _difference(plan, runner, spender)
-    return Measured(plan, runner.batch(plan.spend(spender), plan.noise.part))
+    found = runner.batch(plan.spend(spender), plan.noise.part, plan.measured_beside)
+    sizes = plan.schema.sizes
+    return Measured(plan, found.answers(sizes), quantities=found.quantities(sizes))
 
 
 def _difference(plan: Plan, runner: Runner, spender: str | None) -> Measured:
@@ -91,8 +100,9 @@ def _difference(plan: Plan, runner: Runner, spender: str | None) -> Measured:
     earlier = earlier_answers(runner.ledger, plan.schema, plan.workload.closure, before=before)
     less = earlier.lessen(plan, runner.ledger.kind)
     spend = plan.spend(spender, less.cost, reuse=earlier.digest)
-    answers = earlier.pooled(runner.batch(spend, cast("BatchPlan", less.noise).part))
-    return Measured(less, answers, reuse=earlier.card(plan, less))
+    found = runner.batch(spend, cast("BatchPlan", less.noise).part, plan.measured_beside)
+    answers, others = earlier.pooled(found.answers(plan.schema.sizes)), found.quantities(plan.schema.sizes)
+    return Measured(less, answers, reuse=earlier.card(plan, less), quantities=others)
 
 
 def _adaptively(
@@ -107,10 +117,12 @@ def _adaptively(
         tables = keeping.tables
     scored = "tables" if tables and rounds.may_score_tables(reader) else None
     noted = _bounded(rounds.workload.sets, plan.schema.sizes)
-    transcript = runner.rounds(plan.spend(spender, scored=scored), rounds, keeping, noted=noted)
-    listed = transcript.rounds(rounds.rho)
+    beside, sizes = plan.measured_beside, plan.schema.sizes
+    transcript = runner.rounds(plan.spend(spender, scored=scored), rounds, beside, keeping, noted=noted)
+    listed = transcript.rounds(rounds.rho + sum(part.rho for part in beside))
     history = None if listed is None else _history(plan.schema.names, listed)
-    return Measured(plan, transcript.answers(plan.schema.sizes), history, transcript.claims())
+    answers, others = transcript.answers(sizes), transcript.quantities(sizes)
+    return Measured(plan, answers, history, transcript.claims(), quantities=others)
 
 
 def _bounded(workload: Sequence[AttributeSet], sizes: Sequence[int]) -> bool:

@@ -27,6 +27,7 @@ from hushtable.release.bundle_files import (
     opened,
     require,
 )
+from hushtable.release.table_value import COUNT, TableValue
 from hushtable.schema import MAX_STORED_BYTES, Attribute, Binned, LabelError, Schema
 
 MOST_REPLICATES = 1000
@@ -101,6 +102,15 @@ class Outline:
         key = tuple(sorted(self.table_axes(attributes)))
         if not self._may_hold(key):
             raise self.not_released(key)
+
+    def check_value(self, value: str, *, simultaneous: bool = False) -> None:
+        """Refuse a value that no table of this release can show."""
+        if TableValue.parse(value, self.schema).kind != COUNT and simultaneous:
+            raise WorkloadError(
+                "table.simultaneous",
+                "Intervals of totals, means, shares and rates hold one by one.",
+                "Leave --simultaneous out, or ask for counts.",
+            )
 
     def check_tables(self, tables: Collection[Sequence[str]]) -> None:
         """The same for several tables, none of them twice."""

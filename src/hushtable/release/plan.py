@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
+from math import pi, prod, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.ledger import Spend, Unit
 from hushtable.marginals import ResolvedWorkload
+from hushtable.measurement import QuantityPart
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.planning import AdaptivePlan, NoisePlan, not_foreseen
-from hushtable.privacy import Budget, Cost
+from hushtable.planning import (
+    AdaptivePlan,
+    BatchPlan,
+    BesidePlan,
+    NoisePlan,
+    TotalPlan,
+    normal_spread,
+    not_foreseen,
+)
+from hushtable.privacy import Budget, Cost, Price
 from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
 from hushtable.release.details import ReleaseDetail
 from hushtable.release.repeats import Asking
 from hushtable.release.spend_kinds import RELEASE
-from hushtable.schema import Schema
+from hushtable.schema import Schema, total_of
 from hushtable.texts import counted
 
 if TYPE_CHECKING:
@@ -48,6 +58,18 @@ class Plan:
     cost: Cost
     reconstruct: str = "mle"
     reuse: bool = False
+    beside: BesidePlan | None = None
+    """Totals that are measured with the counts."""
+
+    @property
+    def measured_beside(self) -> tuple[QuantityPart, ...]:
+        """What is measured with the counts."""
+        return () if self.beside is None else self.beside.parts
+
+    def price(self, counts: NoisePlan) -> Price:
+        """Exact cost for a person, with these counts in place of the plan's own."""
+        rows = self.schema.most_per_person
+        return counts.price(rows) if self.beside is None else counts.price(rows) + self.beside.price(rows)
 
     @property
     def unit(self) -> Unit:
@@ -67,7 +89,16 @@ class Plan:
         errors = self.noise.errors(alpha)
         cells = [prod(self.workload.sizes[i] for i in s) for s in errors.sets]
         numbers = (errors.std.tolist(), errors.half_width.tolist(), errors.l1.tolist())
-        return list(map(TableError, map(self.workload.label, errors.sets), cells, *numbers))
+        counts = list(map(TableError, map(self.workload.label, errors.sets), cells, *numbers))
+        totals = () if self.beside is None else self.beside.totals
+        return [*counts, *(row for total in totals for row in self._total_errors(total, self.noise, alpha))]
+
+    def _total_errors(self, total: TotalPlan, counts: BatchPlan, alpha: float) -> Iterator[TableError]:
+        sets, reach = self.workload.sets, normal_spread(alpha)
+        for attributes, (own, beside) in zip(sets, total.variances(sets, counts.error_model()), strict=True):
+            cells, std = prod(self.workload.sizes[i] for i in attributes), sqrt(own + beside)
+            label = f"{total_of(total.column.name)} by {self.workload.label(attributes)}"
+            yield TableError(label, cells, std, reach * std, sqrt(2.0 / pi) * cells * std)
 
     @property
     def facts(self) -> PlanFacts:
@@ -81,6 +112,7 @@ class Plan:
             marginals=len(self.workload.sets),
             cells=self.workload.cells,
             measurements=self.noise.measurements,
+            totals=None if self.beside is None else tuple(total.column.name for total in self.beside.totals),
             work=self.noise.work if isinstance(self.noise, AdaptivePlan) else None,
         )
 
@@ -110,6 +142,7 @@ class Plan:
             "epsilon_by_delta": epsilon_by_delta(self.cost),
             "unit": self.unit.to_dict(),
             "counted": None if self.schema.weight is None else self.schema.weight.note,
+            "summed": None if self.beside is None else self.beside.note,
             **self.facts.to_dict(),
             "alpha": alpha,
             "tables": [table._asdict() for table in self.table_errors(alpha)] if known else None,
@@ -133,4 +166,5 @@ class Plan:
             f"price {self.cost} per person ({guarantees(epsilon_by_delta(self.cost))})\n"
             f"unit  {self.unit}"
             + ("" if self.schema.weight is None else f"\nrows  {self.schema.weight.note}")
+            + ("" if self.beside is None else f"\nsums  {self.beside.note}")
         )

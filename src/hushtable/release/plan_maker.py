@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hushtable import planning, reconstruct, release
 from hushtable.planning import PlanOptions
-from hushtable.privacy import Budget, charge
+from hushtable.privacy import Budget, Cost, charge
 
 if TYPE_CHECKING:
     from hushtable.marginals import Workload
@@ -55,8 +55,13 @@ def plan_release(
         reconstruct.require_levels(method)
     chosen.check_payable(budget)
     kind = budget.kind if currency is None else currency()
-    noise = chosen.plan(resolved, budget, rows, way.options)
+    shares = planning.share_of_counts(schema)
+    totals = chosen.for_totals() if shares < 1 else chosen
+    noise = chosen.plan(resolved, budget, rows, way.options, shares)
+    beside = planning.plan_beside(
+        schema, resolved, lambda most, share: totals.plan(resolved, budget, most, way.options, share)
+    )
     prefer = "pure" if budget.limit.rho == 0 else "rho"
-    cost = charge(*noise.price(rows).in_currency(kind, prefer=prefer))
     asked = (chosen.name, way.options.objective, budget, resolved)
-    return release.Plan(*asked, noise, schema, cost, method, way.reuse)
+    made = release.Plan(*asked, noise, schema, Cost.ZERO, method, way.reuse, beside)
+    return replace(made, cost=charge(*made.price(noise).in_currency(kind, prefer=prefer)))

@@ -46,6 +46,14 @@ def interval_promise(card: Card, alpha: float = 0.05, *, simultaneous: bool = Fa
     )
 
 
+def value_promise(card: Card, value: str, alpha: float = 0.05) -> str:
+    """The sentence for intervals of totals, means, shares and rates."""
+    told = interval_promise(card, alpha).replace("the true count", f"the true {value}", 1)
+    if value.startswith("sum("):
+        return told
+    return f"{told} A group that may be empty has the whole range that the schema declares, or nearly so."
+
+
 def _foreseen(strategy: str) -> bool:
     """Whether the noise was known beforehand; of a strategy that is not registered here nobody can say so."""
     return strategy in STRATEGIES and STRATEGIES[strategy].foreseen

@@ -5,8 +5,8 @@ Everything here is post-processing of answers that were charged and stored; noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite, prod
 from os import PathLike
@@ -36,16 +36,18 @@ from hushtable.reconstruct import (
 from hushtable.release import bundle, sums
 from hushtable.release.area_maps import AreaMap
 from hushtable.release.card import Card, L1Bounds
-from hushtable.release.exports import Exported, write_export
+from hushtable.release.exports import Exported, export_columns, write_export
 from hushtable.release.frames import long_frame
 from hushtable.release.loading import Bundle
 from hushtable.release.outline import Origin, Outline
 from hushtable.release.promise import approximate, interval_promise
 from hushtable.release.record_fits import Priorities, RecordColumns, make_microdata
 from hushtable.release.replicates import replicates_of
+from hushtable.release.table_value import COUNT
 from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
+from hushtable.release.value_tables import value_table
 from hushtable.release.whole_numbers import WholeNumbers, whole_numbers_of
-from hushtable.schema import Schema
+from hushtable.schema import Schema, total_of
 from hushtable.texts import counted
 
 
@@ -62,6 +64,14 @@ class Release:
     answers: Answers
     card: Card
     history: pl.DataFrame | None = None
+    quantities: Mapping[str, Answers] = field(default_factory=dict[str, Answers])
+    """What was measured of other quantities than rows."""
+
+    @cached_property
+    def totals(self) -> Mapping[str, ResidualEstimates]:
+        """Of each column that is summed, by its name: estimates of its sums about the middle, in integers."""
+        names = {total_of(name): name for name in self.schema.sums}
+        return {names[of]: from_answers(a) for of, a in self.quantities.items() if of in names}
 
     @cached_property
     def estimates(self) -> ResidualEstimates:
@@ -95,7 +105,9 @@ class Release:
         """The marginals that were asked for, by attribute names."""
         return self.outline.marginals
 
-    def table(self, *attributes: str, alpha: float = 0.05, simultaneous: bool = False) -> pl.DataFrame:
+    def table(
+        self, *attributes: str, alpha: float = 0.05, simultaneous: bool = False, value: str = COUNT
+    ) -> pl.DataFrame:
         """One marginal as a tidy frame: attributes, estimate, std, lower, upper, measured, and three columns more.
 
         The attributes come in the order asked for; none gives the total.  An interval is meant to hold the true count
@@ -103,7 +115,12 @@ class Release:
         table are meant to hold together.  ``std`` is null where no variance is known.
         ``unbiased``, ``unbiased_lower``, ``unbiased_upper``: the unbiased estimate with its own interval, which may
         reach below 0; null where not all was measured.
+
+        ``value``: sum(X), mean(X), share(A), share(A, X) or rate(X, Y), with X and Y columns that the schema sums; the
+        frame then has a ``note`` where a group may be empty, in the place of the unbiased columns.
         """
+        if value != COUNT:
+            return self.released_table(*attributes, alpha=alpha, simultaneous=simultaneous, value=value).frame
         axes = self.check_table(attributes)
         numbers = self.columns((tuple(sorted(axes)),), alpha, simultaneous=simultaneous)
         return tidy(self.schema, axes, numbers)
@@ -186,9 +203,12 @@ class Release:
         return attributes in self._inside
 
     def released_table(
-        self, *attributes: str, alpha: float = 0.05, simultaneous: bool = False
+        self, *attributes: str, alpha: float = 0.05, simultaneous: bool = False, value: str = COUNT
     ) -> ReleasedTable:
         """The same with the sentence about its intervals, for those who show it."""
+        if value != COUNT:
+            self.outline.check_value(value, simultaneous=simultaneous)
+            return value_table(self, attributes, value, alpha)
         frame = self.table(*attributes, alpha=alpha, simultaneous=simultaneous)
         return ReleasedTable(attributes, frame, alpha, self.promise(alpha, simultaneous=simultaneous))
 
@@ -293,12 +313,13 @@ class Release:
         alpha: float = 0.05,
         raw: bool = False,
         publish: bool = False,
+        value: str = COUNT,
     ) -> Exported:
         """Write tables, by default all that were asked for, into a new folder for others: csv, xlsx, sdmx-csv, ...
 
-        With ``publish`` whole numbers that add up stand first, the noisy ones beside them.
+        With ``publish`` whole numbers that add up stand first, the noisy ones beside.  ``value``: as :meth:`table`.
         """
-        columns = "published" if publish else "errors"
+        columns = export_columns(value, publish=publish)
         return write_export(self, folder, format, tables=tables, alpha=alpha, columns=columns, raw=raw)
 
     def save(self, folder: str | PathLike[str], *, also: bundle.Also | None = None) -> None:
@@ -313,7 +334,8 @@ class Release:
     @classmethod
     def of(cls, kept: Bundle) -> Release:
         """The release that a bundle holds."""
-        return cls(kept.schema, kept.manifest.sets, kept.answers, kept.manifest.card, kept.history)
+        manifest = kept.manifest
+        return cls(kept.schema, manifest.sets, kept.answers, manifest.card, kept.history, kept.quantities)
 
     def in_language(self, language: str) -> Release:
         """The same release with the labels of a language that its schema has words of."""

@@ -46,7 +46,7 @@ class Earlier:
         left = missing_residuals(sizes, target, parts) or ResidualPart(sizes, (), ())
         left.check()
         noise = BatchPlan(plan.workload.sets, left)
-        cost = charge(*noise.price(plan.schema.most_per_person).in_currency(kind))
+        cost = charge(*plan.price(noise).in_currency(kind))
         return replace(plan, noise=noise, cost=cost)
 
     def pooled(self, new: Answers) -> Answers:

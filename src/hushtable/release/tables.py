@@ -58,11 +58,13 @@ class ReleasedTable:
     frame: pl.DataFrame
     alpha: float
     promise: str
+    value: str = "count"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, one row per cell."""
         told = {"attributes": list(self.attributes), "alpha": self.alpha, "promise": self.promise}
-        return {**told, "rows": self.frame.to_dicts()}
+        shown = {} if self.value == "count" else {"value": self.value}
+        return {**told, **shown, "rows": self.frame.to_dicts()}
 
     def __repr__(self) -> str:
         name = " x ".join(self.attributes) or "total"

@@ -27,6 +27,7 @@ from hushtable.report.sections.reading_section import reading_section
 from hushtable.report.sections.record_section import record_section
 from hushtable.report.sections.rounds_section import rounds_section
 from hushtable.report.sections.tables_section import headline_section, records_section
+from hushtable.report.sections.totals_section import totals_section
 from hushtable.report.sections.uncertainty_section import uncertainty_section
 from hushtable.report.sections.verdicts_section import verdicts_section
 from hushtable.report.view import ALPHA, View
@@ -85,6 +86,7 @@ def report_of(
                 "Result",
                 opening_section(view, books.account),
                 headline_section(view, tables),
+                totals_section(view),
                 about_section(view),
             ),
             Chapter.of("explore", "Explore", explore_section(view, explorer, others)),

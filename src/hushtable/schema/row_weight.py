@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hushtable.lazily import Later
 from hushtable.schema.attribute import OutsideRule, Real
 from hushtable.schema.bins import real_edges
 from hushtable.schema.dialect import Dialect
 from hushtable.schema.fields import Fields, is_number
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from hushtable.arrays import Floats, Ints
+else:
+    np = Later("numpy")
 
 MOST_WEIGHT = 2**20
 """A documented limit: noise grows with the largest weight, so that far smaller ones leave nothing to see."""
@@ -45,6 +53,15 @@ class RowWeight:
     def largest(self) -> int:
         """The most that a row counts."""
         return rounded(self.read.bounds[1])
+
+    @property
+    def least(self) -> int:
+        """The least that a row counts."""
+        return 0
+
+    def whole(self, numbers: Floats) -> Ints:
+        """What rows with these weights count as."""
+        return np.floor(np.nan_to_num(numbers) + 0.5).astype(np.int64)  # as ``rounded``
 
     @property
     def per_row(self) -> int:
@@ -107,7 +124,7 @@ def _weight(top: Fields, dialect: Dialect) -> RowWeight:
         )
     kind = fields.choice("kind", ("design", "adjusted"), "design")
     outside = fields.choice("outside", ("clip", "drop"), "clip")
-    return RowWeight(_real(fields, column, outside, MOST_WEIGHT, dialect), kind)
+    return RowWeight(real_column(column, column, outside, _bounds(fields, MOST_WEIGHT), dialect), kind)
 
 
 def _count(top: Fields, dialect: Dialect) -> RowWeight:
@@ -124,7 +141,7 @@ def _count(top: Fields, dialect: Dialect) -> RowWeight:
     column = fields.text("column")
     if column is None:
         raise fields.error("schema.missing-field", None, "names no column", "Write `count: persons`.")
-    read = _real(fields, column, "clip", MOST_PERSONS, dialect)
+    read = real_column(column, column, "clip", _bounds(fields, MOST_PERSONS), dialect)
     if read.bounds[0] != 0:
         raise fields.error(
             "schema.wrong-weight", "bounds", "must begin at 0", "A line of nobody counts nobody."
@@ -132,10 +149,12 @@ def _count(top: Fields, dialect: Dialect) -> RowWeight:
     return RowWeight(read, "count")
 
 
-def _real(fields: Fields, column: str, outside: OutsideRule, most: int, dialect: Dialect) -> Real:
-    low, high = _bounds(fields, most)
+def real_column(
+    name: str, column: str, outside: OutsideRule, bounds: tuple[float, float], dialect: Dialect
+) -> Real:
+    """A column of numbers that is read beside the attributes; a row without one is dropped."""
     return Real(
-        name=column,
+        name=name,
         column=column,
         null="drop",
         label=None,
@@ -144,8 +163,8 @@ def _real(fields: Fields, column: str, outside: OutsideRule, most: int, dialect:
         decimal=dialect.decimal,
         thousands=dialect.thousands,
         outside=outside,
-        starts=real_edges(low, high, None, 1, None),
-        bounds=(low, high),
+        starts=real_edges(*bounds, None, 1, None),
+        bounds=bounds,
         bins=1,
     )
 

@@ -31,6 +31,7 @@ from hushtable.schema.fields import Fields, key_text, suggestion
 from hushtable.schema.levels import axes_of
 from hushtable.schema.quality_scale import QualityScale, read_scale
 from hushtable.schema.row_weight import RowWeight, read_weight
+from hushtable.schema.summed import SummedColumn, read_sums
 from hushtable.texts import counted
 
 TOP_FIELDS = (
@@ -38,6 +39,7 @@ TOP_FIELDS = (
     "person",
     "weight",
     "count",
+    "sums",
     "frozen",
     "csv",
     "about",
@@ -94,6 +96,8 @@ class Schema:
     """How exported numbers are graded, for readers."""
     weight: RowWeight | None = None
     """What a row counts as, where that is not one."""
+    sums: Mapping[str, SummedColumn] = field(default_factory=dict[str, SummedColumn])
+    """Columns whose totals are released beside the counts, by name."""
     names: tuple[str, ...] = field(init=False)
     """Names of the axes: of the attributes, and in place of one with levels those of its levels, the coarsest first."""
     sizes: tuple[int, ...] = field(init=False)
@@ -173,6 +177,8 @@ class Schema:
             top["person"] = self.person
         if self.weight is not None:
             top["count" if self.weight.kind == "count" else "weight"] = self.weight.to_dict()
+        if self.sums:
+            top["sums"] = {name: column.to_dict() for name, column in self.sums.items()}
         if self.frozen:
             top["frozen"] = True
         if self.about != About():
@@ -260,15 +266,19 @@ class Schema:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the data that are read: those of the attributes, in their order, the weight's and the person's."""
+        """Columns of the data that are read: of the attributes, in their order, of sums, the weight and the person."""
         wanted = [attribute.column for attribute in self.row_fields]
         return tuple(dict.fromkeys(wanted if self.person is None else [*wanted, self.person]))
 
     @property
     def row_fields(self) -> tuple[Attribute, ...]:
-        """What is read of a row and may drop it: the attributes, and last its weight if it has one."""
-        weight = () if self.weight is None else (self.weight.read,)
-        return (*self.attributes.values(), *weight)
+        """What is read of a row and may drop it: the attributes, and then its numbers."""
+        return (*self.attributes.values(), *(number.read for number in self.row_numbers))
+
+    @property
+    def row_numbers(self) -> tuple[SummedColumn | RowWeight, ...]:
+        """What is read of a row as whole numbers beside its categories: what is summed, and last its weight if any."""
+        return (*self.sums.values(), *(() if self.weight is None else (self.weight,)))
 
     @property
     def most_per_person(self) -> int:
@@ -370,6 +380,7 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         max_rows_per_person=rows,
         person=fields.text("person"),
         weight=read_weight(fields, dialect),
+        sums=MappingProxyType(read_sums(fields, attributes, dialect)),
         frozen=fields.flag("frozen", False),
         csv=dialect,
         depends=read_depends(source, fields.items("depends") or (), attributes),
@@ -394,6 +405,7 @@ def _check_positions(schema: Schema, top: Fields) -> None:
         return
     attributes = {attribute.column for attribute in schema.attributes.values()}
     others = {"person": schema.person, "weight": None if schema.weight is None else schema.weight.column}
+    others |= {f"sums.{name}": summed.column for name, summed in schema.sums.items()}
     for place, column in others.items():
         if column is None or schema.csv.columns or column in attributes:
             continue

@@ -20,7 +20,7 @@ from hushtable.kernel.sources.records import record_frames
 from hushtable.kernel.sources.source import Source
 from hushtable.kernel.sources.tallying import exact_tally
 from hushtable.kernel.weighing import RowTabulator
-from hushtable.marginals import Layout
+from hushtable.marginals import Counting, Layout
 
 KEPT_BYTES = 2**28
 """Bytes of codes, and of values, that stay in memory: 20 million rows of a dozen small attributes.  With less, passes
@@ -43,7 +43,11 @@ class RowCounter:
 
     def tabulate(self, layout: Layout) -> Ints:
         """One pass over the codes, each level by those of the finest."""
-        tabulator = RowTabulator(layout, weighted=self._source.schema.weight is not None)
+        return self.totals([Counting(layout)])[0]
+
+    def totals(self, wanted: Sequence[Counting]) -> list[Ints]:
+        """One pass for all of them."""
+        tabulator = RowTabulator(self._source.schema, wanted)
         for batch in self._codes:
             tabulator.add(batch)
         return tabulator.counts()

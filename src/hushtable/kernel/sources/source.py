@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arrays import Ints, Words
+from hushtable.arrays import Floats, Ints, Words
 from hushtable.kernel.sources.assign import Codes
 from hushtable.kernel.sources.encode import CodeArray, Encoder
 from hushtable.kernel.sources.files import Guard
@@ -74,9 +74,9 @@ def _as_values(_encoder: Encoder, reader: PlainReader, values: Values, codes: Co
     return reader.read(values, codes)
 
 
-def _as_weights(_encoder: Encoder, reader: PlainReader, values: Values, codes: Codes) -> NDArray[Any]:
-    known = np.nan_to_num(reader.read(values, codes))  # a row without a weight is dropped
-    return np.floor(known + 0.5).astype(np.int64)  # as ``schema.RowWeight`` rounds
+def _as_whole(whole: Callable[[Floats], Ints]) -> _Shape:
+    """The numbers of rows as integers; a row without one is dropped, whatever stands in its place."""
+    return lambda _encoder, reader, values, codes: whole(reader.read(values, codes))
 
 
 def _shape(plain: bool) -> _Shape:
@@ -123,12 +123,11 @@ class Source:
         """The type of each array of a batch."""
         attributes = zip(self._encoders, self._readers, strict=True)
         found = [reader.dtype if plain else np.dtype(encoder.dtype) for encoder, reader in attributes]
-        weighed = len(found) > len(self.schema.attributes)
-        read = found[:-1] if weighed else found
-        return [*read, np.dtype(np.int64)] if weighed and not plain else read
+        numbers = [] if plain else [np.dtype(np.int64)] * len(self.schema.row_numbers)
+        return [*found[: len(self.schema.attributes)], *numbers]
 
     def batches(self, rows: int = BATCH) -> Iterator[list[CodeArray]]:
-        """Batches of at most ``rows`` rows: one contiguous array of codes per attribute, and last one of weights.
+        """Batches of at most ``rows`` rows: one contiguous array of codes per attribute, then of each ``row_numbers``.
 
         The type of an array is the smallest unsigned one for the attribute's size.
         """
@@ -202,9 +201,9 @@ class Source:
         return values, codes, arrays
 
     def _shapes(self, shape: _Shape) -> list[_Shape]:
-        """What a pass gives of attribute after attribute; one over codes gives the weight too, if there is one."""
-        weighed = shape is _as_codes and self.schema.weight is not None
-        return [shape] * len(self.schema.attributes) + [_as_weights] * weighed
+        """What a pass gives of attribute after attribute; one over codes gives the row's numbers too."""
+        numbers = [_as_whole(number.whole) for number in self.schema.row_numbers]
+        return [shape] * len(self.schema.attributes) + (numbers if shape is _as_codes else [])
 
     def _label(self, shape: _Shape, key: Words, columns: _Columns) -> LabelledRows:
         values, codes, arrays = self._assigned(shape, columns)

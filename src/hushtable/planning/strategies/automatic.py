@@ -29,5 +29,8 @@ class Auto(Aim):
         kind = planning.LevelPlan if workload.has_levels else planning.AutoPlan
         return planning.plan_adaptive(kind, workload, rho=rho, rows=rows, time=options.time)
 
+    def for_totals(self) -> Strategy:
+        return STRATEGIES[ResidualPlanner.name]
+
     def differences(self) -> Strategy:
         return STRATEGIES[ResidualPlanner.name]

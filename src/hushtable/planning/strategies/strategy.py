@@ -76,8 +76,18 @@ class Strategy(ABC):
         if budget.limit.rho == 0 and not self.pays_pure:
             raise self._not_pure(Fraction(budget.limit.xi, privacy.UNIT))
 
-    def plan(self, workload: ResolvedWorkload, budget: Budget, rows: int, options: PlanOptions) -> NoisePlan:
-        """Noise for a budget in its own currency: pure budgets have no rho."""
+    def plan(
+        self,
+        workload: ResolvedWorkload,
+        budget: Budget,
+        rows: int,
+        options: PlanOptions,
+        share: Fraction = Fraction(1),
+    ) -> NoisePlan:
+        """Noise for a share of a budget, in its own currency: pure budgets have no rho.
+
+        Noise is cut off for a delta only where all of the budget is for it.
+        """
         if workload.has_levels and not self.levels:
             raise WorkloadError(
                 "release.no-levels",
@@ -86,9 +96,10 @@ class Strategy(ABC):
             )
         limit = budget.limit
         if limit.rho == 0:
-            made = self.pure(workload, Fraction(limit.xi, privacy.UNIT), Fraction(limit.delta), rows)
+            delta = Fraction(limit.delta) if share == 1 else Fraction(0)
+            made = self.pure(workload, share * Fraction(limit.xi, privacy.UNIT), delta, rows)
         else:
-            made = self.gaussian(workload, Fraction(limit.rho, privacy.UNIT), rows, options)
+            made = self.gaussian(workload, share * Fraction(limit.rho, privacy.UNIT), rows, options)
         if self.foreseen == isinstance(made, planning.AdaptivePlan):
             raise WorkloadError(
                 "release.not-foreseen",
@@ -106,6 +117,16 @@ class Strategy(ABC):
     def pays_pure(self) -> bool:
         """Whether a pure epsilon can pay for its noise."""
         return type(self).pure is not Strategy.pure
+
+    def for_totals(self) -> Strategy:
+        """The strategy that measures totals beside the counts."""
+        if self.foreseen:
+            return self
+        raise WorkloadError(
+            "release.no-totals",
+            f"The strategy {self.name} measures counts alone, and the schema has `sums`.",
+            f"Use --strategy auto or {names_of('foreseen')}.",
+        )
 
     def differences(self) -> Strategy:
         """The strategy that measures what earlier answers lack."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         format_named,
         register,
     )
-    from hushtable.release.exports.writing import Exported, write_changes, write_export
+    from hushtable.release.exports.writing import Exported, export_columns, write_changes, write_export
     from hushtable.release.reading_lines import ReadingLines
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -162,6 +162,26 @@ class WithChanges(WithErrors):
     )
 
 
+class OfValue(WithErrors):
+    """What a table of totals, means, shares or rates says of a cell."""
+
+    name = "value"
+    summary = "estimate, standard error and interval of a total, mean, share or rate"
+
+    def measures(self, taken: Sequence[str]) -> tuple[CellColumn, ...]:
+        listed = (
+            CellColumn("estimate", "Estimate", "what was asked for, as the title says"),
+            CellColumn("std", "Standard error", "of its noise; empty where the denominator is near zero"),
+            CellColumn("lower", "Lower end", "of an interval for the true value"),
+            CellColumn("upper", "Upper end", "of that interval"),
+        )
+        word = CellColumn(
+            self.quality(taken), "Quality", "how far noise leaves the number usable; see the notes", "word",
+            tuple(flag.name for flag in QUALITY_FLAGS),
+        )  # fmt: skip
+        return (*listed, word)
+
+
 def _free(name: str, taken: Sequence[str]) -> str:
     """A name that no attribute bears."""
     while name in taken:
@@ -169,5 +189,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-COLUMN_SETS: dict[str, ColumnSet] = {made.name: made for made in (WithErrors(), WithWhole(), WithChanges())}
+COLUMN_SETS: dict[str, ColumnSet] = {
+    made.name: made for made in (WithErrors(), WithWhole(), WithChanges(), OfValue())
+}
 """Every set by its name."""

@@ -13,8 +13,9 @@ import polars as pl
 from hushtable.reconstruct import FULLY, reconstruction_named
 from hushtable.release.exports.column_sets import ColumnSet
 from hushtable.release.exports.export_table import Dimension, ExportTable, file_stems
-from hushtable.release.promise import MODELLED, interval_promise
+from hushtable.release.promise import MODELLED, interval_promise, value_promise
 from hushtable.release.quality import QUALITY_FLAGS
+from hushtable.release.table_value import COUNT
 from hushtable.watching import Progress, silent
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class ExportBook:
     progress: Progress = silent
     whole: WholeNumbers | None = None
     changes: ReleaseComparison | None = None
+    value: str = COUNT
 
     @property
     def about(self) -> About:
@@ -71,8 +73,8 @@ class ExportBook:
 
     @property
     def unit(self) -> str:
-        """What is counted."""
-        return self.about.unit or "records"
+        """What is counted, or shown in its place."""
+        return (self.about.unit or "records") if self.value == COUNT else self.value
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
@@ -97,7 +99,7 @@ class ExportBook:
         taken = self.release.schema.names
         for number, names in enumerate(self.names, 1):
             self.progress("writing tables", number - 1, len(self.names))
-            table = self.release.table(*names, alpha=self.alpha)
+            table = self.release.table(*names, alpha=self.alpha, value=self.value)
             if self.whole is not None:
                 table = table.with_columns(self.whole.columns(names))
             if self.changes is not None:
@@ -141,7 +143,7 @@ class ExportBook:
             f"Price: {self.card}.",
             f"Protected is {self.card.unit}.",
             f"Estimate: {estimate}.",
-            interval_promise(self.card, self.alpha),
+            self._promise,
             *((MODELLED,) if modelled else ()),
             *(() if self.whole is None else (WHOLE if self.whole.finished else WHOLE_LIMITED,)),
             *(() if self.changes is None else (self.changes.note,)),
@@ -150,6 +152,12 @@ class ExportBook:
             NOISE_ONLY,
             *self.about.footnotes,
         )
+
+    @property
+    def _promise(self) -> str:
+        if self.value == COUNT:
+            return interval_promise(self.card, self.alpha)
+        return value_promise(self.card, self.value, self.alpha)
 
     @property
     def _grades(self) -> tuple[str, ...]:

@@ -12,11 +12,12 @@ from hushtable.errors import UsageError
 from hushtable.notebook import html_card
 from hushtable.release.bundle import new_folder
 from hushtable.release.data_packages import DATAPACKAGE, DataPackage, ResourceEntry
-from hushtable.release.exports.column_sets import COLUMN_SETS
+from hushtable.release.exports.column_sets import COLUMN_SETS, OfValue
 from hushtable.release.exports.export_book import ExportBook
 from hushtable.release.exports.export_table import slug
 from hushtable.release.exports.formats import ExportFile, ExportFormat, format_named
 from hushtable.release.reading_lines import how_to_read
+from hushtable.release.table_value import COUNT
 from hushtable.texts import counted
 from hushtable.watching import Progress, silent
 
@@ -70,14 +71,20 @@ def write_export(
     raw: bool = False,
     progress: Progress | None = None,
 ) -> Exported:
-    """Write tables of a release, by default all that were asked for, into a new folder."""
+    """Write tables of a release, by default all that were asked for, into a new folder.
+
+    ``columns`` names a set of columns, or is a value such as ``mean(income)`` in the place of counts.
+    """
     writer = format_named(format)
     writer.check_installed()
     offered = [name for name, made in COLUMN_SETS.items() if not made.changes]
-    if columns not in offered:
+    value = columns if "(" in columns else COUNT
+    if value == COUNT and columns not in offered:
         raise UsageError(
             "export.columns", "This set of columns is not known.", f"Choose {', '.join(offered)}."
         )
+    release.outline.check_value(value)
+    columns = columns if value == COUNT else OfValue.name
     wanted = tuple(tuple(names) for names in tables) or release.marginals
     release.outline.check_tables(wanted)
     chosen = COLUMN_SETS[columns].graded(release.schema.quality)
@@ -89,11 +96,22 @@ def write_export(
             f"An attribute is called {chosen.value}, as the exported numbers would be.",
             "Give it another name in the schema, or export without --publish.",
         )
-    book = ExportBook(release, wanted, chosen, alpha, raw, progress or silent)
+    book = ExportBook(release, wanted, chosen, alpha, raw, progress or silent, value=value)
     writer.check_size(book)
     if chosen.whole:
         book = replace(book, whole=release.whole_numbers(wanted, alpha=alpha))
     return _written(book, writer, folder)
+
+
+def export_columns(value: str, *, publish: bool) -> str:
+    """The ``columns`` of an export of counts, whole if they are to be published, or of another value."""
+    if value == COUNT:
+        return "published" if publish else "errors"
+    if publish:
+        raise UsageError(
+            "export.value", "Whole numbers that add up are made of counts alone.", "Leave --publish out."
+        )
+    return value
 
 
 def write_changes(

@@ -40,6 +40,7 @@ def _facts(view: View) -> tuple[tuple[str, str], ...]:
     return (
         ("Who is protected", f"{card.unit}. {card.unit.note}"),
         *([] if card.counted is None else [("What a row counts as", card.counted)]),
+        *([] if card.summed is None else [("What a row adds to totals", " ".join(card.summed))]),
         ("Neighbours", card.neighbours),
         ("Price of this release", f"{card.charged} per person"),
         ("Budget asked for", card.budget or "–"),

@@ -14,7 +14,9 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from hushtable.schema import Attribute, Binned, Categorical, Schema
+import numpy as np
+
+from hushtable.schema import Attribute, Binned, Categorical, RowWeight, Schema, SummedColumn
 
 
 class Outside(Enum):
@@ -26,6 +28,9 @@ class Outside(Enum):
 OUTSIDE = Outside.OUTSIDE
 RowCodes = tuple[int, ...]
 Declared = dict[str, Any]
+
+NUMBERED = 0.25
+"""How often rows have a weight, and how often a column is summed: a sixteenth of all schemas has both."""
 
 _WORDS: tuple[tuple[Any, ...], ...] = (
     ("F", "M", "X"),
@@ -59,15 +64,24 @@ class World:
     columns: tuple[MadeColumn, ...]
 
     def codes(self, values: Sequence[Any]) -> RowCodes | None:
-        """Codes of a row of values, one per column; None for a row that the schema drops."""
+        """Codes of a row of values, one per column, and its whole numbers; None for a row that the schema drops."""
         given = {c.name: value for c, value in zip(self.columns, values, strict=True)}
-        codes = [code_of(a, given[a.column]) for a in self.schema.attributes.values()]
-        return tuple(code for code in codes if code is not None) if None not in codes else None
+        codes = [code_of(a, given[a.column]) for a in self.schema.row_fields]
+        if None in codes:
+            return None
+        numbers = (number_of(number, given[number.column]) for number in self.schema.row_numbers)
+        return (*(code for code in codes[: len(self.schema.attributes)] if code is not None), *numbers)
 
 
 def code_of(attribute: Attribute, value: Any) -> int | None:
     """Code of a value, by the schema's own rule for public values; None when its row is dropped."""
     return attribute.other_code if value is OUTSIDE else attribute.code_of(value)
+
+
+def number_of(number: SummedColumn | RowWeight, value: Any) -> int:
+    """What a row with this value counts as, or adds."""
+    low, high = number.read.bounds
+    return int(number.whole(np.array([min(max(float(value), low), high)]))[0])
 
 
 def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
@@ -92,12 +106,17 @@ def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
     if len(attributes) > 1 and chance.random() < 0.3:
         labels = {name: a.labels[0] for name, a in Schema.from_dict(top).attributes.items()}
         top["impossible"] = [dict(list(labels.items())[:2])]
+    if chance.random() < NUMBERED:
+        top["weight"] = {"column": "w", "bounds": [0, 7], "outside": chance.choice(("clip", "drop"))}
+    if chance.random() < NUMBERED:
+        top["sums"] = {"s": {"column": "value", "bounds": [-8, 24], "resolution": chance.choice((0.5, 1, 4))}}
     columns = _columns(Schema.from_dict(top), chance)
     top["csv"] = dict(dialect)
     if not dialect.get("header", True):
         top["csv"]["columns"] = [None if _is_idle(column, top) else column.name for column in columns]
     schema = Schema.from_dict(top)
-    known = [MadeColumn(c.name, tuple(schema.attributes[a.name] for a in c.attributes)) for c in columns]
+    read = {a.name: a for a in schema.row_fields}
+    known = [MadeColumn(c.name, tuple(read[a.name] for a in c.attributes)) for c in columns]
     return World(schema, tuple(known))
 
 
@@ -120,7 +139,7 @@ def draw_value(column: MadeColumn, chance: Random) -> Any:
 
 def _columns(schema: Schema, chance: Random) -> tuple[MadeColumn, ...]:
     readers: dict[str, list[Attribute]] = {}
-    for attribute in schema.attributes.values():
+    for attribute in schema.row_fields:
         readers.setdefault(attribute.column, []).append(attribute)
     columns = [MadeColumn(name, tuple(found)) for name, found in readers.items()]
     columns += [MadeColumn(f"idle{k}") for k in range(chance.randint(0, 2))]

@@ -74,13 +74,11 @@ def table(
     attribute: SeveralNames = NONE,
     alpha: Level = 0.05,
     simultaneous: bool = False,
+    value: str = "count",
 ) -> Response:
-    """Attributes; none for the total."""
-    return _table(
-        request,
-        release,
-        lambda found: found.released_table(*attribute, alpha=alpha, simultaneous=simultaneous),
-    )
+    """Attributes; none for the total.  ``value`` may be sum(X), mean(X), share(A) or rate(X, Y)."""
+    how: dict[str, Any] = {"alpha": alpha, "simultaneous": simultaneous, "value": value}
+    return _table(request, release, lambda found: found.released_table(*attribute, **how))
 
 
 def range_(

@@ -32,7 +32,7 @@ from hushtable.kernel.sources.engines.tasks import (
 )
 from hushtable.kernel.sources.engines.versions import own_versions
 from hushtable.kernel.sources.tallying import Asked
-from hushtable.marginals import Layout
+from hushtable.marginals import Counting, Layout
 from hushtable.schema import Schema
 from hushtable.watching import tell_note
 
@@ -75,6 +75,14 @@ class EngineCounter:
 
     def tabulate(self, layout: Layout) -> Ints:
         """One pass, or several over codes that the engine keeps for them."""
+        return self._tables(Counting(layout))
+
+    def totals(self, wanted: Sequence[Counting]) -> list[Ints]:
+        """One quantity after the other."""
+        return [self._tables(one) for one in wanted]
+
+    def _tables(self, wanted: Counting) -> Ints:
+        layout = wanted.layout
         passes = list(layout.pieces(PASS_CELLS))
         flat = np.empty(layout.cells, np.int64)
         counter = self if self._keeps_codes or len(passes) == 1 else self.staged()
@@ -82,7 +90,7 @@ class EngineCounter:
             tell_note(f"Counting {layout.cells:,} cells takes {len(passes)} jobs on the engine, a pass each.")
         for number, (where, part) in enumerate(passes, start=1):
             step = "counting" if len(passes) == 1 else f"counting, pass {number} of {len(passes)}"
-            flat[where] = counter._summed(TableSum(part.sizes, part.sets), step)
+            flat[where] = counter._summed(TableSum(part.sizes, part.sets, wanted.of), step)
         return flat
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:

@@ -23,7 +23,7 @@ from hushtable.kernel.sources.records import FRAME_BYTES, record_frame
 from hushtable.kernel.sources.rows import Octets
 from hushtable.kernel.sources.tallying import Asked
 from hushtable.kernel.weighing import RowTabulator
-from hushtable.marginals import Layout
+from hushtable.marginals import ROWS, Counting, Layout
 from hushtable.schema import Schema
 
 Batch = Sequence[NDArray[Any]]
@@ -97,10 +97,11 @@ class RunningSum(Protocol):
 
 @dataclass(frozen=True)
 class TableSum:
-    """The marginals of a layout."""
+    """The marginals of a layout, of rows or of another quantity."""
 
     sizes: Any
     sets: tuple[tuple[int, ...], ...]
+    of: str = ROWS
     plain: bool = False
 
     @property
@@ -111,8 +112,8 @@ class TableSum:
     def begin(self, schema: Schema, key: bytes) -> RunningSum:
         """One thread: the engine has as many tasks as it has processors."""
         below = [attribute.size for attribute in schema.attributes.values()]
-        below += [] if schema.weight is None else [schema.weight.largest + 1]
-        tabulator = RowTabulator(Layout(self.sizes, self.sets), weighted=schema.weight is not None, threads=1)
+        below += [n.largest + 1 if n.least == 0 else 1 << 64 for n in schema.row_numbers]
+        tabulator = RowTabulator(schema, [Counting(Layout(self.sizes, self.sets), self.of)], threads=1)
         return _RunningTables(tabulator, Fingerprint(key, below))
 
 
@@ -126,7 +127,7 @@ class _RunningTables:
             self._print.add(batch)
 
     def flat(self) -> Ints:
-        return np.concatenate([self._tabulator.counts(), self._print.integers()])
+        return np.concatenate([*self._tabulator.counts(), self._print.integers()])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,18 @@
+"""What is counted: the marginals of a layout, of rows or of another quantity that rows have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hushtable.marginals.layout import Layout
+
+ROWS = "rows"
+"""The quantity that a table is of unless it says otherwise: rows, each by its weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """The marginals of a layout, and of what: ``ROWS``, or what a schema calls the total of a column."""
+
+    layout: Layout
+    of: str = ROWS

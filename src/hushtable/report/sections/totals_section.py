@@ -1,0 +1,75 @@
+"""Totals and means of the columns that the schema sums, by group."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from hushtable.release import MODELLED
+from hushtable.report.pieces import Grid, Section
+from hushtable.report.view import ALPHA, View
+from hushtable.schema import total_of
+
+MOST_GROUPS = 2000
+"""Groups that the page lists, 100 KB."""
+
+
+def totals_section(view: View) -> Section | None:
+    """Of every category of every attribute, and of all together: total and mean, with their intervals."""
+    if not view.release.totals:
+        return None
+    data = totals_data(view)
+    empty = data.filter(pl.col("note") != "").height
+    text = [
+        "A total is the sum of a column over the rows of a group, each value inside the bounds that the schema "
+        "declares; a mean is the total over the count. Intervals are for the true values, at 95%."
+    ]
+    if empty:
+        text.append(
+            f"Of {data.height:,} groups, {empty:,} may be empty: their count cannot be told from zero, and a mean "
+            "there may be anything that the schema allows."
+        )
+    if set(view.release.accuracy()["measured"]) != {"fully"}:
+        text.append(MODELLED)
+    listed = data.head(MOST_GROUPS) if data.height > MOST_GROUPS else None
+    also = {
+        "total": ("Total", "{:,.6g}"),
+        "total_lower": ("Total, lower end", "{:,.6g}"),
+        "total_upper": ("Total, upper end", "{:,.6g}"),
+        "mean": ("Mean", "{:,.6g}"),
+        "mean_lower": ("Mean, lower end", "{:,.6g}"),
+        "mean_upper": ("Mean, upper end", "{:,.6g}"),
+        "column": ("Of", "{}"),
+        "note": ("Note", "{}"),
+    }
+    grid = Grid("totals", "Totals and means by group", data, True, also=also, listed=listed)
+    return Section("totals", "Totals and means", tuple(text), grids=(grid,))
+
+
+def totals_data(view: View) -> pl.DataFrame:
+    """One row per column and group: of all rows, then of each attribute's categories."""
+    release, schema = view.release, view.schema
+    frames: list[pl.DataFrame] = []
+    for name in release.totals:
+        for attributes in (s for s in view.small_sets if len(s) < 2):
+            names = tuple(schema.names[a] for a in attributes)
+            total = release.table(*names, alpha=ALPHA, value=total_of(name))
+            mean = release.table(*names, alpha=ALPHA, value=f"mean({name})")
+            kind = schema.of_axis(attributes[0]) if attributes else None
+            notes = mean["note"] if "note" in mean.columns else pl.Series([""] * mean.height)
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "column": [name] * mean.height,
+                        "attribute": ["" if kind is None else kind.label or names[0]] * mean.height,
+                        "value": ["all"] if kind is None else kind.labels,
+                        "total": total["estimate"],
+                        "total_lower": total["lower"],
+                        "total_upper": total["upper"],
+                        "mean": mean["estimate"],
+                        "mean_lower": mean["lower"],
+                        "mean_upper": mean["upper"],
+                        "note": notes,
+                    }
+                )
+            )
+    return pl.concat(frames)
