@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from hushtable import deciders, kernel, microdata, planning, release
 from hushtable import ledger as accounts
@@ -51,7 +51,7 @@ class Session:
         spender: str | None = None,
         head: str | None = None,
         now: bool = True,
-    ) -> Session:
+    ) -> Self:
         """Open confidential data: a path, glob, Arrow table, polars or pandas frame.
 
         ``ledger`` is the account that every release is charged to; with ``budget`` it is created if it does not exist.

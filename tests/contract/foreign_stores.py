@@ -71,14 +71,14 @@ class MemoryStore(stores.LedgerStore):
         yield MemoryTransaction(list(self._kept.rows))
 
     @contextmanager
-    def writing(self, payload: stores.Payload | None = None) -> Iterator[stores.Transaction]:
+    def writing(self) -> Iterator[stores.Transaction]:
         kept = self._kept
         if not kept.writer.acquire(timeout=self._wait):
             raise LedgerError("ledger.locked", f"{self.place} is in use.", "Wait.")
         try:
             transaction = MemoryTransaction(list(kept.rows))
             yield transaction
-            kept.payloads |= dict([payload] if payload and transaction.written != kept.rows else [])
+            kept.payloads |= transaction.payloads
             kept.rows = transaction.written
         finally:
             kept.writer.release()
@@ -110,9 +110,11 @@ class MemoryTransaction(stores.Transaction):
     """On a copy, which takes the place of the original at the end."""
 
     written: list[tuple[int, str, str]]
+    payloads: dict[int, bytes] = field(default_factory=dict)
 
     def rows(self, *, start: int) -> list[tuple[object, object, object]]:
         return [row for row in self.written if row[0] >= start]
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: Entry, payload: stores.Payload | None = None) -> None:
+        self.payloads |= {} if payload is None else {payload.charge: payload.content}
         self.written.append((entry.number, entry.text, entry.hash))

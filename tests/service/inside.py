@@ -43,9 +43,10 @@ class Inside:
     def work(self) -> int:
         """Do all jobs that wait, and tell how many."""
         done = 0
-        while (job := self.service.jobs.take(self.worker.id)) is not None:
-            self.worker.do(job)
-            done += 1
+        while found := self.service.jobs.take(self.worker.id):
+            for job in found:
+                self.worker.do(job)
+            done += len(found)
         return done
 
     def made(self, name: str, path: str, body: dict[str, Any]) -> str:

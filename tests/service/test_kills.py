@@ -131,7 +131,7 @@ from hushtable.service.worker import Worker
 service = Service.open(ServeConfig.load({str(tmp_path / "hush.toml")!r}))
 worker = Worker(service, {{"people": {str(tmp_path / "data" / "people.csv")!r}}})
 failpoints.arm(lambda name: os._exit(9) if name == "charge.committed" else None)
-worker.do(service.jobs.take(worker.id))
+worker.do(service.jobs.take(worker.id)[0])
 """
     died = subprocess.run([sys.executable, "-c", program], check=False, timeout=120)
     assert died.returncode == 9

@@ -13,7 +13,7 @@ from sites import Site
 from hushtable.errors import RefusedError
 from hushtable.privacy import Cost
 from hushtable.service import Role
-from hushtable.service.jobs import MOST_WAITING, JobOrder
+from hushtable.service.jobs import MOST_WAITING, JobAnswer, JobOrder
 from hushtable.service.slots import LONGER, SHARE, SlotFacts, first_slot
 
 P = "/v1/datasets/people"
@@ -71,9 +71,8 @@ def test_a_late_job_lengthens_the_slots_of_its_kind_once_for_everybody(tmp_path:
     before = jobs.submit(order("amir", 9), facts)[0].seconds
     time.sleep(max(0.0, max(one.slot for one in made) - time.time()) + 0.05)
     for _ in made:
-        job = jobs.take("worker")
-        assert job is not None
-        jobs.finish(job, "worker", 200, "{}")
+        [job] = jobs.take("worker")
+        jobs.finish(job, "worker", JobAnswer(200, "{}"))
         shown = jobs.get("people", job.id)
         assert shown is not None and shown.slot > time.time() and shown.shown(time.time()) == "waiting"
     assert jobs.overruns()["check"] == {"factor": LONGER, "overruns": 2}

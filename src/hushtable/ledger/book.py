@@ -6,8 +6,9 @@ the chain.  A book records entries; whether the next one is allowed is decided i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import assert_never
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import assert_never, cast
 
 from hushtable.ledger import entries
 from hushtable.ledger.entries import Entry
@@ -73,6 +74,8 @@ class Book:
     draws: dict[int, entries.Draw] = field(default_factory=dict[int, entries.Draw])
     payloads: dict[int, str] = field(default_factory=dict[int, str])
     moves: dict[int, str] = field(default_factory=dict[int, str])
+    mentions: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Reservations by the words that their details list, such as the questions of checks."""
 
     @property
     def count(self) -> int:
@@ -102,6 +105,24 @@ class Book:
         picture = Holding(folder.reservation(), "settled" if folder.settled else "open", charges)
         folder.picture = picture if folder.settled else None
         return picture
+
+    def copy(self) -> Book:
+        """A book of its own, which says the same."""
+        folders = {number: replace(one, charges=list(one.charges)) for number, one in self.folders.items()}
+        return replace(
+            self,
+            dataset=None if self.dataset is None else copy(self.dataset),
+            hashes=list(self.hashes),
+            grants={name: copy(account) for name, account in self.grants.items()},
+            schemas=dict(self.schemas),
+            folders=folders,
+            opened={number: folders[number] for number in self.opened},
+            requests=dict(self.requests),
+            draws=dict(self.draws),
+            payloads=dict(self.payloads),
+            moves=dict(self.moves),
+            mentions={word: list(numbers) for word, numbers in self.mentions.items()},
+        )
 
     def record(self, entry: Entry) -> None:
         """Take in an entry that the rules have allowed."""
@@ -136,6 +157,8 @@ class Book:
         self.folders[entry.number] = self.opened[entry.number] = Folder(entry, body)
         if body.request is not None:
             self.requests[body.request] = entry.number
+        for word in _listed(body):
+            self.mentions.setdefault(word, []).append(entry.number)
         for account in self.accounts(body.spender):
             account.held += body.cost.cost
 
@@ -154,3 +177,9 @@ class Book:
             account.held -= folder.held
         folder.settled = True
         del self.opened[body.reservation]
+
+
+def _listed(body: entries.Reserve) -> set[str]:
+    """The words in the lists of a detail."""
+    lists = [value for value in body.detail.values() if isinstance(value, list)]
+    return {word for words in lists for word in cast("list[object]", words) if isinstance(word, str)}

@@ -11,16 +11,17 @@ import contextlib
 import hashlib
 import secrets
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from hushtable.errors import LedgerError
+from hushtable.errors import HushtableError, LedgerError
 from hushtable.ledger import audit, entries, moving, names, rules
 from hushtable.ledger.book import Book, Folder
 from hushtable.ledger.entries import Amount, Body, Entry
 from hushtable.ledger.failpoints import reach
 from hushtable.ledger.stores import WAIT, Address, LedgerStore, Payload, Transaction, Turn, store_at
+from hushtable.ledger.together import Gathering, Intent
 from hushtable.ledger.values import Charge, Holding, LedgerReport, Reservation, Stored, Unit
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.privacy import Budget, Cost, Kind
@@ -38,8 +39,11 @@ class Ledger:
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
         self._book = Book()
+        self._draft: Book | None = None
+        self._committing = self._still = False
         self._mine: set[int] = set()
         self._lock = threading.RLock()
+        self._gathering = Gathering(self._write)
 
     @classmethod
     def create(
@@ -293,6 +297,12 @@ class Ledger:
         """
         return self._store.turn(names.check_request(request), wait=wait)
 
+    def turns(
+        self, requests: Iterable[str], *, wait: bool = False
+    ) -> contextlib.AbstractContextManager[None]:
+        """The same for several at once; everybody takes them in one order, so nobody waits in a circle."""
+        return self._store.turns(sorted({names.check_request(one) for one in requests}), wait=wait)
+
     def reserve(
         self,
         *,
@@ -360,7 +370,9 @@ class Ledger:
             rules.check_in_time(book, body)
             return body
 
-        self._append("store", decide, Payload(charge.number, payload))
+        kept = Payload(charge.number, payload)
+        with self._store.ready(kept):
+            self._append("store", decide, kept)
         self._mine.discard(charge.number)
         return body.sha256
 
@@ -419,6 +431,22 @@ class Ledger:
         with self._reading() as book:
             return tuple(book.holding(folder) for folder in book.folders.values())
 
+    @contextlib.contextmanager
+    def still(self) -> Generator[int]:
+        """Let the account stand still for a few questions of this thread; gives how many entries it has."""
+        with self._reading() as book:
+            before, self._still = self._still, True
+            try:
+                yield book.count
+            finally:
+                self._still = before
+
+    def mentioning(self, words: Iterable[str]) -> tuple[Holding, ...]:
+        """The reservations whose details list one of these words, oldest first; found without passing over others."""
+        with self._reading() as book:
+            numbers = {number for word in words for number in book.mentions.get(word, ())}
+            return tuple(book.holding(book.folders[number]) for number in sorted(numbers))
+
     def open_reservations(self) -> tuple[Holding, ...]:
         """The reservations that were never settled, oldest first."""
         with self._reading() as book:
@@ -440,29 +468,72 @@ class Ledger:
 
     @contextlib.contextmanager
     def _reading(self) -> Generator[Book]:
+        """The book as it stands.  While this process commits nobody else can write, so then it stands as it is."""
         with self._lock:
-            with self._store.reading() as transaction:
-                self._catch_up(transaction)
+            if not self._committing and not self._still:
+                with self._store.reading() as transaction:
+                    self._catch_up(transaction)
             yield self._book
 
     def _append(
         self, step: str, decide: Callable[[Book], Body | None], payload: Payload | None = None
     ) -> Entry | None:
-        """One transaction: read what others wrote, decide, check, write.  None when there is nothing to write."""
-        with self._lock:
-            with self._store.writing(payload) as transaction:
-                reach(f"{step}.locked")
-                self._catch_up(transaction)
-                body = decide(self._book)
+        """Read what others wrote, decide, check, write.  None when there is nothing to write."""
+        return self._gathering.written(Intent(step, decide, payload))
+
+    def _write(self, group: list[Intent]) -> None:
+        """One transaction for a group; a refusal of one is its own.  Readers wait for all of it but the commit."""
+        try:
+            with contextlib.ExitStack() as transaction:
+                with self._lock:
+                    self._write_entries(transaction.enter_context(self._store.writing()), group)
+                    self._committing = True
+                transaction.close()
+            written = [one for one in group if one.entry is not None]
+            for one in written:
+                reach(f"{one.step}.committed")
+            with self._lock:
+                for one in written:
+                    self._record(one.entry, drafted=len(group) > 1)
+                self._committing = False
+        except BaseException:
+            self._draft = None
+            raise
+        finally:
+            self._committing = False
+
+    def _write_entries(self, transaction: Transaction, group: list[Intent]) -> None:
+        for one in group:
+            reach(f"{one.step}.locked")
+        self._catch_up(transaction)
+        book = self._book if len(group) == 1 else self._drafted()
+        for one in group:
+            try:
+                body = one.decide(book)
                 if body is None:
-                    return None
-                moving.require_here(self._book, self._store)
-                entry = rules.sealed(self._book, body)
-                transaction.append(entry)
-                reach(f"{step}.inserted")
-            reach(f"{step}.committed")
+                    continue
+                moving.require_here(book, self._store)
+                entry = rules.sealed(book, body)
+            except HushtableError as error:
+                one.error = error
+                continue
+            transaction.append(entry, one.payload)
+            one.entry = entry
+            if len(group) > 1:
+                book.record(entry)
+            reach(f"{one.step}.inserted")
+
+    def _drafted(self) -> Book:
+        """A second book that is ahead by what a transaction has not committed yet; kept in step with the first."""
+        if self._draft is None or self._draft.head != self._book.head:
+            self._draft = self._book.copy()
+        return self._draft
+
+    def _record(self, entry: Entry | None, *, drafted: bool) -> None:
+        if entry is not None:
             self._book.record(entry)
-            return entry
+            if self._draft is not None and not drafted:
+                self._draft.record(entry)
 
     def _catch_up(self, transaction: Transaction) -> None:
         """Record the entries that other processes have written since the last call."""
@@ -476,4 +547,6 @@ class Ledger:
                     "Restore the latest copy of the ledger and open it with the last head you know.",
                 )
         for row in rows:
-            rules.take_in(self._book, row)
+            entry = rules.take_in(self._book, row)
+            if self._draft is not None:
+                self._draft.record(entry)

@@ -129,11 +129,11 @@ def answered(ledger: Ledger, plan: CheckPlan, decide: Deciding, asked: CheckDeta
 
     Others are asked while nobody else asks them, so that none is paid for twice.
     """
-    found = stored_verdicts(ledger, asker.among(ledger.reservations()), plan.keys, asker.request)
+    found = stored_verdicts(ledger, asker.among(ledger.mentioning(plan.keys)), plan.keys, asker.request)
     missing = plan.without(found)
     if missing.planned:
         with asking(ledger, missing.keys, wait=asker.wait):
-            held = ledger.reservations()
+            held = ledger.mentioning(plan.keys)
             found = stored_verdicts(ledger, asker.among(held), plan.keys, asker.request)
             missing = _begun(plan.without(found), plan, ledger, asker.request)
             if missing.planned:
@@ -154,10 +154,9 @@ def _begun(missing: CheckPlan, plan: CheckPlan, ledger: Ledger, request: str | N
 
 @contextlib.contextmanager
 def asking(ledger: Ledger, keys: Collection[str], *, wait: bool) -> Generator[None]:
-    """Ask these questions alone, whoever spends: one lock each, taken in one order by everybody."""
-    with contextlib.ExitStack() as held:
-        for key in sorted(keys):
-            held.enter_context(ledger.turn(f"question-{hashlib.sha256(key.encode()).hexdigest()}", wait=wait))
+    """Ask these questions alone, whoever spends: one lock each."""
+    locks = (f"question-{hashlib.sha256(key.encode()).hexdigest()}" for key in keys)
+    with ledger.turns(locks, wait=wait):
         yield
 
 

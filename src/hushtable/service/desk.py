@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 from hushtable.deciders import CheckPlan, plan_check
 from hushtable.errors import BudgetExhausted, HushtableError, RefusedError, UsageError
-from hushtable.ledger import Holding, Ledger, Remaining
+from hushtable.ledger import Ledger, Remaining
 from hushtable.privacy import Budget, Cost
 from hushtable.release import ChoiceView, Plan, Release, verdicts
 from hushtable.schema import Schema
 from hushtable.service import bodies
 from hushtable.service.catalogue import OPEN, Dataset
+from hushtable.service.hidden_spends import HiddenSpends
 from hushtable.service.jobs import JobOrder, ServiceJob
 from hushtable.service.roles import Reach, Role
 from hushtable.service.service import Service
@@ -30,6 +31,7 @@ from hushtable.service.users import Caller
 
 MOST_LISTED = 100
 """Rows of one page of a list: what a screen shows and a program fetches at once."""
+STEPS = ("finish", "advance", "refine", "abandon")
 NO_CELLS = 64
 """Cells that a job without tables counts as having; a small number, so that its slot is the shortest."""
 
@@ -122,30 +124,15 @@ class Desk:
         spender, ledger = self.access.spender, self.ledger
         if spender is not None and spender not in ledger.grants:
             return Remaining(Cost.ZERO)
-        whole = self._left(None)
+        whole = self._hidden.left(None)
         if spender is None:
             return Remaining(whole)
-        own = self._left(spender)
+        own = self._hidden.left(spender)
         return Remaining(Cost(min(whole.xi, own.xi), min(whole.rho, own.rho), min(whole.delta, own.delta)))
 
-    def _left(self, spender: str | None) -> Cost:
-        unseen = self.service.jobs.unseen(self.dataset.name)
-        mine = [job for job in unseen if spender is None or job.spender == spender]
-        ledger, requests = self.ledger, {job.request for job in mine}
-        paid = [one for one in ledger.reservations() if one.reservation.request in requests]
-        left = ledger.limit(spender) - ledger.spent(spender) - ledger.held(spender)
-        left = sum((one.drawn + one.held for one in paid), left)
-        for job in mine:
-            price = Cost.from_dict(json.loads(job.price))
-            left = Cost(
-                max(0, left.xi - price.xi), max(0, left.rho - price.rho), max(0, left.delta - price.delta)
-            )
-        return left
-
-    def _visible(self) -> list[Holding]:
-        """What the ledger holds of requests whose slots have ended."""
-        hidden = {job.request for job in self.service.jobs.unseen(self.dataset.name)}
-        return [one for one in self.ledger.reservations() if one.reservation.request not in hidden]
+    @property
+    def _hidden(self) -> HiddenSpends:
+        return HiddenSpends(self.service.storage, self.dataset.name, self.ledger)
 
     # Plans
 
@@ -159,7 +146,7 @@ class Desk:
         return plan_check(
             self.schema,
             body.queries,
-            self.synthetic(body.synthetic),
+            self.service.shelf.synthetic_rows(self.synthetic(body.synthetic), self.schema),
             currency=lambda: verdicts.currency_in(self.ledger, spender),
             **body.asked(),
         )
@@ -195,7 +182,8 @@ class Desk:
         def priced() -> Priced:
             plan = self.plan_check(body)
             asker = verdicts.Asker(self.access.spender, others=self.dataset.shares_answers)
-            known = verdicts.stored_verdicts(self.ledger, asker.among(self._visible()), plan.keys)
+            seen = self._hidden.shown(asker.among(self.ledger.mentioning(plan.keys)))
+            known = verdicts.stored_verdicts(self.ledger, seen, plan.keys)
             return Priced(plan.without(known).cost, NO_CELLS * len(plan.keys))
 
         return self._submit("check", "check", key, body, priced)
@@ -323,12 +311,7 @@ class Desk:
         unknown = found is None or self.access.only not in (None, found.person)
         if unknown or found is None or found.shown(time.time()) != "done":
             raise AbsentError("choice")
-        hidden = [
-            one
-            for one in self.service.jobs.unseen(self.dataset.name)
-            if json.loads(one.stands).get("choice") == choice
-        ]
-        if hidden:
+        if self.service.jobs.unended(self.dataset.name, [f"{step}/{choice}" for step in STEPS]):
             raise RefusedError(
                 "choice.waiting", "A step of this choice is waiting.", "Look again when its job is done."
             )

@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hushtable.errors import RefusedError, UsageError
+from hushtable.privacy import Cost
 from hushtable.service.slots import LONGER, SlotFacts, first_slot
 from hushtable.service.storage import Record, Storage, TableRows, new_id
 
@@ -24,7 +26,12 @@ MOST_WAITING = 100
 """Jobs that one person may have waiting: more than a person reads, and a minute's work of one worker."""
 MOST_ALL = 20_000
 """Jobs that may wait in all: what a night's work of one worker clears."""
+FREE = json.dumps(Cost.ZERO.to_dict())
 WAITING = ("queued", "running")
+UNSEEN = "((slot > ? AND state <> 'cancelled') OR state IN ('queued', 'running'))"
+"""In words of SQL, what nobody may see yet: its slot has not ended, or it is late."""
+LIGHT = "check"
+"""The kind of job of which a worker does many at once: each is short, and takes its time to wait for the disk."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class JobOrder:
     route: str
     key: str
     body: str
-    price: str = "{}"
+    price: str = FREE
     stands: str = "{}"
     """How the thing that is gone on with stands: a repetition after a crash sees that its step was taken."""
 
@@ -78,6 +85,7 @@ class ServiceJob:
     status: int | None
     result: str | None
     body_hash: str
+    progress: str | None
 
     @classmethod
     def of(cls, row: Record) -> ServiceJob:
@@ -96,6 +104,19 @@ class ServiceJob:
         told = {"id": self.id, "dataset": self.dataset, "kind": self.kind, "state": state}
         told |= {"submitted": self.submitted, "ready": self.slot, "price": json.loads(self.price)}
         return told | ({"made": self.made} if state == "done" else {})
+
+
+class JobAnswer(NamedTuple):
+    """What came of a job: its status and bytes, the id of what it made, and what the ledger charged and holds for it.
+
+    ``entries`` is how many the ledger had then.
+    """
+
+    status: int
+    result: str
+    made: str | None = None
+    charged: str = FREE
+    entries: int = 0
 
 
 class Jobs:
@@ -137,11 +158,13 @@ class Jobs:
                 "factor": factor,
                 "attempts": 0,
                 "late": 0,
+                "charged": FREE,
+                "entries": 0,
             }
             written = rows.add("job", **row)
         if not written:  # another process was faster
             return self.submit(order, facts)
-        return ServiceJob.of(row | {"made": None, "status": None, "result": None}), True
+        return ServiceJob.of(row | {"made": None, "status": None, "result": None, "progress": None}), True
 
     def earlier(self, order: JobOrder) -> ServiceJob | None:
         """The job that was handed in under the same key; refused if that had another body."""
@@ -192,14 +215,12 @@ class Jobs:
             found = rows.all(f"{asked} ORDER BY id DESC LIMIT ?", *values, most)
         return [ServiceJob.of(row) for row in found]
 
-    def unseen(self, dataset: str) -> list[ServiceJob]:
-        """Jobs whose slots have not ended: their prices count as spent, their charges are not shown."""
-        asked = "SELECT * FROM job WHERE dataset = ? AND slot > ? AND state <> 'cancelled'"
-        late = "SELECT * FROM job WHERE dataset = ? AND slot <= ? AND state IN ('queued', 'running')"
+    def unended(self, dataset: str, routes: Sequence[str]) -> bool:
+        """Whether a job of one of these routes waits, or has its slot still before it."""
+        marks, now = ", ".join("?" * len(routes)), time.time()
+        asked = f"SELECT 1 AS one FROM job WHERE dataset = ? AND route IN ({marks}) AND {UNSEEN} LIMIT 1"
         with self._storage.reading() as rows:
-            now = time.time()
-            found = [*rows.all(asked, dataset, now), *rows.all(late, dataset, now)]
-        return [ServiceJob.of(row) for row in found]
+            return rows.one(asked, dataset, *routes, now) is not None
 
     def cancel(self, job: ServiceJob) -> bool:
         """Cancel a job that no worker has taken; whether it was in time."""
@@ -207,38 +228,43 @@ class Jobs:
             done = "UPDATE job SET state = 'cancelled' WHERE id = ? AND state = 'queued'"
             return rows.run(done, job.id) == 1
 
-    def take(self, worker: str) -> ServiceJob | None:
-        """The job whose slot ends first among those that nobody works on; it is this worker's from now on."""
+    def take(self, worker: str, most: int = 1, *, light: bool | None = None) -> list[ServiceJob]:
+        """The jobs whose slots end first among those that nobody works on; they are this worker's from now on.
+
+        ``light`` asks for those of which a worker does many at once, or for the others.
+        """
         now = time.time()
+        kinds = {None: "", True: f"AND kind = '{LIGHT}'", False: f"AND kind <> '{LIGHT}'"}[light]
         with self._storage.writing() as rows:
-            row = rows.one(
-                "SELECT * FROM job WHERE state = 'queued' OR (state = 'running' AND heartbeat < ?) "
-                f"ORDER BY slot, id LIMIT 1 {rows.locking}",
+            found = rows.all(
+                f"SELECT * FROM job WHERE (state = 'queued' OR (state = 'running' AND heartbeat < ?)) {kinds} "
+                f"ORDER BY slot, id LIMIT ? {rows.locking}",
                 now - SILENT,
+                most,
             )
-            if row is None:
-                return None
-            rows.run(
-                "UPDATE job SET state = 'running', worker = ?, heartbeat = ?, attempts = attempts + 1 WHERE id = ?",
-                worker,
-                now,
-                row["id"],
-            )
-        return ServiceJob.of(dict(row) | {"state": "running", "attempts": row["attempts"] + 1})
+            if found:
+                marks = ", ".join("?" * len(found))
+                rows.run(
+                    "UPDATE job SET state = 'running', worker = ?, heartbeat = ?, attempts = attempts + 1 "
+                    f"WHERE id IN ({marks})",
+                    worker,
+                    now,
+                    *(row["id"] for row in found),
+                )
+        return [ServiceJob.of(dict(r) | {"state": "running", "attempts": r["attempts"] + 1}) for r in found]
 
     def forget_workers(self) -> None:
         """Hand all jobs out again: for the only worker, when it starts."""
         with self._storage.writing() as rows:
             rows.run("UPDATE job SET state = 'queued' WHERE state = 'running'")
 
-    def live(self, worker: str, version: str, job: str | None) -> None:
-        """A worker's sign of life."""
+    def live(self, worker: str, version: str) -> None:
+        """A worker's sign of life, which counts for all that it works on."""
         now = time.time()
         with self._storage.writing() as rows:
             if not rows.run("UPDATE live_worker SET heartbeat = ? WHERE id = ?", now, worker):
                 rows.add("live_worker", id=worker, heartbeat=now, version=version)
-            if job is not None:
-                rows.run("UPDATE job SET heartbeat = ? WHERE id = ? AND worker = ?", now, job, worker)
+            rows.run("UPDATE job SET heartbeat = ? WHERE state = 'running' AND worker = ?", now, worker)
 
     def workers(self) -> int:
         """How many workers live."""
@@ -247,12 +273,17 @@ class Jobs:
             found = rows.one(asked, time.time() - SILENT)
         return 0 if found is None else int(found["n"])
 
-    def finish(self, job: ServiceJob, worker: str, status: int, result: str, made: str | None = None) -> bool:
+    def progress(self, job: ServiceJob, told: str) -> None:
+        """Write how far a job is."""
+        with self._storage.writing() as rows:
+            rows.run("UPDATE job SET progress = ? WHERE id = ? AND state = 'running'", told, job.id)
+
+    def finish(self, job: ServiceJob, worker: str, done: JobAnswer) -> bool:
         """Write what came of a job, if it is still this worker's.
 
         Past its slot's end it is late: it is shown at the end of a longer one, and slots of its kind stay longer.
         """
-        state = "done" if status < 400 else "refused"
+        state = "done" if done.status < 400 else "refused"
         with self._storage.writing() as rows:
             now, slot, late = time.time(), job.slot, 0
             if job.seconds and now > slot:
@@ -260,18 +291,20 @@ class Jobs:
                 slot = (int(now / longer) + 1) * longer
                 _lengthen(rows, job)
             changed = rows.run(
-                "UPDATE job SET state = ?, status = ?, result = ?, made = ?, slot = ?, late = ? "
-                "WHERE id = ? AND worker = ? AND state = 'running'",
+                "UPDATE job SET state = ?, status = ?, result = ?, made = ?, charged = ?, entries = ?, slot = ?, "
+                "late = ? WHERE id = ? AND worker = ? AND state = 'running'",
                 state,
-                status,
-                result,
-                made,
+                done.status,
+                done.result,
+                done.made,
+                done.charged,
+                done.entries,
                 slot,
                 late,
                 job.id,
                 worker,
             )
-            if made is not None:
+            if done.made is not None:
                 rows.run("UPDATE kept_release SET slot = ? WHERE job = ?", slot, job.id)
             return changed == 1
 
@@ -296,15 +329,12 @@ def _factor(rows: TableRows, kind: str) -> float:
 def _slot(
     rows: TableRows, order: JobOrder, facts: SlotFacts, factor: float, now: float
 ) -> tuple[float, float]:
-    def taken(ends: float) -> tuple[int, int]:
-        asked = (
-            "SELECT count(*) AS n, coalesce(sum(CASE WHEN person = ? THEN 1 ELSE 0 END), 0) AS mine "
-            "FROM job WHERE slot = ? AND state <> 'cancelled'"
-        )
-        found = rows.one(asked, order.person, ends)
-        return (0, 0) if found is None else (int(found["n"]), int(found["mine"]))
-
-    return first_slot(now, facts, factor, taken)
+    asked = (
+        "SELECT slot, count(*) AS n, sum(CASE WHEN person = ? THEN 1 ELSE 0 END) AS mine "
+        "FROM job WHERE slot > ? AND state <> 'cancelled' GROUP BY slot"
+    )
+    used = {row["slot"]: (int(row["n"]), int(row["mine"])) for row in rows.all(asked, order.person, now)}
+    return first_slot(now, facts, factor, lambda ends: used.get(ends, (0, 0)))
 
 
 def _lengthen(rows: TableRows, job: ServiceJob) -> None:

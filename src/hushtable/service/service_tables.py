@@ -30,9 +30,11 @@ TABLES = (
         request TEXT NOT NULL, price TEXT NOT NULL, state TEXT NOT NULL, submitted DOUBLE PRECISION NOT NULL,
         slot DOUBLE PRECISION NOT NULL, seconds DOUBLE PRECISION NOT NULL, factor DOUBLE PRECISION NOT NULL,
         worker TEXT, heartbeat DOUBLE PRECISION, attempts BIGINT NOT NULL, late BIGINT NOT NULL, made TEXT,
-        status BIGINT, result TEXT, UNIQUE (person, dataset, route, key))""",
-    "CREATE INDEX IF NOT EXISTS job_state ON job (state, slot)",
-    "CREATE INDEX IF NOT EXISTS job_slot ON job (slot, person)",
+        status BIGINT, result TEXT, charged TEXT NOT NULL, entries BIGINT NOT NULL, progress TEXT,
+        UNIQUE (person, dataset, route, key))""",
+    "CREATE INDEX IF NOT EXISTS job_state ON job (state, slot, person)",
+    "CREATE INDEX IF NOT EXISTS job_slot ON job (slot, state, person)",
+    "CREATE INDEX IF NOT EXISTS job_price ON job (dataset, state, attempts, price, charged, slot, entries)",
     "CREATE INDEX IF NOT EXISTS job_person ON job (person, dataset, id)",
     "CREATE INDEX IF NOT EXISTS job_request ON job (dataset, request)",
     """CREATE TABLE IF NOT EXISTS slot_length (
@@ -54,4 +56,5 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS live_worker (
         id TEXT PRIMARY KEY, heartbeat DOUBLE PRECISION NOT NULL, version TEXT NOT NULL)""",
 )
-"""Times are seconds since 1970.  ``deed`` says who did what, never with which values."""
+"""Times are seconds since 1970.  Of a job ``charged`` is what the ledger had charged and held for it when it was done,
+and had so many ``entries``.  ``deed`` says who did what, never with which values."""

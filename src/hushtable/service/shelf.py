@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from hushtable.deciders import Synthetic, columns_of
 from hushtable.errors import UsageError
 from hushtable.outputs import whole_file
 from hushtable.release import QueryRelease, Release, make_microdata, write_once
@@ -21,8 +23,14 @@ from hushtable.service.storage import Record, Storage, new_id
 if TYPE_CHECKING:
     import polars as pl
 
+    from hushtable.schema import Schema
+
 KEPT_IN_MEMORY = 16
 """Releases that stay loaded in a process: those that people look at in one morning.  Each may take some megabytes."""
+KEPT_FILES, LARGEST_KEPT = 256, 1 << 20
+"""Synthetic files whose rows stay in memory, and how many bytes each may have: a quarter of a gigabyte at most, and of
+larger files reading is not what takes long."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,8 +62,8 @@ class Shelf:
 
     def __init__(self, storage: Storage, folder: str | Path) -> None:
         self._storage, self._folder = storage, Path(folder)
-        self._loaded: OrderedDict[str, Release] = OrderedDict()
-        self._lock = threading.Lock()
+        self._loaded = Recent[Release](KEPT_IN_MEMORY)
+        self._rows = Recent[Synthetic](KEPT_FILES)
 
     def prepare(self) -> None:
         """Make the folders."""
@@ -94,16 +102,7 @@ class Shelf:
 
     def load(self, release: str) -> Release:
         """The release itself, from its bundle."""
-        with self._lock:
-            if release in self._loaded:
-                self._loaded.move_to_end(release)
-                return self._loaded[release]
-        found = Release.load(self.place(release))
-        with self._lock:
-            self._loaded[release] = found
-            while len(self._loaded) > KEPT_IN_MEMORY:
-                self._loaded.popitem(last=False)
-        return found
+        return self._loaded.get(release, lambda: Release.load(self.place(release)))
 
     def records(self, release: str) -> Path:
         """Records made from a release, by the usual way, as a file that is written once."""
@@ -119,6 +118,13 @@ class Shelf:
         import polars as pl
 
         return pl.read_parquet(self.records(release), glob=False)
+
+    def synthetic_rows(self, file: Path, schema: Schema) -> Synthetic:
+        """The rows of a synthetic file, read once; files never change."""
+        if file.stat().st_size > LARGEST_KEPT:
+            return Synthetic.of(file, columns_of(schema))
+        key = f"{file.name} {schema.version}"
+        return self._rows.get(key, lambda: Synthetic.of(file, columns_of(schema)))
 
     def upload(self, dataset: str, person: str, content: bytes, ending: str) -> str:
         """Keep a synthetic file under a new id."""
@@ -146,6 +152,27 @@ class Shelf:
         if row is None:
             return None
         return next(iter(sorted((self._folder / "synthetic").glob(f"{row['id']}.*"))), None)
+
+
+class Recent(Generic[T]):
+    """Things that are kept in memory, those used last."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._kept = most, OrderedDict[str, T]()
+        self._lock = threading.Lock()
+
+    def get(self, key: str, make: Callable[[], T]) -> T:
+        """The thing of a key, made if it is not kept."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        found = make()
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return found
 
 
 def _digest(place: Path) -> str:

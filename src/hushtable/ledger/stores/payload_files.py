@@ -96,16 +96,22 @@ class PayloadFolder:
                 temporary.unlink(missing_ok=True)
 
     def _keep(self, temporary: Path, payload: Payload) -> None:
-        """Give a file its final name, durably; a file of another charge of that number stays."""
+        """Give a file its final name; a file of another charge of that number stays."""
         final = self.file(payload.charge)
         if lstat(final) is not None and self.read(payload.charge) != payload.content:
             raise older_than_payloads(payload.charge)
         try:
             temporary.replace(final)
-            sync_folder(self.folder)
         except OSError:
             raise unwritable(self.folder) from None
         reach("store.renamed")
+
+    def sync(self) -> None:
+        """Make the names of all files durable."""
+        try:
+            sync_folder(self.folder)
+        except OSError:
+            raise unwritable(self.folder) from None
 
     def read(self, charge: int) -> bytes | None:
         """The bytes of a payload, if it is a file that can be read."""

@@ -51,6 +51,9 @@ PART = 16 * 1024 * 1024
 it.  Smaller parts cost more rows, larger ones more memory of the server."""
 LOOKS = 3
 """How often a pooler is looked at.  One would do if nobody else used it; each takes a few answers of the server."""
+KEPT_LOCKERS = 16
+"""Sessions that wait for the next lock: two for each of the few requests that a process works on at once.  To begin one
+takes the server longer than the lock."""
 PAUSE = 0.1
 """Seconds between two attempts to reach a server that went away."""
 
@@ -102,10 +105,14 @@ class PostgresStore(LedgerStore):
         self._settings, self.label, self.place = _parts(str(address))
         self._wait = wait
         self._alone = threading.RLock()
+        self._lockers: list[tuple[int, psycopg.Connection]] = []
 
     def __del__(self) -> None:
         if self._process == os.getpid():
             self._hang_up()
+        for process, link in getattr(self, "_lockers", ()):
+            if process == os.getpid():
+                link.close()
 
     def exists(self) -> bool:
         with self._alone, self._translated():
@@ -141,9 +148,9 @@ class PostgresStore(LedgerStore):
             yield EntryRows(self._ask, self.label)
 
     @contextlib.contextmanager
-    def writing(self, payload: Payload | None = None) -> Generator[EntryRows]:
+    def writing(self) -> Generator[EntryRows]:
         with self._alone, self._translated():
-            rows = EntryRows(self._ask, self.label, payload)
+            rows = EntryRows(self._ask, self.label)
             with self._begun("writer", self.label):
                 yield rows
             try:
@@ -191,15 +198,53 @@ class PostgresStore(LedgerStore):
 
     @contextlib.contextmanager
     def turn(self, request: str, *, wait: bool) -> Generator[Turn]:
-        key = _key("request", self.label, request)
-        with self._translated(), contextlib.closing(self._connect()) as link:
-            self._refuse_pooler(link)
-            link.execute(_PATIENT)
-            if wait:
-                link.execute(f"SELECT pg_advisory_lock({key})")
-            elif link.execute(f"SELECT pg_try_advisory_lock({key})").fetchall() != [(True,)]:
-                raise in_progress()
-            yield Turn(lambda: _has_lock(link, key))
+        with self._locked([_key("request", self.label, request)], wait) as held:
+            yield Turn(held)
+
+    @contextlib.contextmanager
+    def turns(self, requests: Sequence[str], *, wait: bool) -> Generator[None]:
+        """One session holds them all: a server has few."""
+        with self._locked([_key("request", self.label, request) for request in requests], wait):
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, keys: Sequence[int], wait: bool) -> Generator[Callable[[], bool]]:
+        """Hold advisory locks in a session of their own; tells whether they are still held."""
+        with self._translated():
+            link, held = self._locker(), True
+            try:
+                for key in keys:
+                    if wait:
+                        link.execute(f"SELECT pg_advisory_lock({key})")
+                    elif link.execute(f"SELECT pg_try_advisory_lock({key})").fetchall() != [(True,)]:
+                        raise in_progress()
+                yield lambda: held and all(_has_lock(link, key) for key in keys)
+                held = False
+                self._give_back(link)
+            except BaseException:
+                held = False
+                link.close()
+                raise
+
+    def _locker(self) -> psycopg.Connection:
+        """A session for a lock: one that has given back its last one, or a new one."""
+        while self._lockers:
+            process, link = self._lockers.pop()
+            if process == os.getpid() and _answers(link):
+                return link
+        link = self._connect()
+        self._refuse_pooler(link)
+        link.execute(_PATIENT)
+        return link
+
+    def _give_back(self, link: psycopg.Connection) -> None:
+        """End the locks of a session; it waits for the next one, or ends with them."""
+        with contextlib.suppress(_psycopg().Error):
+            if len(self._lockers) < KEPT_LOCKERS:
+                link.execute("SELECT pg_advisory_unlock_all()")
+                self._lockers.append((os.getpid(), link))
+                return
+        link.close()
 
     def prepare(self) -> None:
         with self._alone, self._translated():
@@ -357,8 +402,8 @@ class PostgresStore(LedgerStore):
 class EntryRows(Transaction):
     """On the rows of one ledger; remembers what it wrote, in case the answer to its commit is lost."""
 
-    def __init__(self, ask: Callable[..., list[Any]], ledger: str, payload: Payload | None = None) -> None:
-        self._ask, self._ledger, self._payload = ask, ledger, payload
+    def __init__(self, ask: Callable[..., list[Any]], ledger: str) -> None:
+        self._ask, self._ledger = ask, ledger
         self._kept: list[Payload] = []
         self.repeatable = True
         self.written: list[Entry] = []
@@ -366,10 +411,9 @@ class EntryRows(Transaction):
     def rows(self, *, start: int) -> list[Row]:
         return self._ask(_READ_ON, self._ledger, start)
 
-    def append(self, entry: Entry) -> None:
-        if self._payload is not None:
-            self.keep(self._payload)
-        self._payload = None
+    def append(self, entry: Entry, payload: Payload | None = None) -> None:
+        if payload is not None:
+            self.keep(payload)
         self._ask(_WRITE, self._ledger, entry.number, entry.text, entry.hash)
         self.written.append(entry)
 
@@ -429,6 +473,14 @@ def _is_lost(error: psycopg.Error) -> bool:
 
 def _rows(cursor: psycopg.Cursor) -> list[Any]:
     return [] if cursor.description is None else cursor.fetchall()
+
+
+def _answers(link: psycopg.Connection) -> bool:
+    try:
+        return bool(link.execute("SELECT 1").fetchall())
+    except _psycopg().Error:
+        link.close()
+        return False
 
 
 def _has_lock(link: psycopg.Connection, key: int) -> bool:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -65,6 +65,7 @@ class SQLiteStore(LedgerStore):
         self._path = file_at(address)
         self._wait = wait
         self._payloads = PayloadFolder(self._path.with_name(self._path.name + ".payloads"))
+        self._ready: dict[int, Callable[[], None]] = {}
         self.place, self.label = str(self._path), self._path.stem
 
     def exists(self) -> bool:
@@ -81,6 +82,8 @@ class SQLiteStore(LedgerStore):
         for charge, content in payloads.items():
             with self._payloads.written(Payload(charge, content())) as keep:
                 keep()
+        if payloads:
+            self._payloads.sync()
         temporary = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}.tmp")
         try:
             os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -88,7 +91,7 @@ class SQLiteStore(LedgerStore):
                 for statement in _CREATE.split(";"):
                     connection.execute(statement)
                 for entry in entries:
-                    FileTransaction(connection, None).append(entry)
+                    FileTransaction(connection, {}).append(entry)
             reach("create.written")
             before()
             os.link(temporary, self._path)
@@ -116,16 +119,23 @@ class SQLiteStore(LedgerStore):
                 raise
 
     def reading(self) -> AbstractContextManager[Transaction]:
-        return self._transaction("BEGIN", None)
+        return self._transaction("BEGIN")
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        return self._transaction("BEGIN IMMEDIATE")
 
     @contextlib.contextmanager
-    def writing(self, payload: Payload | None = None) -> Generator[Transaction]:
-        with contextlib.ExitStack() as stack:
-            keep = None if payload is None else stack.enter_context(self._payloads.written(payload))
-            yield stack.enter_context(self._transaction("BEGIN IMMEDIATE", keep))
+    def ready(self, payload: Payload) -> Generator[None]:
+        """Written and synced under a temporary name: it takes as long as a commit, and threads do it side by side."""
+        with self._payloads.written(payload) as keep:
+            self._ready[payload.charge] = keep
+            try:
+                yield
+            finally:
+                del self._ready[payload.charge]
 
     @contextlib.contextmanager
-    def _transaction(self, begin: str, keep: Callable[[], None] | None) -> Generator[Transaction]:
+    def _transaction(self, begin: str) -> Generator[Transaction]:
         check_journals(self._path)
         with _opened(self._path, "mode=rw", self._wait) as connection:
             _check_header(self._path, connection)
@@ -134,7 +144,10 @@ class SQLiteStore(LedgerStore):
             connection.execute("PRAGMA journal_mode = TRUNCATE")
             with connection:
                 connection.execute(begin)
-                yield FileTransaction(connection, keep)
+                transaction = FileTransaction(connection, self._ready)
+                yield transaction
+                if transaction.named:
+                    self._payloads.sync()
 
     def turn(self, request: str, *, wait: bool) -> AbstractContextManager[Turn]:
         self._payloads.prepare()
@@ -151,17 +164,22 @@ class SQLiteStore(LedgerStore):
 
 
 class FileTransaction(Transaction):
-    """On the table of entries; a payload gets its final name before its entry is written."""
+    """On the table of entries; a payload gets its final name before its entry is written.
 
-    def __init__(self, connection: sqlite3.Connection, keep: Callable[[], None] | None) -> None:
-        self._connection, self._keep = connection, keep
+    ``ready`` gives by charge what does that; all names are durable before the entries are.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, ready: Mapping[int, Callable[[], None]]) -> None:
+        self._connection, self._ready = connection, ready
+        self.named = False
 
     def rows(self, *, start: int) -> list[Row]:
         return self._connection.execute(_READ_ON, (start,)).fetchall()
 
-    def append(self, entry: Entry) -> None:
-        if self._keep is not None:
-            self._keep()
+    def append(self, entry: Entry, payload: Payload | None = None) -> None:
+        if payload is not None:
+            self._ready[payload.charge]()
+            self.named = True
         self._connection.execute(_WRITE, (entry.number, entry.text, entry.hash))
 
     def faults(self) -> list[str]:

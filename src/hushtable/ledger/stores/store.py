@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -64,8 +64,8 @@ class Transaction(ABC):
         """Number, text and hash of the entries from ``start`` on, in order; none for a ledger that is not there."""
 
     @abstractmethod
-    def append(self, entry: Entry) -> None:
-        """Write an entry, and the payload that the transaction was begun with."""
+    def append(self, entry: Entry, payload: Payload | None = None) -> None:
+        """Write an entry and, if it is about one, the payload, which the store was given to make ready."""
 
     def faults(self) -> list[str]:
         """What the store's own check of itself complains about, without quoting its content."""
@@ -111,12 +111,24 @@ class LedgerStore(ABC):
         """A consistent view of the entries."""
 
     @abstractmethod
-    def writing(self, payload: Payload | None = None) -> AbstractContextManager[Transaction]:
+    def writing(self) -> AbstractContextManager[Transaction]:
         """The only writer; commits, durably, when the block ends without an error."""
+
+    def ready(self, payload: Payload) -> AbstractContextManager[None]:
+        """Do with a payload, before the ledger is locked for its entry, what takes long; undone if it is not kept."""
+        return nullcontext()
 
     @abstractmethod
     def turn(self, request: str, *, wait: bool) -> AbstractContextManager[Turn]:
         """Hold the lock of a request; refuses with ``in_progress`` while another caller does, or waits for the end."""
+
+    @contextmanager
+    def turns(self, requests: Sequence[str], *, wait: bool) -> Generator[None]:
+        """Hold the locks of several requests, taken in the order that is given."""
+        with ExitStack() as held:
+            for request in requests:
+                held.enter_context(self.turn(request, wait=wait))
+            yield
 
     @abstractmethod
     def prepare(self) -> None:

@@ -17,6 +17,7 @@ from hushtable.service.catalogue import Dataset
 from hushtable.service.jobs import ServiceJob
 from hushtable.service.shelf import Shelf
 from hushtable.session import Session, abandon_choice
+from hushtable.watching import Progress, silent
 
 
 class Bench(NamedTuple):
@@ -26,6 +27,7 @@ class Bench(NamedTuple):
     dataset: Dataset
     shelf: Shelf
     job: ServiceJob
+    progress: Progress = silent
 
 
 class JobOutcome(NamedTuple):
@@ -38,7 +40,12 @@ class JobOutcome(NamedTuple):
 def release(bench: Bench) -> JobOutcome:
     """``Session.release``, and its bundle on the shelf."""
     body, session, job = bodies.ReleaseBody.model_validate_json(bench.job.body), bench.session, bench.job
-    made = session.run(body.plan(session.schema, session.ledger.kind), request=job.request, wait=True)
+    made = session.run(
+        body.plan(session.schema, session.ledger.kind),
+        request=job.request,
+        wait=True,
+        progress=bench.progress,
+    )
     bench.shelf.keep(made, job, job.request)
     return JobOutcome(made.to_dict(), job.id)
 
@@ -46,17 +53,17 @@ def release(bench: Bench) -> JobOutcome:
 def check(bench: Bench) -> JobOutcome:
     """``Session.check``; answers that others paid for are free where the curator said so."""
     body, job = bodies.CheckBody.model_validate_json(bench.job.body), bench.job
-    place = body.synthetic
+    place, shelf = body.synthetic, bench.shelf
     file = (
-        bench.shelf.records(place.release)
+        shelf.records(place.release)
         if place.release is not None
-        else bench.shelf.synthetic(job.dataset, job.person, place.upload or "")
+        else shelf.synthetic(job.dataset, job.person, place.upload or "")
     )
     if file is None:
         raise RefusedError("upload.absent", "There is no such upload.", "Upload the file again.")
     verdicts = bench.session.check(
         body.queries,
-        file,
+        shelf.synthetic_rows(file, bench.session.schema),
         **body.asked(),
         request=job.request,
         others=bench.dataset.shares_answers,
