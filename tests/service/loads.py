@@ -14,7 +14,8 @@ from typing import Any
 import httpx
 from running import Visitor
 
-THREADS = 32
+THREADS = 200
+"""Analysts who ask at the same moment."""
 
 
 def question(number: int) -> str:
@@ -36,6 +37,7 @@ class Analyst:
     latencies: list[float] = field(default_factory=list)
     answers: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     places: dict[int, str] = field(default_factory=dict)
+    ready: dict[int, float] = field(default_factory=dict)
 
     def hand_in(self, number: int) -> None:
         body = {
@@ -58,6 +60,7 @@ class Analyst:
             self.latencies.append(time.perf_counter() - begun)
             if answer.status_code in (202, 409) and "location" in answer.headers:
                 self.places[number] = answer.headers["location"]
+                self.ready[number] = time.time() + int(answer.headers["retry-after"])
             else:
                 self.answers[number] = (answer.status_code, answer.content)
             return
@@ -66,13 +69,15 @@ class Analyst:
         """Wait for all that was handed in."""
         limit = time.time() + patience
         while self.places and time.time() < limit:
-            for number, place in list(self.places.items()):
-                told = self._send("GET", f"{place}/result")
-                if told is None or told.status_code in (429, 503) or _waiting(told):
-                    time.sleep(0.2)
-                    continue
-                self.answers[number] = (told.status_code, told.content)
-                del self.places[number]
+            number = min(self.places, key=lambda one: self.ready[one])
+            time.sleep(max(0.0, self.ready[number] - time.time()))
+            told = self._send("GET", f"{self.places[number]}/result")
+            if told is None or told.status_code in (429, 503) or _waiting(told):
+                later = 1 if told is None else int(told.headers.get("retry-after", 1))
+                self.ready[number] = time.time() + later
+                continue
+            self.answers[number] = (told.status_code, told.content)
+            del self.places[number]
 
     def _send(self, method: str, place: str, **more: Any) -> httpx.Response | None:
         with contextlib.suppress(httpx.HTTPError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from sites import Site
-from test_load import run
+from test_load import MANY, run
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "engines"))
 
@@ -45,13 +45,7 @@ def test_several_processes_and_workers_stay_within_the_grants(server: object, tm
 
 @pytest.mark.slow
 def test_two_hundred_analysts_at_once_on_postgresql(server: object, tmp_path: Path) -> None:
-    run(
-        site_on(server, tmp_path, "large", processes=4, workers=2),
-        analysts=200,
-        each=50,
-        paid=40,
-        patience=3600,
-    )
+    run(site_on(server, tmp_path, "large", processes=4, workers=2), **MANY)
 
 
 def test_tables_of_another_version_are_refused(server: object, tmp_path: Path) -> None:

@@ -103,7 +103,14 @@ class ServiceJob:
         state = self.shown(now)
         told = {"id": self.id, "dataset": self.dataset, "kind": self.kind, "state": state}
         told |= {"submitted": self.submitted, "ready": self.slot, "price": json.loads(self.price)}
-        return told | ({"made": self.made} if state == "done" else {})
+        told |= {"made": self.made} if state == "done" else {}
+        return told | ({"progress": self.steps(now)} if self.steps(now) else {})
+
+    def steps(self, now: float) -> list[Any] | None:
+        """How far a curator's job is: a step, how much of it is done, and of how much; of an analyst's, nothing."""
+        if self.spender is not None or self.progress is None or self.shown(now) != "waiting":
+            return None
+        return json.loads(self.progress)
 
 
 class JobAnswer(NamedTuple):

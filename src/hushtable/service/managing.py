@@ -11,12 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hushtable.errors import RefusedError
+from hushtable.addresses import POSTGRES, scheme_of
+from hushtable.errors import LedgerError, RefusedError
 from hushtable.ledger import Ledger, Unit
 from hushtable.privacy import Budget
 from hushtable.schema import Schema
 from hushtable.service import bodies
 from hushtable.service.catalogue import CLOSED, Dataset
+from hushtable.service.config import ServeConfig
 from hushtable.service.desk import AbsentError, Desk
 from hushtable.service.roles import Role
 from hushtable.service.service import Service
@@ -28,26 +30,37 @@ def new_dataset(service: Service, founder: User, body: bodies.DatasetBody) -> Da
     """A dataset over data that the worker's file names; its maker is its curator."""
     schema = Schema.loads(body.schema_yaml)
     schema.require_reviewed()
-    folder = Path(service.config.folder) / "ledgers"
-    folder.mkdir(exist_ok=True)
-    address = str(folder / f"{body.name}.ledger")
     made = Dataset(
         body.name,
         schema.to_yaml(),
-        address,
+        _new_ledger(service.config, body.name),
         body.largest_rows,
         body.share_answers,
         body.two_curators,
         CLOSED,
     )
-    if service.catalogue.named(body.name) is not None or Path(address).exists():
-        raise RefusedError("dataset.exists", "A dataset of this name exists.", "Choose another name.")
-    Ledger.create(address, Budget.parse(body.budget), Unit.of(schema), name=body.name)
+    taken = RefusedError("dataset.exists", "A dataset of this name exists.", "Choose another name.")
+    if service.catalogue.named(body.name) is not None:
+        raise taken
+    try:
+        Ledger.create(made.ledger_address, Budget.parse(body.budget), Unit.of(schema), name=body.name)
+    except LedgerError as error:
+        raise taken if error.code == "ledger.exists" else error from None
     if not service.catalogue.add(made):
-        raise RefusedError("dataset.exists", "A dataset of this name exists.", "Choose another name.")
+        raise taken
     service.users.set_role(founder, body.name, Role.CURATOR)
     service.deeds.note("dataset_create", "done", person=founder.id, dataset=body.name)
     return made
+
+
+def _new_ledger(config: ServeConfig, name: str) -> str:
+    """Where the ledger of a new dataset is kept: with the service's own tables."""
+    if scheme_of(config.database, ()) in POSTGRES:
+        joined = "&" if "?" in config.database else "?"
+        return f"{config.database}{joined}ledger={name}"
+    folder = Path(config.folder) / "ledgers"
+    folder.mkdir(exist_ok=True)
+    return str(folder / f"{name}.ledger")
 
 
 class Manager:

@@ -21,8 +21,9 @@ PER_ROW = 4e-7
 hold on a busy machine."""
 PER_CELL = 2e-5
 """Seconds for a cell of the answers: several times what drawing, fitting and writing one takes."""
-LEAST = 0.02
-"""Seconds that any job takes: charging and storing are durable writes."""
+LEAST = 0.01
+"""Seconds that any job takes: counting, planning and its share of durable writes, which jobs that are done side by side
+have in common."""
 EASE = 0.25
 """The share of a slot that its jobs are planned to take; the rest is for bad luck."""
 SHARE = 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 import zipfile
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from hushtable.service import bodies
 from hushtable.service.desk import AbsentError
 from hushtable.service.managing import Manager
 from hushtable.service.web.guard import desk_of
-from hushtable.service.web.pages.frame import elsewhere, page, page_router
+from hushtable.service.web.pages.frame import elsewhere, not_a_form, page, page_router
 
 KEPT = 8
 """Releases whose pages stay in memory: what people look at in one morning; each takes some megabytes."""
@@ -86,9 +87,18 @@ def bundle_file(request: Request, dataset: str, release: str) -> Response:
 
 
 def publish_form(request: Request, dataset: str, release: str, at: Annotated[str, Form()] = "") -> Response:
-    moment = None if not at else time.mktime(time.strptime(at[:16], "%Y-%m-%dT%H:%M"))
-    Manager(desk_of(request)).publish(release, bodies.PublishBody(at=moment))
+    Manager(desk_of(request)).publish(release, bodies.PublishBody(at=_moment(at)))
     return elsewhere(request, f"/datasets/{dataset}/releases/{release}")
+
+
+def _moment(written: str) -> float | None:
+    """Seconds since 1970 of a time that a form gives in UTC, wherever browser and server are."""
+    if not written:
+        return None
+    try:
+        return datetime.fromisoformat(written[:16]).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise not_a_form("at") from None
 
 
 def _shown(desk: Any, kept: Any) -> ReleaseShown:

@@ -13,7 +13,8 @@ from hushtable.service.web.guard import desk_of
 from hushtable.service.web.pages.frame import page, page_router
 
 SOON, LATEST = 1, 20
-"""Seconds between two looks of a page at a job that waits: when its slot ends, and at least so often."""
+"""Seconds between two looks of a page at a job that waits: when its slot ends, and at least so often; a curator's page
+looks all the time, because it shows the rounds."""
 
 
 def router() -> APIRouter:
@@ -34,8 +35,9 @@ def shown_job(request: Request, job: ServiceJob) -> Response:
     """A job as a part of a page, which asks again while it waits; the parts beside it hear when it is done."""
     now = time.time()
     state = job.shown(now)
-    wait = max(SOON, min(LATEST, int(job.slot - now) + 1))
-    answer = page(request, "job-part.html.j2", job=job, state=state, wait=wait, told=told(job, now), now=now)
+    wait = max(SOON, min(LATEST, int(job.slot - now) + 1)) if job.spender is not None else SOON
+    shown = {"job": job, "state": state, "wait": wait, "told": told(job, now), "steps": job.steps(now)}
+    answer = page(request, "job-part.html.j2", **shown, now=now)
     if state != "waiting":
         answer.headers["hx-trigger"] = "job-done"
     return answer

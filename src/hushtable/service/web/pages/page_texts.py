@@ -36,12 +36,22 @@ class PageTexts:
         return frozenset(self._texts)
 
 
-@cache
 def spoken(header: str) -> PageTexts:
     """The first language of an Accept-Language header that there are texts of."""
-    known = {file.stem for file in FOLDER.glob("*.toml")}
+    known = _languages()
     wanted = [part.split(";")[0].strip().lower().split("-")[0] for part in header[:200].split(",")]
-    return PageTexts(next((one for one in wanted if one in known), FIRST))
+    return _texts(next((one for one in wanted if one in known), FIRST))
+
+
+@cache
+def _languages() -> frozenset[str]:
+    return frozenset(file.stem for file in FOLDER.glob("*.toml"))
+
+
+@cache
+def _texts(language: str) -> PageTexts:
+    """As many as there are files; headers of requests are not kept."""
+    return PageTexts(language)
 
 
 def _read(language: str) -> dict[str, Any]:
