@@ -8,9 +8,8 @@ import logging
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -60,8 +59,8 @@ ODD = [
     {SENT: SENT},
     ["x"] * 300,
 ]
-QUERY_WORDS = ["COUNT", "SUM(age)", "MEDIAN(age)", "WHERE", "AND", "OR", "NOT", "age", ">=", "=", "'F'", "(", ")", "sex",
-               "IN", "-9e99", "BETWEEN", ";", "town", "'" + SENT + "'", "9" * 400]  # fmt: skip
+QUERY_WORDS = ["COUNT", "SUM(age)", "MEDIAN(age)", "WHERE", "AND", "OR", "NOT", "age", ">=", "=", "'F'", "("]
+QUERY_WORDS += [")", "sex", "IN", "-9e99", "BETWEEN", ";", "town", f"'{SENT}'", "9" * 400]
 BUDGETS = ["rho=0.0001", "epsilon=0.001", "epsilon=0.001,delta=1e-12", "rho=-1", "rho=0", "epsilon=inf", "1"]
 
 
@@ -183,17 +182,19 @@ def request_of(fuzzed: Fuzzed, rng: random.Random, route: str, name: str) -> dic
         asked["headers"]["idempotency-key"] = f"{rng.random()}"
     for _ in range(rng.randint(1, 3)):
         what = rng.random()
-        if what < 0.5 and body is not None:
+        if what < 0.65 and body is not None:
             body = mutated(rng, body)
-        elif what < 0.65:
+        elif what < 0.73:
             key = rng.choice(list(values))
             values[key] = rng.choice(["other", "nothing", "..", SENT, "a" * 300, "%00", "people", "ä"])
-        elif what < 0.8:
-            asked["params"][rng.choice(["cursor", "alpha", "attribute", "format", "number", "kind", SENT])] = (
-                rng.choice(["", "-1", "nan", "1e999", SENT, "age", "~", "x" * 500])
+        elif what < 0.83:
+            asked["params"][
+                rng.choice(["cursor", "alpha", "attribute", "format", "number", "kind", SENT])
+            ] = rng.choice(["", "-1", "nan", "1e999", SENT, "age", "~", "x" * 500])
+        elif what < 0.93:
+            header = rng.choice(
+                ["idempotency-key", "content-type", "accept-language", "if-none-match", "cookie"]
             )
-        elif what < 0.9:
-            header = rng.choice(["idempotency-key", "content-type", "accept-language", "if-none-match", "cookie"])
             asked["headers"][header] = rng.choice(["", "a" * 500, "text/csv", SENT, "hush=x", "\t", "W/*"])
         else:
             asked["method"] = rng.choice(["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])
@@ -201,7 +202,9 @@ def request_of(fuzzed: Fuzzed, rng: random.Random, route: str, name: str) -> dic
         asked["headers"]["authorization"] = f"Bearer {things.inside.site.tokens[name]}"
     asked["url"] = row.path.format(**values)
     if route == "upload":
-        asked["content"] = rng.choice([b"", b"age,sex\n", bytes(rng.randbytes(60)), b"age,sex,town\n1,F,Ash\n"])
+        asked["content"] = rng.choice(
+            [b"", b"age,sex\n", bytes(rng.randbytes(60)), b"age,sex,town\n1,F,Ash\n"]
+        )
         asked["headers"].setdefault("content-type", "text/csv")
     elif row.method in ("POST", "PUT") and body is not None:
         asked["headers"].setdefault("content-type", "application/json")
@@ -219,13 +222,18 @@ SKIPPED = {"sign_in", "oidc_start", "oidc_end", "password", "dataset_create", "s
 def mutate(fuzzed: Fuzzed, number: int, seed: int) -> None:
     rng = random.Random(seed)
     routes = [route for route in ROUTES if route not in SKIPPED]
+    routes += 3 * [route for route in routes if ROUTES[route].spends or route.startswith("plan")]
     for _ in range(number):
-        route, name = rng.choice(routes), rng.choice(NAMES)
+        route, name = rng.choice(routes), rng.choice([*NAMES, "anna", "amir", "anna", "clara"])
         asked = request_of(fuzzed, rng, route, name)
-        if (route in ("publish", "member_set", "member_remove", "schema_change", "grant")) and name == "clara":
+        if (
+            route in ("publish", "member_set", "member_remove", "schema_change", "grant")
+        ) and name == "clara":
             continue  # they may change what the others see; test_curators.py and test_roles.py go through them
         answer = fuzzed.client.request(**asked, follow_redirects=False)
-        same = asked["method"] == ROUTES[route].method and "/people" in asked["url"]
+        same = (
+            asked["method"] == ROUTES[route].method and "/people" in asked["url"] and ".." not in asked["url"]
+        )
         fuzzed.check(name, answer, route if same else None)
     fuzzed.settle()
 
@@ -241,28 +249,40 @@ def generated(fuzzed: Fuzzed, number: int) -> None:
     kept = {name: one for name, one in named.items() if name not in SKIPPED}
     each = -(-number // len(kept) // 2)
     rng = random.Random(5)
+
+    def sender(route: str) -> Callable[[Any], None]:
+        def send_one(case: Any) -> None:
+            send(route, case)
+
+        return send_one
+
+    def send(route: str, case: Any) -> None:
+        name = rng.choice(NAMES)
+        if name == "clara" and ROUTES[route].method != "GET" and not ROUTES[route].spends:
+            name = "anna"
+        case.headers = {k: v for k, v in (case.headers or {}).items() if k.lower() != "authorization"}
+        if name != "nobody":
+            case.headers["authorization"] = f"Bearer {fuzzed.things.inside.site.tokens[name]}"
+        if "dataset" in (case.path_parameters or {}):
+            case.path_parameters["dataset"] = "people"
+        try:
+            asked = case.as_transport_kwargs(base_url="http://testserver")
+            if "data" in asked:
+                asked["content"] = asked.pop("data")
+            answer = fuzzed.client.request(**asked, follow_redirects=False)
+        except (httpx.InvalidURL, UnicodeError, TypeError, ValueError):
+            return  # no client can send it
+        fuzzed.check(name, answer, route)
+
     for route, operation in kept.items():
         for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
-
-            def send(case: Any, route: str = route) -> None:
-                name = rng.choice(NAMES)
-                if name == "clara" and ROUTES[route].method != "GET" and not ROUTES[route].spends:
-                    name = "anna"
-                headers = {k: v for k, v in (case.headers or {}).items() if k.lower() != "authorization"}
-                if name != "nobody":
-                    headers["authorization"] = f"Bearer {fuzzed.things.inside.site.tokens[name]}"
-                case.path_parameters = {**(case.path_parameters or {}), "dataset": "people"}
-                answer = case.call(session=fuzzed.client, headers=headers)
-                fuzzed.sent += 0
-                fuzzed.check(name, answer, route)
-
             try:
                 made = operation.as_strategy(generation_mode=mode)
                 quiet = settings(
                     max_examples=each, deadline=None, database=None, phases=[Phase.generate],
                     suppress_health_check=list(HealthCheck), derandomize=True,
                 )  # fmt: skip
-                given(case=made)(quiet(send))()
+                given(made)(quiet(sender(route)))()
             except Exception as error:
                 if type(error).__name__ not in ("Unsatisfiable", "SkipTest"):
                     raise
@@ -275,7 +295,7 @@ def test_some_mutated_requests_fail_well(fuzzed: Fuzzed) -> None:
 
 @pytest.mark.slow
 def test_many_mutated_requests_fail_well(fuzzed: Fuzzed) -> None:
-    mutate(fuzzed, REQUESTS // 2, seed=2)
+    mutate(fuzzed, REQUESTS * 6 // 10, seed=2)
     print(fuzzed.sent, dict(fuzzed.seen))
 
 
@@ -286,5 +306,5 @@ def test_some_requests_of_the_document_fail_well(fuzzed: Fuzzed) -> None:
 
 @pytest.mark.slow
 def test_many_requests_of_the_document_fail_well(fuzzed: Fuzzed) -> None:
-    generated(fuzzed, REQUESTS - REQUESTS // 2)
+    generated(fuzzed, REQUESTS * 6 // 10)
     print(fuzzed.sent, dict(fuzzed.seen))

@@ -76,9 +76,16 @@ def test_killed_processes_lose_nothing_and_pay_nothing_twice(tmp_path: Path) -> 
     storm(Site(tmp_path), analysts=4, each=12, kills=4, pause=3.0)
 
 
+MANY = {
+    "analysts": int(os.environ.get("HUSH_ANALYSTS", "200")),
+    "each": int(os.environ.get("HUSH_EACH", "50")),
+}
+KILLS = int(os.environ.get("HUSH_KILLS", "150"))
+
+
 @pytest.mark.slow
 def test_a_storm_of_kills_on_sqlite(tmp_path: Path) -> None:
-    storm(Site(tmp_path), analysts=50, each=50, kills=150, pause=3.0)
+    storm(Site(tmp_path), **MANY, kills=KILLS, pause=2.5)
 
 
 @pytest.mark.slow
@@ -101,7 +108,7 @@ def test_a_storm_of_kills_on_postgresql(tmp_path: Path) -> None:
             time.sleep(1.0)
             server.start()
 
-        storm(site, analysts=50, each=50, kills=150, pause=3.0, also=crash)
+        storm(site, **MANY, kills=KILLS, pause=2.5, also=crash)
     finally:
         server.remove()
 

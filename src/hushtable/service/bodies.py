@@ -25,7 +25,9 @@ BudgetWords = Annotated[str, Field(max_length=200, examples=["rho=0.01", "epsilo
 QueryText = Annotated[str, Field(max_length=10_000)]
 LongText = Annotated[str, Field(max_length=1_000_000)]
 Attributes = Annotated[list[ShortText], Field(max_length=100)]
-CellRow = dict[ShortText, ShortText | int | float | bool | None]
+# Whole numbers that every column of a frame holds.
+CellNumber = Annotated[int, Field(ge=-(2**53), le=2**53)]
+CellRow = dict[ShortText, ShortText | CellNumber | float | bool | None]
 CellWeight = int | float | Annotated[str, Field(max_length=60)]
 """Lengths keep a request from filling the memory; what is longer was never meant."""
 MOST_LISTED = 10_000
@@ -37,7 +39,7 @@ MOST_QUESTIONS = 1000
 class RequestBody(BaseModel):
     """A body; keys that it does not know are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class WorkloadBody(RequestBody):

@@ -86,7 +86,7 @@ class Catalogue:
                     f"The ledger of the dataset {name} does not exist.",
                     f"Type `hush ledger create {one.ledger} --budget rho=0.5`, with a budget that you decide on.",
                 )
-            Ledger.open(one.ledger)
+            opened_ledger(one.ledger)
             written = Schema.load(one.schema_file).to_yaml()
             with self._storage.writing() as rows:
                 known = rows.one("SELECT name FROM dataset WHERE name = ?", name)

@@ -172,7 +172,6 @@ class Worker:
             except HushtableError as error:
                 if error.code not in PASSING:
                     raise
-                self._sessions.pop(job.dataset, None)
                 self.stopping.wait(PAUSE)
 
     def _done(self, job: ServiceJob, *, last: bool) -> JobAnswer:
