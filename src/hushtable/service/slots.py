@@ -19,6 +19,9 @@ without minding."""
 PER_ROW = 4e-7
 """Seconds for a row of the table: four times what reading and counting one takes (bench/history), because slots must
 hold on a busy machine."""
+PER_KEPT_ROW, KEPT_ROWS = 5e-8, 10_000_000
+"""Seconds for a row that a worker has in memory, as it has those of checks of a table of at most so many rows: several
+times what a question about one takes."""
 PER_CELL = 2e-5
 """Seconds for a cell of the answers: several times what drawing, fitting and writing one takes."""
 LEAST = 0.01
@@ -49,7 +52,8 @@ class SlotFacts:
     @property
     def work(self) -> float:
         """Seconds that one job is planned to take."""
-        return self.largest_rows * PER_ROW + self.cells * PER_CELL + LEAST
+        kept = self.kind == "check" and self.largest_rows <= KEPT_ROWS
+        return self.largest_rows * (PER_KEPT_ROW if kept else PER_ROW) + self.cells * PER_CELL + LEAST
 
     def room(self, seconds: float) -> int:
         """How many jobs a slot of this length holds."""

@@ -62,6 +62,12 @@ class RowCounter:
         self._frames.most = KEPT_BYTES
         return sums
 
+    def read_ahead(self) -> None:
+        """Read all values now and keep them, if they are few: the first question then takes as long as any other."""
+        self._frames.most = KEPT_BYTES
+        for _ in self._frames:
+            pass
+
     def keyed(self, ledger: str) -> RowCounter:
         """Reads the same table."""
         return RowCounter(self._source.keyed(ledger))

@@ -160,7 +160,9 @@ class Worker:
                 "Add them to [worker.data], or start the worker that knows them.",
             )
         address = self.data[dataset.name]
-        return LentSession.open(address, schema=dataset.schema, ledger=dataset.ledger_address)
+        opened = LentSession.open(address, schema=dataset.schema, ledger=dataset.ledger_address)
+        opened.read_ahead()
+        return opened
 
     def do(self, job: ServiceJob) -> None:
         """Do a job, and write what came of it."""

@@ -36,7 +36,13 @@ def shown_job(request: Request, job: ServiceJob) -> Response:
     now = time.time()
     state = job.shown(now)
     wait = max(SOON, min(LATEST, int(job.slot - now) + 1)) if job.spender is not None else SOON
-    shown = {"job": job, "state": state, "wait": wait, "told": told(job, now), "steps": job.steps(now)}
+    shown: dict[str, Any] = {
+        "job": job,
+        "state": state,
+        "wait": wait,
+        "told": told(job, now),
+        "steps": job.steps(now),
+    }
     answer = page(request, "job-part.html.j2", **shown, now=now)
     if state != "waiting":
         answer.headers["hx-trigger"] = "job-done"
