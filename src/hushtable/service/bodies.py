@@ -25,11 +25,10 @@ BudgetWords = Annotated[str, Field(max_length=200, examples=["rho=0.01", "epsilo
 QueryText = Annotated[str, Field(max_length=10_000)]
 LongText = Annotated[str, Field(max_length=1_000_000)]
 Attributes = Annotated[list[ShortText], Field(max_length=100)]
-# Whole numbers that every column of a frame holds.
 CellNumber = Annotated[int, Field(ge=-(2**53), le=2**53)]
 CellRow = dict[ShortText, ShortText | CellNumber | float | bool | None]
 CellWeight = int | float | Annotated[str, Field(max_length=60)]
-"""Lengths keep a request from filling the memory; what is longer was never meant."""
+"""Lengths keep a request from filling the memory; what is longer was never meant.  Numbers fit into any column."""
 MOST_LISTED = 10_000
 """Marginals, options or rows of a body: more than a workload that a release of an evening can measure."""
 MOST_QUESTIONS = 1000
