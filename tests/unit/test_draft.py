@@ -10,6 +10,7 @@ from hushtable.errors import SchemaError, SourceError
 from hushtable.kernel.draft import draft_schema
 from hushtable.kernel.sources import open_source
 from hushtable.schema import Schema
+from hushtable.session import preflight
 
 N = 306
 
@@ -270,3 +271,25 @@ def test_each_way_of_writing_is_proposed_with_its_reason(tmp_path: Path) -> None
     assert "word for yes" in reason("true: [ja]") and "word for no" in reason("false: [nein]")
     unexplained = [line for line in lines if line.startswith("  ") and ":" in line and "#" not in line]
     assert {line.split(":")[0].strip() for line in unexplained} <= {"outside", "unreviewed", "reviewed"}
+
+
+def test_a_file_has_one_pair_of_marks_for_numbers_with_and_without_groups(tmp_path: Path) -> None:
+    rows = (f"{k % 30},{k % 10};{1 + k % 9}.{k % 1000:03d},50;{k % 700}" for k in range(900))
+    schema = drafted(tmp_path, "days;cost;size\n" + "\n".join(rows))
+    assert (schema.csv.decimal, schema.csv.thousands) == (",", ".")
+    assert {name: a.kind for name, a in schema.attributes.items()} == {
+        "days": "real",
+        "cost": "real",
+        "size": "integer",
+    }
+    found = preflight(tmp_path / "d.csv", schema=schema)
+    assert (found.rows, found.lost) == (900, 0)
+
+
+def test_words_for_yes_no_and_nothing(tmp_path: Path) -> None:
+    rows = [f"{('ja', 'nein', 'k.A.')[k % 3]},{'x-'[k % 2]}" for k in range(300)]
+    schema = drafted(tmp_path, "smokes,seen\n" + "\n".join(rows))
+    smokes, seen = schema.attributes["smokes"], schema.attributes["seen"]
+    assert smokes.kind == "boolean" and smokes.nulls == ("k.A.",) and smokes.null == "category"
+    assert seen.kind == "boolean" and seen.nulls == ()
+    assert preflight(tmp_path / "d.csv", schema=schema).lost == 0

@@ -114,14 +114,20 @@ def _drafted(data: Any, header: bool | None) -> str:
 
 
 def _marks_of(profiles: Sequence[Profile]) -> Writing:
-    """The marks of numbers that most columns with any have; a file has one pair."""
-    found = Counter(
-        (p.writing.decimal, p.writing.thousands)
+    """The marks of numbers that most columns with any have; a file has one pair.
+
+    A decimal comma alone goes with one beside points between thousands: numbers without groups read the same.
+    """
+    found = [
+        p.writing
         for p in profiles
         if p.writing is not None and (p.writing.decimal, p.writing.thousands) != (".", "")
-    )
-    decimal, thousands = found.most_common(1)[0][0] if found else (".", "")
-    return Writing(decimal=decimal, thousands=thousands)
+    ]
+    if not found:
+        return Writing()
+    decimal = Counter(one.decimal for one in found).most_common(1)[0][0]
+    groups = Counter(one.thousands for one in found if one.decimal == decimal and one.thousands)
+    return Writing(decimal=decimal, thousands=groups.most_common(1)[0][0] if groups else "")
 
 
 def _dialect(seen: Look, marks: Writing, entries: Sequence[_Entry]) -> Dialect:
@@ -165,7 +171,7 @@ def _guess(profile: Profile, marks: Writing) -> _Entry:
     if profile.words is not None:
         return _truth(profile, *profile.words)
     own = (writing.decimal, writing.thousands)
-    if own not in ((".", ""), (marks.decimal, marks.thousands)):
+    if own not in ((".", ""), (marks.decimal, ""), (marks.decimal, marks.thousands)):
         return _Entry(
             profile.name, "left out: its numbers are written with other marks than those of other columns"
         )

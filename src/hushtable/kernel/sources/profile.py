@@ -82,7 +82,8 @@ class Writing:
         pattern, marks = pattern_of(counts), marks_of(counts)
         plain = sum(rows for text, rows in counts.items() if _is_number(text))
         numeric = pattern is not None or marks is not None or plain > NUMERIC * sum(counts.values())
-        known = NULL_WORDS if numeric else SURE_NULLS
+        pair = words_of(counts) or ()
+        known = (NULL_WORDS if numeric or pair else SURE_NULLS) - set(pair)
         words = tuple(text for text in counts if text.casefold() in known)
         decimal, thousands = marks or (".", "")
         sentinels = sentinels_of(counts, (decimal, thousands)) if numeric and pattern is None else ()
