@@ -60,7 +60,10 @@ class Counter(Protocol):
         ...
 
     def totals(self, wanted: Sequence[Counting]) -> list[Ints]:
-        """Several tables in one pass: of rows, as ``tabulate`` gives them, and of the columns that the schema sums."""
+        """Several tables in one pass: of rows, as ``tabulate`` gives them, and of the columns that the schema sums.
+
+        ``COVERAGE`` is what was left out of rows, along one axis, in the order of ``Schema.losses``.
+        """
         ...
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:

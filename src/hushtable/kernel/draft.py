@@ -302,6 +302,7 @@ def _document(seen: Look, entries: Sequence[_Entry]) -> Iterator[str]:
     yield "# `unreviewed` to `reviewed` at the end, where `reviewed: [NAME]` stands for all marks of an attribute."
     yield "max_rows_per_person: 1  # the most rows that one person can have; the budget is per person"
     yield "# person: COLUMN        # names the column that tells people apart, so that the cap is enforced"
+    yield "coverage: 1%            # of each budget, to publish how many rows were dropped or changed, with noise"
     yield "# Columns that seem to point to persons are left out below, and values of few rows are not listed."
     paths = yield from _csv(seen.dialect)
     if seen.named:

@@ -107,7 +107,7 @@ class RequestRunner:
 
 def _after(first: JointPart, purse: Purse, policy: Policy) -> Policy:
     """A policy that begins when something else was measured, with what is left then."""
-    reply = yield Measure(first, label=Label("totals"))
+    reply = yield Measure(first, label=Label("beside the counts"))
     purse.set_apart(reply.asked.rho)
     yield from policy
 

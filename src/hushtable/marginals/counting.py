@@ -9,10 +9,13 @@ from hushtable.marginals.layout import Layout
 ROWS = "rows"
 """The quantity that a table is of unless it says otherwise: rows, each by its weight."""
 
+COVERAGE = "coverage"
+"""What was left out of the rows: the counters of a schema's ``losses``, along one axis."""
+
 
 @dataclass(frozen=True, eq=False)
 class Counting:
-    """The marginals of a layout, and of what: ``ROWS``, or what a schema calls the total of a column."""
+    """The marginals of a layout, and of what: ``ROWS``, ``COVERAGE``, or what a schema calls the total of a column."""
 
     layout: Layout
     of: str = ROWS

@@ -13,11 +13,13 @@ from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from hushtable.measurement import JointPart, QuantityPart
+from hushtable.marginals import COVERAGE
+from hushtable.measurement import JointPart, MarginalPart, QuantityPart
 from hushtable.planning.batch import BatchPlan
+from hushtable.planning.exact_plans import fitted
 from hushtable.planning.quantiles import normal_spread
-from hushtable.privacy import Price
-from hushtable.schema import SummedColumn, total_of
+from hushtable.privacy import UNIT, Budget, GaussianNoise, LaplaceNoise, Price
+from hushtable.schema import Coverage, SummedColumn, fates_of, total_of
 
 if TYPE_CHECKING:
     from hushtable.marginals import AttributeSet, ResolvedWorkload
@@ -62,16 +64,18 @@ class BesidePlan:
     """All that is measured beside the counts."""
 
     totals: tuple[TotalPlan, ...] = ()
+    coverage: QuantityPart | None = None
 
     @cached_property
     def parts(self) -> tuple[QuantityPart, ...]:
         """What is measured, in the order of the schema."""
-        return tuple(total.part for total in self.totals)
+        lost = () if self.coverage is None else (self.coverage,)
+        return (*(total.part for total in self.totals), *lost)
 
     @property
     def note(self) -> str:
         """What a reader of the price must know."""
-        return " ".join(total.column.note for total in self.totals)
+        return " ".join(total.column.note for total in self.totals) or "none"
 
     def price(self, rows: int) -> Price:
         """Exact cost for a person with at most ``rows`` rows."""
@@ -79,13 +83,34 @@ class BesidePlan:
 
 
 def share_of_counts(schema: Schema) -> Fraction:
-    """The share of a budget that counts get."""
-    return Fraction(1, 1 + len(schema.sums))
+    """The share of a budget that counts get: what coverage leaves is divided equally among them and all totals."""
+    left = 1 - (Fraction(0) if schema.coverage is None else schema.coverage.share)
+    return left / (1 + len(schema.sums))
 
 
-def plan_beside(schema: Schema, workload: ResolvedWorkload, plan: PlanShare) -> BesidePlan | None:
-    """The totals of every column that a schema sums, in the tables of a workload; None where it sums none."""
-    if not schema.sums:
+def coverage_part(schema: Schema, coverage: Coverage, budget: Budget) -> QuantityPart:
+    """The counters of what is left out, with the noise that their share of a budget buys.
+
+    A person has k rows, whatever they weigh, each in at most c counters: L2 sensitivity ``k sqrt(c)``, L1 ``k c``.
+    """
+    rows, limit = schema.max_rows_per_person, budget.limit
+    fields = sum(bool(fates_of(field)) for field in schema.row_fields)
+    touched = 1 + min(coverage.reasons, fields)
+    if limit.rho == 0:
+        law, room, each = LaplaceNoise, coverage.share * Fraction(limit.xi, UNIT), Fraction(rows * touched)
+    else:
+        law, room = GaussianNoise, coverage.share * Fraction(limit.rho, UNIT)
+        each = Fraction(rows**2 * touched, 2)
+    precisions = fitted([float(room / each)], room, lambda exact: exact[0] * each)
+    table = MarginalPart((len(schema.losses),), ((0,),), law, precisions)
+    return QuantityPart(COVERAGE, table, Fraction(rows, schema.most_per_person), touched)
+
+
+def plan_beside(
+    schema: Schema, workload: ResolvedWorkload, budget: Budget, plan: PlanShare
+) -> BesidePlan | None:
+    """Totals of every column that a schema sums, in the tables of a workload, and what is left out; None: neither."""
+    if not schema.sums and schema.coverage is None:
         return None
     share, rows = share_of_counts(schema), schema.most_per_person
     totals: list[TotalPlan] = []
@@ -93,7 +118,8 @@ def plan_beside(schema: Schema, workload: ResolvedWorkload, plan: PlanShare) -> 
         noise = plan(rows * column.largest, share)
         if isinstance(noise, BatchPlan):
             totals.append(TotalPlan(column, noise))
-    made = BesidePlan(tuple(totals))
+    lost = None if schema.coverage is None else coverage_part(schema, schema.coverage, budget)
+    made = BesidePlan(tuple(totals), lost)
     for part in made.parts:
         part.check(workload.names)
     return made

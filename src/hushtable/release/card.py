@@ -143,6 +143,17 @@ class L1Bounds(PlainRecord):
     records: Annotated[tuple[NotNegative | None, ...], Field(strict=False)]
 
 
+class LossCount(PlainRecord):
+    """How many rows were dropped or changed for a reason, noisy, with an interval at 95%; no field: in any."""
+
+    field: Text
+    reason: Text
+    rows: NotNegative
+    std: NotNegative
+    lower: NotNegative
+    upper: NotNegative
+
+
 class Card(PlainRecord):
     """The privacy card of a release."""
 
@@ -164,6 +175,8 @@ class Card(PlainRecord):
     ledger: LedgerStamp
     versions: Annotated[dict[Text, Text], AfterValidator(_with_ours)]
     l1_bounds: L1Bounds | None = None
+    coverage: Annotated[tuple[LossCount, ...], Field(strict=False)] | None = None
+    """What the tables leave out, where the schema has it measured."""
 
     @classmethod
     def of(cls, schema: Schema, charged: Cost, plan: PlanFacts, ledger: LedgerStamp, **more: Any) -> Card:

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import polars as pl
 
 from hushtable.errors import LedgerError
 from hushtable.ledger import Ledger, Spend
-from hushtable.marginals import AttributeSet, marginal_label
+from hushtable.marginals import COVERAGE, AttributeSet, marginal_label
 from hushtable.measurement import Answers, Claim, QuantityPart, Round, TablePart, Transcript
 from hushtable.planning import AdaptivePlan, BatchPlan, Keeping, check_memory
 from hushtable.reconstruct import reconstruction_named
 from hushtable.release.bundle import MOST_TABLE_CELLS
 from hushtable.release.card import Card, LedgerStamp, Reused
 from hushtable.release.details import looks_at_tables
+from hushtable.release.loss_counts import loss_counts
 from hushtable.release.plan import Plan
 from hushtable.release.release import Release
 from hushtable.release.reuse import earlier_answers
@@ -73,7 +74,13 @@ class Measured:
                 "ledger.replaced", "The ledger no longer knows this release.", "Restore its latest copy."
             )
         plan, stamp = self.plan, LedgerStamp.of(ledger, found)
-        more = {"budget": str(plan.budget), "reconstruct": plan.reconstruct, "reuse": self.reuse}
+        more: dict[str, Any] = {
+            "budget": str(plan.budget),
+            "reconstruct": plan.reconstruct,
+            "reuse": self.reuse,
+        }
+        if COVERAGE in self.quantities:
+            more["coverage"] = loss_counts(plan.schema, self.quantities[COVERAGE])
         card = Card.of(plan.schema, found.drawn, plan.facts, stamp, **more)
         release = Release(plan.schema, plan.workload.sets, self.answers, card, self.history, self.quantities)
         if self.claims is None or not _bounded(release.workload, plan.schema.sizes):

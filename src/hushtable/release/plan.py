@@ -112,7 +112,7 @@ class Plan:
             marginals=len(self.workload.sets),
             cells=self.workload.cells,
             measurements=self.noise.measurements,
-            totals=None if self.beside is None else tuple(total.column.name for total in self.beside.totals),
+            totals=tuple(self.schema.sums) or None,
             work=self.noise.work if isinstance(self.noise, AdaptivePlan) else None,
         )
 
@@ -142,7 +142,7 @@ class Plan:
             "epsilon_by_delta": epsilon_by_delta(self.cost),
             "unit": self.unit.to_dict(),
             "counted": None if self.schema.weight is None else self.schema.weight.note,
-            "summed": None if self.beside is None else self.beside.note,
+            "summed": self.beside.note if self.beside is not None and self.beside.totals else None,
             **self.facts.to_dict(),
             "alpha": alpha,
             "tables": [table._asdict() for table in self.table_errors(alpha)] if known else None,
@@ -166,5 +166,5 @@ class Plan:
             f"price {self.cost} per person ({guarantees(epsilon_by_delta(self.cost))})\n"
             f"unit  {self.unit}"
             + ("" if self.schema.weight is None else f"\nrows  {self.schema.weight.note}")
-            + ("" if self.beside is None else f"\nsums  {self.beside.note}")
+            + ("" if not self.schema.sums or self.beside is None else f"\nsums  {self.beside.note}")
         )

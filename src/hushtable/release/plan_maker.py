@@ -56,10 +56,10 @@ def plan_release(
     chosen.check_payable(budget)
     kind = budget.kind if currency is None else currency()
     shares = planning.share_of_counts(schema)
-    totals = chosen.for_totals() if shares < 1 else chosen
+    totals = chosen.for_totals() if schema.sums else chosen
     noise = chosen.plan(resolved, budget, rows, way.options, shares)
     beside = planning.plan_beside(
-        schema, resolved, lambda most, share: totals.plan(resolved, budget, most, way.options, share)
+        schema, resolved, budget, lambda most, share: totals.plan(resolved, budget, most, way.options, share)
     )
     prefer = "pure" if budget.limit.rho == 0 else "rho"
     asked = (chosen.name, way.options.objective, budget, resolved)

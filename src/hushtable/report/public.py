@@ -17,6 +17,7 @@ from hushtable.report.sections.about_section import about_section
 from hushtable.report.sections.budget_section import budget_section
 from hushtable.report.sections.card_section import card_section
 from hushtable.report.sections.choices_section import choices_section
+from hushtable.report.sections.coverage_section import coverage_section
 from hushtable.report.sections.error_map_section import error_map_section
 from hushtable.report.sections.explore_section import explore_section, first_table
 from hushtable.report.sections.groups_section import groups_section
@@ -97,6 +98,7 @@ def report_of(
                 error_map_section(view),
                 marginals_section(view),
                 groups_section(view),
+                coverage_section(view),
                 records_section(view, records, tables),
                 microdata_section(view),
                 uncertainty_section(view),

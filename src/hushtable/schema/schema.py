@@ -24,6 +24,7 @@ from hushtable.notebook import html_card
 from hushtable.schema import build, document, write
 from hushtable.schema.about import About, read_about, spoken
 from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
+from hushtable.schema.coverage import Coverage, Loss, losses_of, read_coverage
 from hushtable.schema.dependencies import Dependency, all_dependencies, depending_rules, read_depends
 from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
@@ -40,6 +41,7 @@ TOP_FIELDS = (
     "weight",
     "count",
     "sums",
+    "coverage",
     "frozen",
     "csv",
     "about",
@@ -98,6 +100,8 @@ class Schema:
     """What a row counts as, where that is not one."""
     sums: Mapping[str, SummedColumn] = field(default_factory=dict[str, SummedColumn])
     """Columns whose totals are released beside the counts, by name."""
+    coverage: Coverage | None = None
+    """The share of a budget for counting what is left out, if any."""
     names: tuple[str, ...] = field(init=False)
     """Names of the axes: of the attributes, and in place of one with levels those of its levels, the coarsest first."""
     sizes: tuple[int, ...] = field(init=False)
@@ -179,6 +183,8 @@ class Schema:
             top["count" if self.weight.kind == "count" else "weight"] = self.weight.to_dict()
         if self.sums:
             top["sums"] = {name: column.to_dict() for name, column in self.sums.items()}
+        if self.coverage is not None:
+            top["coverage"] = self.coverage.to_value()
         if self.frozen:
             top["frozen"] = True
         if self.about != About():
@@ -281,6 +287,11 @@ class Schema:
         return (*self.sums.values(), *(() if self.weight is None else (self.weight,)))
 
     @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What may be left out of the rows, for which reasons: the counters of ``coverage``."""
+        return losses_of(self.row_fields)
+
+    @property
     def most_per_person(self) -> int:
         """The most by which one person can move a count: rows, times what a row may count as."""
         return self.max_rows_per_person * (1 if self.weight is None else self.weight.per_row)
@@ -381,6 +392,7 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         person=fields.text("person"),
         weight=read_weight(fields, dialect),
         sums=MappingProxyType(read_sums(fields, attributes, dialect)),
+        coverage=read_coverage(fields),
         frozen=fields.flag("frozen", False),
         csv=dialect,
         depends=read_depends(source, fields.items("depends") or (), attributes),

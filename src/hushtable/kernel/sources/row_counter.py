@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from hushtable.arrays import Ints
 from hushtable.deciders import Question, Tally, columns_of
 from hushtable.kernel.counter import Header
+from hushtable.kernel.sources.losses import LossCounter
 from hushtable.kernel.sources.records import record_frames
 from hushtable.kernel.sources.source import Source
 from hushtable.kernel.sources.tallying import exact_tally
 from hushtable.kernel.weighing import RowTabulator
-from hushtable.marginals import Counting, Layout
+from hushtable.marginals import COVERAGE, Counting, Layout
 
 KEPT_BYTES = 2**28
 """Bytes of codes, and of values, that stay in memory: 20 million rows of a dozen small attributes.  With less, passes
@@ -46,11 +47,19 @@ class RowCounter:
         return self.totals([Counting(layout)])[0]
 
     def totals(self, wanted: Sequence[Counting]) -> list[Ints]:
-        """One pass for all of them."""
-        tabulator = RowTabulator(self._source.schema, wanted)
-        for batch in self._codes:
+        """One pass for all of them, and one for what is left out of the rows."""
+        kept = [one for one in wanted if one.of != COVERAGE]
+        tabulator = RowTabulator(self._source.schema, kept)
+        for batch in self._codes if kept else ():
             tabulator.add(batch)
-        return tabulator.counts()
+        found = iter(tabulator.counts())
+        return [self._lost() if one.of == COVERAGE else next(found) for one in wanted]
+
+    def _lost(self) -> Ints:
+        counter = LossCounter(self._source.schema)
+        for marks in self._source.marked():
+            counter.add(marks)
+        return counter.counts()
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:
         """One pass over the values, a frame of records at a time."""

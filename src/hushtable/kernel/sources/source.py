@@ -27,6 +27,7 @@ from hushtable.kernel.sources.encode import CodeArray, Encoder
 from hushtable.kernel.sources.files import Guard
 from hushtable.kernel.sources.kept_rows import Held, Ranking, packed
 from hushtable.kernel.sources.keys import as_keys, as_names
+from hushtable.kernel.sources.losses import mark_words, marks
 from hushtable.kernel.sources.people import Crowded, People, hashes_of
 from hushtable.kernel.sources.plain_values import PlainArray, PlainReader
 from hushtable.kernel.sources.row_tables import Block, Table
@@ -137,6 +138,35 @@ class Source:
         """The same rows as plain values of every attribute, see ``PlainReader``."""
         yield from self._batches(_as_values, rows)
 
+    def marked(self) -> Iterator[list[NDArray[Any]]]:
+        """What befell rows in each field, and last whether they are dropped, of rows to which anything did.
+
+        Of each person at most as many as count; rows of nobody are nobody's loss.
+        """
+        guard = Guard(self._table.shown)
+        with guard:
+            crowded = self._crowd()
+            with closing(self._each(self._columns, partial(self._mark, crowded))) as stream:
+                yield from _counting(stream, crowded, self.schema.max_rows_per_person)
+        guard.raise_failure()
+
+    def _mark(self, crowded: Crowded | None, columns: _Columns) -> _Encoded:
+        arrays = marks(self.schema.row_fields, *self._read(columns))
+        touched = np.any([array > 0 for array in arrays], axis=0)
+        if crowded is None or self.schema.person is None:
+            return _Encoded(_chosen(arrays, touched))
+        column = columns[self._columns.index(self.schema.person)]
+        keys = as_keys(column)
+        touched &= keys.starts != keys.ends
+        people = crowded.find(keys)
+        rows = np.flatnonzero(touched & (people >= 0))
+        few = _chosen(arrays, touched & (people < 0))
+        if not len(rows):
+            return _Encoded(few)
+        theirs = [_picked(array, rows) for array in arrays]
+        ranks = self._ranking.ranks(as_names(column, rows, self.schema.csv.encoding), mark_words(theirs))
+        return _Encoded(few, (_picked(people, rows), ranks, theirs))
+
     def _batches(self, shape: _Shape, rows: int) -> Iterator[list[NDArray[Any]]]:
         guard = Guard(self._table.shown)
         with guard:
@@ -194,11 +224,15 @@ class Source:
         self, shape: _Shape, columns: _Columns
     ) -> tuple[list[Values], list[Codes], list[NDArray[Any]]]:
         """Values and codes of each attribute, and what the pass gives of it."""
-        values = [encoder.values(columns[k]) for encoder, k in zip(self._encoders, self._places, strict=True)]
-        codes = [encoder.assign(found) for encoder, found in zip(self._encoders, values, strict=True)]
+        values, codes = self._read(columns)
         read = zip(self._encoders, self._readers, values, codes, strict=True)
         arrays = [of(*given) for of, given in zip(self._shapes(shape), read, strict=False)]
         return values, codes, arrays
+
+    def _read(self, columns: _Columns) -> tuple[list[Values], list[Codes]]:
+        """Values and codes of each field of the rows."""
+        values = [encoder.values(columns[k]) for encoder, k in zip(self._encoders, self._places, strict=True)]
+        return values, [encoder.assign(found) for encoder, found in zip(self._encoders, values, strict=True)]
 
     def _shapes(self, shape: _Shape) -> list[_Shape]:
         """What a pass gives of attribute after attribute; one over codes gives the row's numbers too."""

@@ -32,7 +32,7 @@ from hushtable.kernel.sources.engines.tasks import (
 )
 from hushtable.kernel.sources.engines.versions import own_versions
 from hushtable.kernel.sources.tallying import Asked
-from hushtable.marginals import Counting, Layout
+from hushtable.marginals import COVERAGE, Counting, Layout
 from hushtable.schema import Schema
 from hushtable.watching import tell_note
 
@@ -78,7 +78,13 @@ class EngineCounter:
         return self._tables(Counting(layout))
 
     def totals(self, wanted: Sequence[Counting]) -> list[Ints]:
-        """One quantity after the other."""
+        """One quantity after the other; what is left out of rows is not counted on an engine."""
+        if any(one.of == COVERAGE for one in wanted):
+            raise SourceError(
+                "source.no-coverage",
+                "What is left out of the rows is not counted on an engine.",
+                "Nothing was spent; leave `coverage` out of the schema.",
+            )
         return [self._tables(one) for one in wanted]
 
     def _tables(self, wanted: Counting) -> Ints:
