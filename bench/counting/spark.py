@@ -1,11 +1,14 @@
-"""What counting on Spark costs over reading Parquet here: all pairs of ten attributes, with and without a cap.
+"""What counting on Spark costs over reading Parquet here: all pairs of some attributes, with and without a cap.
 
-    python bench/counting/spark.py [--rows 10000000] [--files 1] [--warm 2] [--repeats 3] [--cap no yes]
+    PYTHONPATH=. python bench/counting/spark.py [--rows 10000000] [--attributes 10] [--parts 1]
+        [--shuffle 200] [--cap no yes]
 
-Prints processor seconds (best, with Java's part and the workers') of every process that took part, elapsed seconds, and
-the largest memory of driver, Java and Python workers.  Spark runs in this process's own Java, on two cores; the first
-passes, which compile, are left out.  Every pass opens the table anew, as every session does.  ``--files`` is in how
-many files the rows lie.
+Of each case, in every combination of what is given, one line of JSON is printed and added to ``--lines``, which
+``spark_page`` makes a page of: processor seconds (best, with Java's part and the workers') of every process that took
+part, elapsed seconds, bytes read and shuffled, and the largest memory of driver, Java and Python workers.  Spark runs
+in this process's own Java, on two cores; the first passes (``--warm``), which compile, are left out.  Every pass opens
+the table anew, as every session does.  ``--parts`` is in how many files the rows lie; of several, each is a
+part of Spark's.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from dataclasses import asdict, dataclass
+from itertools import combinations, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,37 +30,74 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.shared.places import OUT
 from hushtable.kernel import open_counter
 from hushtable.marginals import Layout
 from hushtable.schema import Schema
 
-ATTRIBUTES = {
-    **{f"c{k}": {"type": "categorical", "values": [f"v{j}" for j in range(5)]} for k in range(6)},
-    **{f"i{k}": {"type": "integer", "bounds": [0, 999], "width": 50} for k in range(3)},
+KINDS = {
+    "c": {"type": "categorical", "values": [f"v{j}" for j in range(5)]},
+    "i": {"type": "integer", "bounds": [0, 999], "width": 50},
     "r": {"type": "real", "bounds": [0, 1], "bins": 10},
 }
+OF_TEN = "cccccciiir"
+"""Kinds of ten attributes, and of each ten after them."""
 STEP = 1_000_000
 TICK = os.sysconf("SC_CLK_TCK")
 
 
-def write(folder: Path, rows: int, files: int) -> None:
-    """Ten attributes and a person for each row, at most a million rows at a time."""
-    folder.mkdir()
-    each = -(-rows // files)
-    for number in range(files):
-        first, last = number * each, min((number + 1) * each, rows)
-        with pq.ParquetWriter(folder / f"{number:04}.parquet", made(0, 0).schema) as writer:
+def names(attributes: int) -> list[str]:
+    """Columns by their kind and number."""
+    return [f"{OF_TEN[k % 10]}{k}" for k in range(attributes)]
+
+
+def write(folder: Path, case: Case) -> None:
+    """Attributes and a person for each row, at most a million rows at a time."""
+    folder.mkdir(parents=True)
+    each = -(-case.rows // case.parts)
+    for number in range(case.parts):
+        first, last = number * each, min((number + 1) * each, case.rows)
+        with pq.ParquetWriter(folder / f"{number:04}.parquet", made(0, 0, case.attributes).schema) as writer:
             for start in range(first, last, STEP):
-                writer.write_table(made(start, min(STEP, last - start)), row_group_size=250_000)
+                rows = made(start, min(STEP, last - start), case.attributes)
+                writer.write_table(rows, row_group_size=250_000)
 
 
-def made(start: int, size: int) -> pa.Table:
+def made(start: int, size: int, attributes: int) -> pa.Table:
     """Some rows, by the number of the first."""
     words, random = pa.array([f"v{j}" for j in range(5)]), np.random.default_rng(start)
     columns: dict[str, Any] = {"id": pa.array(np.arange(start, start + size))}
-    columns |= {f"c{k}": words.take(pa.array(random.integers(0, 5, size))) for k in range(6)}
-    columns |= {f"i{k}": pa.array(random.integers(0, 1000, size)) for k in range(3)}
-    return pa.table(columns | {"r": pa.array(random.random(size).round(4))})
+    draw = {
+        "c": lambda: words.take(pa.array(random.integers(0, 5, size))),
+        "i": lambda: pa.array(random.integers(0, 1000, size)),
+        "r": lambda: pa.array(random.random(size).round(4)),
+    }
+    return pa.table(columns | {name: draw[name[0]]() for name in names(attributes)})
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is counted, and how."""
+
+    rows: int
+    attributes: int
+    parts: int
+    shuffle: int
+    cap: str
+    by: str
+    warm: int
+
+    @property
+    def schema(self) -> Schema:
+        """All attributes, with a cap of one row or without."""
+        declared = {name: KINDS[name[0]] for name in names(self.attributes)}
+        return Schema.from_dict({"attributes": declared} | ({"person": "id"} if self.cap == "yes" else {}))
+
+    def count(self, data: Any) -> Any:
+        """All pairs."""
+        schema = self.schema
+        layout = Layout(schema.sizes, tuple(combinations(range(self.attributes), 2)))
+        return open_counter(data, schema).tabulate(layout)
 
 
 def family() -> Iterator[tuple[int, str, float, float]]:
@@ -90,7 +131,7 @@ def kind_of(number: int, name: str) -> str:
 class Watched:
     """Processor seconds and the largest memory of all processes that took part, looking ten times in a second.
 
-    Workers come and go: what each was last seen to have used is kept.
+    Workers come and go: what each was last seen to have used is kept.  What looking takes is taken off.
     """
 
     def __init__(self) -> None:
@@ -110,7 +151,6 @@ class Watched:
         self.elapsed = time.perf_counter() - self._start
         self._ended.set()
         self._looking.join()
-        self._see()
 
     @property
     def processor(self) -> dict[str, float]:
@@ -118,11 +158,13 @@ class Watched:
         found: dict[str, float] = {}
         for number, (kind, seconds) in self._last.items():
             found[kind] = found.get(kind, 0) + seconds - self._before.get(number, 0)
-        return found
+        return found | {"driver": max(0.0, found.get("driver", 0) - self._own)}
 
     def _look(self) -> None:
         while not self._ended.wait(0.1):
             self._see()
+        self._see()
+        self._own = time.thread_time()
 
     def _see(self) -> None:
         sums: dict[str, float] = {}
@@ -152,6 +194,44 @@ def timed(count: Callable[[], Any], warm: int, repeats: int) -> dict[str, Any]:
     return {key: round(value, 2) for key, value in cost.items()} | peaks
 
 
+def moved(spark: Any) -> tuple[int, int]:
+    """Bytes that all tasks so far have read and shuffled, by what Spark says."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    known = spark.sparkContext._jsc.sc().statusStore().executorList(False)
+    each = [known.apply(k) for k in range(known.size())]
+    return sum(one.totalInputBytes() for one in each), sum(one.totalShuffleWrite() for one in each)
+
+
+def on_spark(spark: Any, case: Case, place: Path) -> Any:
+    """The rows as a DataFrame, and settings as the case has them."""
+    spark.conf.set("spark.sql.shuffle.partitions", str(case.shuffle))
+    size = (
+        "128m" if case.parts > 1 else "4m"
+    )  # what opening a file counts as; as much as a part may have: one each
+    spark.conf.set("spark.sql.files.openCostInBytes", size)
+    return spark.read.parquet(str(place))
+
+
+def measured(spark: Any, case: Case, place: Path, repeats: int) -> dict[str, Any]:
+    """All that is known of a case."""
+    if case.by == "parquet":
+        data = str(place / "*.parquet")
+        return asdict(case) | timed(lambda: case.count(data), case.warm, repeats)
+    data = on_spark(spark, case, place)
+    partitions = data.rdd.getNumPartitions()
+    found = timed(lambda: case.count(data), case.warm, repeats)
+    before = moved(spark)
+    if case.rows > MOVED_ROWS:
+        return asdict(case) | found | {"partitions": partitions}
+    case.count(data)
+    read, shuffled = (b - a for a, b in zip(before, moved(spark), strict=True))
+    return asdict(case) | found | {"partitions": partitions, "read": read, "shuffled": shuffled}
+
+
+MOVED_ROWS = 2_000_000
+"""Of more rows, bytes are not counted: it takes another pass."""
+
+
 def session() -> Any:
     """Two cores and a small heap."""
     from pyspark.sql import SparkSession
@@ -168,33 +248,29 @@ def session() -> Any:
 def main() -> None:
     """Print one line of JSON for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000_000])
+    parser.add_argument("--attributes", type=int, nargs="+", default=[10])
+    parser.add_argument("--parts", type=int, nargs="+", default=[1])
+    parser.add_argument("--shuffle", type=int, nargs="+", default=[200])
+    parser.add_argument("--cap", nargs="+", choices=["no", "yes"], default=["no", "yes"])
+    parser.add_argument("--by", nargs="+", choices=["parquet", "spark"], default=["parquet", "spark"])
     parser.add_argument("--warm", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--files", type=int, default=1)
-    parser.add_argument("--by", nargs="+", choices=["parquet", "spark"], default=["parquet", "spark"])
-    parser.add_argument("--cap", nargs="+", choices=["no", "yes"], default=["no", "yes"])
-    parser.add_argument("--data", type=Path, help="a folder to keep the rows in, or to take them from")
+    parser.add_argument("--data", type=Path, help="a folder to keep the rows in, and to take them from")
+    parser.add_argument("--lines", type=Path, default=OUT / "spark.jsonl")
     given = parser.parse_args()
+    given.lines.parent.mkdir(parents=True, exist_ok=True)
     spark = session() if "spark" in given.by else None
-    with TemporaryDirectory() as folder:
-        place = given.data or Path(folder) / "people"
-        if not place.exists():
-            write(place, given.rows, given.files)
-        tables = {"parquet": str(place / "*.parquet")}
-        if spark is not None:
-            tables["spark"] = spark.read.parquet(str(place))
-        for cap in given.cap:
-            schema = Schema.from_dict({"attributes": ATTRIBUTES} | ({"person": "id"} if cap == "yes" else {}))
-            layout = Layout(schema.sizes, tuple(combinations(range(10), 2)))
-            for name in given.by:
-                data = tables[name]
-
-                def count(data: Any = data, schema: Schema = schema, layout: Layout = layout) -> Any:
-                    return open_counter(data, schema).tabulate(layout)
-
-                case = {"rows": given.rows, "files": given.files, "cap": cap, "by": name}
-                print(json.dumps(case | timed(count, given.warm, given.repeats)), flush=True)
+    choices = (given.rows, given.attributes, given.parts, given.shuffle, given.cap, given.by)
+    with TemporaryDirectory() as folder, given.lines.open("a", encoding="utf-8") as lines:
+        for chosen in product(*choices):
+            case = Case(*chosen, given.warm)
+            place = (given.data or Path(folder)) / f"{case.rows}-{case.attributes}-{case.parts}"
+            if not place.exists():
+                write(place, case)
+            line = json.dumps(measured(spark, case, place, given.repeats))
+            print(line, flush=True)
+            print(line, file=lines, flush=True)
     if spark is not None:
         spark.stop()
 

@@ -19,22 +19,32 @@ NUMBER = "number of the table"
 
 
 class ManyTables:
-    """A DataFrame whose column ``NUMBER`` says which table a row belongs to; seen as one of these tables."""
+    """A DataFrame whose column ``NUMBER`` says which table a row belongs to; seen as one of these tables.
 
-    def __init__(self, frame: SparkFrame, verbs: tuple[Any, ...] = (), answers: dict[Any, Any] | None = None):
-        self._frame, self._verbs = frame, verbs
+    What Spark is asked for is made only for the table that asks first: making it takes as long as a small job.
+    """
+
+    def __init__(
+        self,
+        whole: SparkFrame,
+        make: Callable[[], SparkFrame] | None = None,
+        verbs: tuple[Any, ...] = (),
+        answers: dict[Any, Any] | None = None,
+    ) -> None:
+        self._whole, self._verbs = whole, verbs
+        self._make = (lambda: whole) if make is None else make
         self._answers: dict[Any, Any] = {} if answers is None else answers
         self._table = 0
 
     def at(self, table: int) -> ManyTables:
         """The same rows, seen as one of the tables."""
-        found = ManyTables(self._frame, self._verbs, self._answers)
+        found = ManyTables(self._whole, self._make, self._verbs, self._answers)
         found._table = table
         return found
 
     @property
     def header(self) -> Header:
-        whole = self._frame.header
+        whole = self._whole.header
         columns = [pair for pair in zip(whole.names, whole.types, strict=True) if pair[0] != NUMBER]
         return Header(
             whole.shown, [name for name, _ in columns], [kind for _, kind in columns], whole.rounded
@@ -42,38 +52,40 @@ class ManyTables:
 
     @property
     def workers(self) -> int:
-        return self._frame.workers
+        return self._whole.workers
 
     @property
     def places(self) -> int:
-        return self._frame.places
+        return self._whole.places
 
     def chosen(self, columns: Sequence[str]) -> ManyTables:
-        return self._with(self._frame.chosen([NUMBER, *columns]), "chosen", *columns)
+        return self._with(lambda frame: frame.chosen([NUMBER, *columns]), "chosen", *columns)
 
     def mapped(self, task: Task, columns: Any) -> ManyTables:
         numbered = pa.schema([("table_number", pa.int32()), *columns])
-        return self._with(self._frame.mapped(each_table(task), numbered), "mapped", task)
+        return self._with(lambda frame: frame.mapped(each_table(task), numbered), "mapped", task)
 
     def gathered(self, column: str) -> ManyTables:
-        return self._with(
-            SparkFrame(self._frame._frame.repartition("table_number", column)), "gathered", column
-        )
+        def move(frame: SparkFrame) -> SparkFrame:
+            return SparkFrame(frame._frame.repartition("table_number", column))
+
+        return self._with(move, "gathered", column)
 
     def fewer(self, parts: int) -> ManyTables:
-        return self._with(self._frame.fewer(parts), "fewer", parts)
+        return self._with(lambda frame: frame.fewer(parts), "fewer", parts)
 
     def held(self) -> ManyTables:
         return self
 
     def collected(self, step: str) -> Any:
         if self._verbs not in self._answers:
-            self._answers[self._verbs] = self._frame.collected(step)
+            self._answers[self._verbs] = self._make().collected(step)
         found = self._answers[self._verbs]
         return found.filter(pa.compute.equal(found.column(0), self._table)).drop_columns(["table_number"])
 
-    def _with(self, frame: SparkFrame, *verb: Any) -> ManyTables:
-        found = ManyTables(frame, (*self._verbs, verb), self._answers)
+    def _with(self, verb: Callable[[SparkFrame], SparkFrame], *said: Any) -> ManyTables:
+        make = self._make
+        found = ManyTables(self._whole, lambda: verb(make()), (*self._verbs, said), self._answers)
         found._table = self._table
         return found
 
