@@ -5,9 +5,9 @@
 
 Of each case, in every combination of what is given, one line of JSON is printed and added to ``--lines``, which
 ``spark_page`` makes a page of: processor seconds (best, with Java's part and the workers') of every process that took
-part, elapsed seconds, bytes read and shuffled, and the largest memory of driver, Java and Python workers.  Spark runs
-in this process's own Java, on two cores; the first passes (``--warm``), which compile, are left out.  Every pass opens
-the table anew, as every session does.  ``--parts`` is in how many files the rows lie; of several, each is a
+part, elapsed seconds, bytes of files and shuffled bytes, and the largest memory of driver, Java and Python workers.
+Spark runs in this process's own Java, on two cores; the first passes (``--warm``), which compile, are left out. Every
+pass opens the table anew, as every session does. ``--parts`` is in how many files the rows lie; of several, each is a
 part of Spark's.
 """
 
@@ -93,17 +93,20 @@ class Case:
         declared = {name: KINDS[name[0]] for name in names(self.attributes)}
         return Schema.from_dict({"attributes": declared} | ({"person": "id"} if self.cap == "yes" else {}))
 
-    def count(self, data: Any) -> Any:
+    @property
+    def layout(self) -> Layout:
         """All pairs."""
-        schema = self.schema
-        layout = Layout(schema.sizes, tuple(combinations(range(self.attributes), 2)))
-        return open_counter(data, schema).tabulate(layout)
+        return Layout(self.schema.sizes, tuple(combinations(range(self.attributes), 2)))
+
+    def count(self, data: Any) -> Any:
+        """Open and count."""
+        return open_counter(data, self.schema).tabulate(self.layout)
 
 
-def family() -> Iterator[tuple[int, str, float, float]]:
-    """This process and its descendants: number, name, processor seconds and megabytes."""
+def family() -> Iterator[tuple[int, str, float]]:
+    """This process and its descendants: number, name and processor seconds."""
     parents: dict[int, int] = {}
-    facts: dict[int, tuple[str, float, float]] = {}
+    facts: dict[int, tuple[str, float]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -114,7 +117,7 @@ def family() -> Iterator[tuple[int, str, float, float]]:
         fields = rest.split()
         parents[int(entry.name)] = int(fields[1])
         seconds = sum(map(int, fields[11:13])) / TICK
-        facts[int(entry.name)] = (name, seconds, int(fields[21]) * os.sysconf("SC_PAGESIZE") / 1e6)
+        facts[int(entry.name)] = (name, seconds)
     for number, fact in facts.items():
         above = number
         while above not in (0, os.getpid()):
@@ -123,13 +126,22 @@ def family() -> Iterator[tuple[int, str, float, float]]:
             yield number, *fact
 
 
+def megabytes(number: int) -> float:
+    """Memory of a process; what several share, as the code of libraries, is divided among them."""
+    try:
+        lines = Path(f"/proc/{number}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / 1e6
+
+
 def kind_of(number: int, name: str) -> str:
     """Which kind of process one of them is."""
     return "driver" if number == os.getpid() else "java" if name.startswith("java") else "workers"
 
 
 class Watched:
-    """Processor seconds and the largest memory of all processes that took part, looking ten times in a second.
+    """Processor seconds and the largest memory of all processes that took part, looking four times in a second.
 
     Workers come and go: what each was last seen to have used is kept.  What looking takes is taken off.
     """
@@ -142,7 +154,7 @@ class Watched:
         self._looking = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Watched:
-        self._before = {number: seconds for number, _, seconds, _ in family()}
+        self._before = {number: seconds for number, _, seconds in family()}
         self._start = time.perf_counter()
         self._looking.start()
         return self
@@ -161,17 +173,17 @@ class Watched:
         return found | {"driver": max(0.0, found.get("driver", 0) - self._own)}
 
     def _look(self) -> None:
-        while not self._ended.wait(0.1):
+        while not self._ended.wait(0.25):
             self._see()
         self._see()
         self._own = time.thread_time()
 
     def _see(self) -> None:
         sums: dict[str, float] = {}
-        for number, name, seconds, megabytes in family():
+        for number, name, seconds in family():
             kind = kind_of(number, name)
             self._last[number] = kind, seconds
-            sums[kind] = sums.get(kind, 0) + megabytes
+            sums[kind] = sums.get(kind, 0) + megabytes(number)
         sums["all"] = sum(sums.values())
         for kind, value in sums.items():
             self.peaks[kind] = max(self.peaks.get(kind, 0), value)
@@ -194,12 +206,11 @@ def timed(count: Callable[[], Any], warm: int, repeats: int) -> dict[str, Any]:
     return {key: round(value, 2) for key, value in cost.items()} | peaks
 
 
-def moved(spark: Any) -> tuple[int, int]:
-    """Bytes that all tasks so far have read and shuffled, by what Spark says."""
+def shuffled(spark: Any) -> int:
+    """Bytes that all tasks so far have shuffled, by what Spark says."""
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     known = spark.sparkContext._jsc.sc().statusStore().executorList(False)
-    each = [known.apply(k) for k in range(known.size())]
-    return sum(one.totalInputBytes() for one in each), sum(one.totalShuffleWrite() for one in each)
+    return sum(known.apply(k).totalShuffleWrite() for k in range(known.size()))
 
 
 def on_spark(spark: Any, case: Case, place: Path) -> Any:
@@ -214,22 +225,16 @@ def on_spark(spark: Any, case: Case, place: Path) -> Any:
 
 def measured(spark: Any, case: Case, place: Path, repeats: int) -> dict[str, Any]:
     """All that is known of a case."""
+    size = sum(file.stat().st_size for file in place.iterdir())
+    known = asdict(case) | {"bytes": size, "cells": case.layout.cells}
     if case.by == "parquet":
         data = str(place / "*.parquet")
-        return asdict(case) | timed(lambda: case.count(data), case.warm, repeats)
+        return known | timed(lambda: case.count(data), case.warm, repeats)
     data = on_spark(spark, case, place)
-    partitions = data.rdd.getNumPartitions()
+    known["partitions"] = data.rdd.getNumPartitions()
+    before = shuffled(spark)
     found = timed(lambda: case.count(data), case.warm, repeats)
-    before = moved(spark)
-    if case.rows > MOVED_ROWS:
-        return asdict(case) | found | {"partitions": partitions}
-    case.count(data)
-    read, shuffled = (b - a for a, b in zip(before, moved(spark), strict=True))
-    return asdict(case) | found | {"partitions": partitions, "read": read, "shuffled": shuffled}
-
-
-MOVED_ROWS = 2_000_000
-"""Of more rows, bytes are not counted: it takes another pass."""
+    return known | found | {"shuffled": (shuffled(spark) - before) // (case.warm + repeats)}
 
 
 def session() -> Any:

@@ -65,6 +65,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_counter, "BUCKETS", 8)
     monkeypatch.setattr(tasks, "FLUSH_ROWS", 20)
     monkeypatch.setattr(tasks, "PARCEL_ROWS", 9)
+    monkeypatch.setattr(tasks, "PARCEL_BYTES", 12)
     monkeypatch.setattr(parcels, "STRETCH", 16)
     monkeypatch.setattr(engine_counter, "DIRECT_BYTES", 0)
 
@@ -210,6 +211,45 @@ def test_large_layouts_go_in_passes_over_codes_that_are_read_once(monkeypatch: p
     found = EngineCounter(Pieces(TABLE, 5, engine).frame(), declared).tabulate(LAYOUT)
     np.testing.assert_array_equal(found, open_counter(TABLE, declared).tabulate(LAYOUT))
     assert engine.jobs > 3 and len(reads) == 1
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+def test_rows_that_count_travel_in_small_parcels_however_many_there_are(limit: int | None) -> None:
+    """An engine hands over so many parcels at once: what a task holds of them is bounded by the size of one."""
+    seen: list[int] = []
+
+    def weighed(engine: Engine, verb: str, parts: Parts) -> Parts:
+        if verb == "fewer":
+            batches = [batch for part in parts for batch in part if "number" in batch.schema.names]
+            seen.extend(
+                len(data)
+                for batch in batches
+                for data, number in zip(batch["data"].to_pylist(), batch["number"].to_pylist(), strict=True)
+                if number != parcels.LAST
+            )
+        return parts
+
+    declared = schema(limit)
+    counter = EngineCounter(Pieces(TABLE, 5, Engine(Random(1), (weighed,))).frame(), declared)
+    np.testing.assert_array_equal(
+        counter.staged().tabulate(LAYOUT), open_counter(TABLE, declared).tabulate(LAYOUT)
+    )
+    assert len(seen) > 7 and max(seen) <= tasks.PARCEL_BYTES
+
+
+def test_fewer_tasks_count_where_their_sums_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks_run: list[int] = []
+
+    def counted(engine: Engine, verb: str, parts: Parts) -> Parts:
+        tasks_run.extend([len(parts)] if verb == "fewer" else [])
+        return parts
+
+    expected = open_counter(TABLE, schema(None)).tabulate(LAYOUT)
+    for allowed, most in ((1 << 28, 3), (8 * (LAYOUT.cells + 3), 2), (1, 1)):
+        monkeypatch.setattr(engine_counter, "GATHERED_BYTES", allowed)
+        frame = Pieces(TABLE, 5, Engine(Random(1), (counted,))).frame()
+        np.testing.assert_array_equal(EngineCounter(frame, schema(None)).tabulate(LAYOUT), expected)
+        assert tasks_run.pop() == most
 
 
 def test_levels_are_counted_as_elsewhere() -> None:

@@ -68,7 +68,7 @@ def counted(parcels: Any, reading: Reading) -> Counter[Any]:
     for batch in parcels.to_batches():
         for parcel in parcels_in(batch):
             if arrivals.setdefault(parcel.bucket, Arrivals()).is_new(parcel):
-                arrays = tasks._arrays(parcel.data, parcel.rows, reading.kinds)
+                arrays = tasks._RowBytes(reading.kinds).arrays([parcel.data])
                 shown = [
                     np.nan_to_num(array, nan=-1e99) if array.dtype.kind == "f" else array for array in arrays
                 ]

@@ -159,7 +159,7 @@ def kept(counter: EngineCounter, *, plain: bool) -> Iterator[Sequence[Any]]:
     for batch in fresh._kept_codes(reading).collected("reading").to_batches():
         for parcel in parcels_in(batch):
             if parcel.number != LAST:
-                yield tasks._arrays(parcel.data, parcel.rows, reading.kinds)
+                yield tasks._RowBytes(reading.kinds).arrays([parcel.data])
 
 
 def findings(spark: Any, seeds: range, folder: Path, steps: int = STEPS) -> int:

@@ -42,6 +42,9 @@ not fit an executor as it comes; fewer read the rows more often."""
 DIRECT_BYTES = 1 << 25
 """Bytes of all partial sums up to which they go to the driver as they are: another round of tasks, which would add them
 up before, takes a third of a second."""
+GATHERED_BYTES = 1 << 28
+"""Bytes of partial sums that one part gets on average while they are added up; the fullest has three times as much, and
+Spark hands them over at once.  Where there would be more, fewer tasks count."""
 BUCKETS, MOST_BUCKETS = 512, 1 << 15
 """Into which people are divided.  More divide work more evenly among more tasks, and make more and smaller parcels: of
 a part of a million rows, parcels of 2,000.  Where an engine gathers rows into many parts there are more, so that as
@@ -136,7 +139,7 @@ class EngineCounter:
 
     def _run(self, reading: Reading, wanted: RowSum, step: str) -> Ints | None:
         capped = self._schema.person is not None
-        rows, workers = self._frame.chosen(self._schema.columns), self._frame.workers
+        rows, workers = self._frame.chosen(self._schema.columns), self._workers(wanted)
         buckets = reading.buckets if capped else 0
         if self._keeps_codes and not wanted.plain:
             counted = self._kept_codes(reading).fewer(workers).mapped(CountParcels(reading, wanted), PARTIAL)
@@ -151,6 +154,10 @@ class EngineCounter:
         for batch in counted.collected(step).to_batches():
             sums.add(batch)
         return sums.total(length, buckets)
+
+    def _workers(self, wanted: RowSum) -> int:
+        most = self._frame.places * GATHERED_BYTES // (8 * (wanted.length + PRINT))
+        return max(1, min(self._frame.workers, most))
 
     def _kept_codes(self, reading: Reading) -> EngineFrame:
         if self._codes is None:

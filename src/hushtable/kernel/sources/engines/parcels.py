@@ -9,7 +9,6 @@ counts once.  A bucket that lacks one, or has two attempts at one part, is found
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -20,6 +19,7 @@ import numpy as np
 from hushtable.arrays import Ints
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.engines.engine_frame import Place
+from hushtable.kernel.sources.rows import Octets
 
 PARCEL = pa.schema(
     [
@@ -36,8 +36,9 @@ LAST = -1
 """The number of the parcel that ends what one sender has for a bucket; its ``rows`` say how many came before."""
 BUCKETS_HELD = -1
 """The stretch that says which buckets were held and what was found of each, in place of sums."""
-STRETCH = 1 << 17
-"""Integers of a stretch, 1 MB: many of them can be summed in different places, and few make few rows."""
+STRETCH = 1 << 14
+"""Integers of a stretch, 128 kB: many of them can be summed in different places, each with about as much to do, and few
+make few rows."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +65,54 @@ def parcel_batch(parcels: Iterable[Parcel]) -> Any:
     return pa.RecordBatch.from_arrays(arrays, schema=PARCEL)
 
 
+def cut_parcels(rows: Octets, size: int, start: Parcel) -> Any:
+    """Rows as an Arrow batch of parcels of at most ``size`` bytes, or of one row; ``start`` has the first number."""
+    each = max(1, size // rows.shape[1])
+    cuts = np.append(np.arange(0, len(rows), each), len(rows))
+    many = len(cuts) - 1
+    data = [None, pa.py_buffer((cuts * rows.shape[1]).astype(np.int32)), pa.py_buffer(rows)]
+    columns = {
+        "bucket": np.full(many, start.bucket),
+        "part": np.full(many, start.place.part),
+        "attempt": np.full(many, start.place.attempt),
+        "number": start.number + np.arange(many),
+        "rows": np.diff(cuts),
+    }
+    arrays = [pa.array(columns[field.name], field.type) for field in list(PARCEL)[:-1]]
+    arrays.append(pa.BinaryArray.from_buffers(pa.binary(), many, data))
+    return pa.RecordBatch.from_arrays(arrays, schema=PARCEL)
+
+
 def parcels_in(batch: Any) -> Iterator[Parcel]:
     """The parcels of an Arrow batch."""
-    columns = [batch.column(name) for name in PARCEL.names]
-    for k in range(batch.num_rows):
-        bucket, part, attempt, number, rows = (column[k].as_py() for column in columns[:5])
-        yield Parcel(bucket, Place(part, attempt), number, rows, columns[5][k].as_buffer())
+    *numbers, data = (batch.column(name) for name in PARCEL.names)
+    rows = zip(*(column.to_numpy().tolist() for column in numbers), strict=True)
+    for k, (bucket, part, attempt, number, size) in enumerate(rows):
+        yield Parcel(bucket, Place(part, attempt), number, size, data[k].as_buffer())
+
+
+@dataclass
+class _Numbers:
+    """Which numbers of one sender came: all below ``next``, and those ahead of it; nearly always they come in order."""
+
+    next: int = 0
+    ahead: set[int] = field(default_factory=set[int])
+
+    def is_new(self, number: int) -> bool:
+        if number < self.next or number in self.ahead:
+            return False
+        self.ahead.add(number)
+        while self.next in self.ahead:
+            self.ahead.remove(self.next)
+            self.next += 1
+        return True
 
 
 @dataclass
 class Arrivals:
     """Which parcels came to one bucket."""
 
-    _seen: set[tuple[int, int, int]] = field(default_factory=set[tuple[int, int, int]])
+    _seen: dict[tuple[int, int], _Numbers] = field(default_factory=dict[tuple[int, int], _Numbers])
     _sent: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def is_new(self, parcel: Parcel) -> bool:
@@ -84,18 +120,17 @@ class Arrivals:
         if parcel.number == LAST:
             self._sent[parcel.sender] = parcel.rows
             return False
-        known = (*parcel.sender, parcel.number)
-        if known in self._seen:
-            return False
-        self._seen.add(known)
-        return True
+        if parcel.sender not in self._seen:
+            self._seen[parcel.sender] = _Numbers()
+        return self._seen[parcel.sender].is_new(parcel.number)
 
     @property
     def whole(self) -> bool:
         """Whether all that was sent has come, and from one attempt at each part."""
-        came = Counter((part, attempt) for part, attempt, _ in self._seen)
+        came = {sender: found.next for sender, found in self._seen.items() if not found.ahead}
         parts = {part for part, _ in self._sent}
-        return len(parts) == len(self._sent) and {k: n for k, n in self._sent.items() if n} == dict(came)
+        sent = {sender: number for sender, number in self._sent.items() if number}
+        return len(parts) == len(self._sent) and len(came) == len(self._seen) and sent == came
 
     def digest(self) -> Ints:
         """The same for two buckets exactly when the same senders sent to both."""

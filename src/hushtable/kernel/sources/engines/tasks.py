@@ -29,6 +29,7 @@ from hushtable.kernel.sources.engines.parcels import (
     Parcel,
     PartialSums,
     bucket_facts,
+    cut_parcels,
     parcel_batch,
     parcels_in,
 )
@@ -44,7 +45,11 @@ from hushtable.schema import Schema
 FLUSH_ROWS = 1 << 20
 """Rows that wait until they are sent: about 50 MB in a task.  Fewer make smaller parcels."""
 PARCEL_ROWS = 1 << 18
-"""Rows of a parcel of codes at most."""
+"""Rows that count which are handed on at once, in parcels."""
+PARCEL_BYTES = 1 << 10
+"""Of a parcel of rows that count.  Spark gives a task 65,536 of its own rows at once, whatever they have in bytes: of
+parcels of 1 kB these are 64 MB, however large the table is.  With large parcels all that a task counts would lie in
+memory; smaller ones take longer."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +137,12 @@ class EncodeRows:
     reading: Reading
 
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
-        sent = 0
+        packing, sent = _RowBytes(self.reading.kinds), 0
         for arrays in _batches(self.reading, batches):
-            yield parcel_batch([Parcel(0, place, sent, len(arrays[0]), _as_bytes(arrays))])
-            sent += 1
+            if len(arrays[0]):
+                made = cut_parcels(packing.packed(arrays), PARCEL_BYTES, Parcel(0, place, sent, 0, b""))
+                yield made
+                sent += made.num_rows
         yield parcel_batch([Parcel(0, place, LAST, sent, b"")])
 
 
@@ -144,22 +151,41 @@ def _batches(reading: Reading, batches: Iterator[Any]) -> Iterator[Sequence[NDAr
     return source.plain_batches() if reading.plain else source.batches()
 
 
-class _Labelled:
-    """Labelled rows as bytes: person, rank and arrays of a row beside each other."""
+class _RowBytes:
+    """Rows as bytes: what arrays hold for a row lies beside each other.  So they are moved several times as fast."""
 
     def __init__(self, kinds: Sequence[np.dtype[Any]]) -> None:
-        words = [(name, np.dtype(np.uint64)) for name in ("high", "low", "rank", "below")]
-        self.kind = np.dtype([*words, *((str(k), kind) for k, kind in enumerate(kinds))])
         self.names = [str(k) for k in range(len(kinds))]
+        self.kind = np.dtype(list(zip(self.names, kinds, strict=True)))
 
-    def packed(self, found: LabelledRows) -> Octets:
-        """One row of bytes for each; as bytes they are moved several times as fast as in their types."""
-        rows = np.empty(len(found.people), self.kind)
-        rows["high"], rows["low"] = found.people.T
-        rows["rank"], rows["below"] = found.ranks.T
-        for name, array in zip(self.names, found.arrays, strict=True):
+    def packed(self, arrays: Sequence[NDArray[Any]]) -> Octets:
+        """One row of bytes for each."""
+        rows = np.empty(len(arrays[0]), self.kind)
+        for name, array in zip(self.names, arrays, strict=True):
             rows[name] = array
         return rows.view(np.uint8).reshape(len(rows), self.kind.itemsize)
+
+    def arrays(self, data: Sequence[Any]) -> list[NDArray[Any]]:
+        """The arrays of rows that came in several pieces."""
+        rows = np.frombuffer(b"".join(data), self.kind)
+        return [np.ascontiguousarray(rows[name]) for name in self.names]
+
+
+class _Labelled(_RowBytes):
+    """Rows as bytes, with their person and rank in front."""
+
+    def __init__(self, kinds: Sequence[np.dtype[Any]]) -> None:
+        super().__init__(kinds)
+        words = [(name, np.dtype(np.uint64)) for name in ("high", "low", "rank", "below")]
+        self.kind = np.dtype([*words, *zip(self.names, kinds, strict=True)])
+
+    def labelled(self, found: LabelledRows) -> Octets:
+        """One row of bytes for each."""
+        rows = self.packed(found.arrays)
+        front = rows.reshape(-1).view(self.kind)
+        front["high"], front["low"] = found.people.T
+        front["rank"], front["below"] = found.ranks.T
+        return rows
 
 
 def buckets_of(high: Words, buckets: int) -> NDArray[np.uint16]:
@@ -178,7 +204,7 @@ class LabelRows:
         labelled = _Labelled(self.reading.kinds)
         sent, waiting, rows = np.zeros(self.reading.buckets, np.int64), list[Octets](), 0
         for found in self.reading.source(batches).labelled(key, plain=self.reading.plain):
-            waiting.append(labelled.packed(found))
+            waiting.append(labelled.labelled(found))
             rows += len(found.people)
             if rows >= FLUSH_ROWS:
                 yield _by_bucket(np.concatenate(waiting), place, sent)
@@ -217,15 +243,16 @@ class KeepRows:
             yield from self._bucket(bucket, waiting.pop(bucket, []), came, place)
 
     def _bucket(self, bucket: int, data: list[bytes], came: Arrivals, place: Place) -> Generator[Any]:
-        labelled = _Labelled(self.reading.kinds)
+        labelled, packing = _Labelled(self.reading.kinds), _RowBytes(self.reading.kinds)
         rows = np.frombuffer(b"".join(data), labelled.kind)
         own = bool((buckets_of(rows["high"], self.reading.buckets) == bucket).all())
         arrays = _kept_rows(rows, labelled.names, self.reading.declared.max_rows_per_person)
         sent = 0
         for start in range(0, len(arrays[0]), PARCEL_ROWS):
-            part = [array[start : start + PARCEL_ROWS] for array in arrays]
-            yield parcel_batch([Parcel(bucket, place, sent, len(part[0]), _as_bytes(part))])
-            sent += 1
+            part = packing.packed([array[start : start + PARCEL_ROWS] for array in arrays])
+            made = cut_parcels(part, PARCEL_BYTES, Parcel(bucket, place, sent, 0, b""))
+            yield made
+            sent += made.num_rows
         facts = bucket_facts(bucket, came.whole and own, came.digest())
         yield parcel_batch([Parcel(bucket, place, LAST, sent, facts.tobytes())])
 
@@ -258,14 +285,20 @@ class CountParcels:
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
         require_versions(self.reading.versions)
         running = self.wanted.begin(self.reading.declared, self.reading.print_key)
+        packing, waiting, rows = _RowBytes(self.reading.kinds), list[Any](), 0
         arrivals: defaultdict[int, Arrivals] = defaultdict(Arrivals)
         facts: dict[int, Ints] = {}
         for batch in batches:
             for parcel in parcels_in(batch):
                 if arrivals[parcel.bucket].is_new(parcel):
-                    running.add(_arrays(parcel.data, parcel.rows, self.reading.kinds))
+                    waiting.append(parcel.data)
+                    rows += parcel.rows
                 if parcel.number == LAST and len(parcel.data):
                     facts[parcel.bucket] = np.frombuffer(parcel.data, np.int64)
+                if rows >= TYPED_ROWS:
+                    running.add(packing.arrays(waiting))
+                    waiting, rows = [], 0
+        running.add(packing.arrays(waiting))
         yield from self._sums(place, running.flat(), arrivals, facts).batches()
 
     def _sums(
@@ -290,16 +323,3 @@ class AddSums:
         for batch in batches:
             sums.add(batch)
         yield from sums.batches()
-
-
-def _as_bytes(arrays: Sequence[NDArray[Any]]) -> bytes:
-    return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
-
-
-def _arrays(data: Any, rows: int, kinds: Sequence[np.dtype[Any]]) -> list[NDArray[Any]]:
-    found: list[NDArray[Any]] = []
-    start = 0
-    for kind in kinds:
-        found.append(np.frombuffer(data, kind, rows, start))
-        start += rows * kind.itemsize
-    return found
