@@ -33,6 +33,11 @@ def schema(limit: int | None = None) -> ht.Schema:
     return ht.Schema.from_dict(SCHEMA | capped)
 
 
+def weighed(limit: int | None = None) -> ht.Schema:
+    """The same with a row's age as its weight."""
+    return ht.Schema.from_dict(schema(limit).to_dict() | {"weight": {"column": "age", "bounds": [0, 99]}})
+
+
 def people(rows: int, seed: int = 1) -> pa.Table:
     """Rows with nulls, NaN, Unicode, decimals, dates and time zones; about three of each person."""
     chance = np.random.default_rng(seed)

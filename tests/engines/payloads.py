@@ -42,7 +42,10 @@ def public_rows(declared: ht.Schema) -> pl.DataFrame:
 def stored_payloads(
     data: Any, declared: ht.Schema, ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[str]:
-    """SHA-256 of everything that is stored by releases of all strategies, a choice and checks."""
+    """SHA-256 of everything that is stored by releases of all strategies, a choice and checks.
+
+    Rows that are weighed cannot be checked.
+    """
     with monkeypatch.context() as patch:
         patch.setattr(sampler, "_SHARED", 1 << 20)  # one thread draws, so that the order of bits is fixed
         patch.setattr(secrets, "token_hex", lambda size: "00" * size)
@@ -55,7 +58,7 @@ def stored_payloads(
             session.release(workload, budget=ht.ZCDP(0.2), strategy=strategy, request=strategy)
         options = [ht.linear.marginals(declared, order=k) for k in (1, 2)]
         session.choose(options, budget=ht.ZCDP(0.2)).finish(1)
-        for query in QUERIES:
+        for query in QUERIES if declared.weight is None else ():
             session.check(query, public_rows(declared), tau="10%", budget=ht.ZCDP(2))
     found = ht.Ledger.open(ledger)
     return [str(charge.sha256) for holding in found.reservations() for charge in holding.charges]

@@ -23,6 +23,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import DataScan, FileScanTask
 from pyiceberg.typedef import Record
+from pyiceberg.types import LongType
 from pyiceberg.utils.config import Config
 from pyroaring import BitMap
 
@@ -30,11 +31,13 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import HushtableError
 from hushtable.kernel.sources import delta_table, open_counter
+from hushtable.kernel.sources.iceberg_table import IcebergOpener
 from hushtable.marginals import Layout
 
 ROWS = 600
 NUMBERS = ht.Schema.from_dict({"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}})
 LAYOUT = Layout(NUMBERS.sizes, ((0,),))
+SMALL = {"type": "integer", "bounds": [0, 9], "null": "category"}
 
 
 def counted(data: Any, declared: ht.Schema = NUMBERS, layout: Layout = LAYOUT) -> list[int]:
@@ -134,6 +137,43 @@ def test_an_interrupted_release_goes_on_with_the_version_of_its_beginning(
     assert run([*command, "--resume", out]) == 0
     assert ht.Release.load(out).table("n")["estimate"].round().to_list() == [2] * 10
     assert opened and all("version=1" in address for address in opened)
+
+
+BOTH = ht.Schema.from_dict({"attributes": dict.fromkeys(("n", "m"), SMALL)})
+EACH = Layout(BOTH.sizes, ((0,), (1,)))
+
+
+def test_delta_tables_whose_columns_came_later_have_nulls_before(tmp_path: Path) -> None:
+    url = numbers(tmp_path / "d", range(4))
+    more = pa.table({"n": pa.array([5, 6]), "m": pa.array([7, 7])})
+    write_deltalake(tmp_path / "d", more, mode="append", schema_mode="merge")
+    whole = pa.table({"n": [0, 1, 2, 3, 5, 6], "m": pa.array([None] * 4 + [7, 7], pa.int64())})
+    assert counted(url, BOTH, EACH) == counted(whole, BOTH, EACH)
+    assert refused(f"{url}?version=0", BOTH) == "source.unknown-column"
+
+
+def test_partition_columns_of_delta_tables_may_be_null_or_odd(tmp_path: Path) -> None:
+    whole = pa.table({"n": [1, 2, 3, 4], "m": pa.array([None, 7, 7, None], pa.int64())})
+    write_deltalake(tmp_path / "d", whole, partition_by=["m"])
+    assert counted(f"delta:{tmp_path / 'd'}", BOTH, EACH) == counted(whole, BOTH, EACH)
+    towns = ["a b/%é", "x=y"]
+    named = pa.table({"n": [1, 2, 3, 4], "town": [None, *towns, "x=y"]})
+    write_deltalake(tmp_path / "named", named, partition_by=["town"])
+    declared = ht.Schema.from_dict(
+        {"attributes": {"n": SMALL, "town": {"type": "categorical", "values": towns, "null": "category"}}}
+    )
+    layout = Layout(declared.sizes, ((0, 1),))
+    assert counted(f"delta:{tmp_path / 'named'}", declared, layout) == counted(named, declared, layout)
+
+
+def test_a_delta_version_whose_files_are_gone_is_refused(tmp_path: Path) -> None:
+    url = numbers(tmp_path / "d", range(4))
+    write_deltalake(tmp_path / "d", pa.table({"n": pa.array(range(3))}), mode="overwrite")
+    DeltaTable(tmp_path / "d").vacuum(0, dry_run=False, enforce_retention_duration=False)
+    with pytest.raises(HushtableError) as caught:
+        counted(f"{url}?version=0")
+    assert caught.value.code == "source.unreadable"
+    assert counted(url) == [1] * 3 + [0] * 7
 
 
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
@@ -239,6 +279,41 @@ def test_deletes_in_iceberg_are_applied_or_refused(
     monkeypatch.setattr(DataScan, "plan_files", planned)
     monkeypatch.setattr(DataFile, "content", property(lambda self: DataFileContent.EQUALITY_DELETES))
     assert refused(url) == "source.table-feature"
+
+
+def test_iceberg_tables_have_the_columns_of_now_or_those_of_a_snapshot(catalog: SqlCatalog) -> None:
+    """A column that was dropped is not read, though the rows of the last snapshot were written with it."""
+    made = catalog.create_table("lake.n", schema=pa.schema([("old", pa.int32()), ("m", pa.int32())]))
+    made.append(pa.table({"old": pa.array([1, 2, 3], pa.int32()), "m": pa.array([4, 4, 4], pa.int32())}))
+    first = made.current_snapshot()
+    with made.update_schema() as change:
+        change.rename_column("old", "n")
+        change.delete_column("m")
+    with made.update_schema() as change:
+        change.add_column("m", LongType())
+    url = "iceberg:lake.n?catalog=town"
+    now = pa.table({"n": [1, 2, 3], "m": pa.array([None] * 3, pa.int64())})
+    assert counted(url, BOTH, EACH) == counted(now, BOTH, EACH)
+    pinned = IcebergOpener().pinned(url)
+    made.append(pa.table({"n": pa.array([5], pa.int32()), "m": pa.array([6])}))
+    with made.update_schema() as change:
+        change.rename_column("m", "other")
+    assert counted(pinned, BOTH, EACH) == counted(now, BOTH, EACH)
+    assert refused(url, BOTH) == "source.unknown-column"
+    assert refused(f"{url}&snapshot={first.snapshot_id}", BOTH) == "source.unknown-column"
+    assert refused(f"{url}&schema=77", BOTH) == "source.no-version"
+    then = ht.Schema.from_dict({"attributes": dict.fromkeys(("old", "m"), SMALL)})
+    was = pa.table({"old": [1, 2, 3], "m": [4, 4, 4]})
+    assert counted(f"{url}&snapshot={first.snapshot_id}", then, EACH) == counted(was, then, EACH)
+
+
+def test_partition_columns_of_iceberg_tables_may_be_null(catalog: SqlCatalog) -> None:
+    made = catalog.create_table("lake.p", schema=pa.schema([("n", pa.int64()), ("m", pa.int64())]))
+    with made.update_spec() as change:
+        change.add_identity("m")
+    whole = pa.table({"n": [1, 2, 3, 4], "m": pa.array([None, 7, 7, None], pa.int64())})
+    made.append(whole)
+    assert counted("iceberg:lake.p?catalog=town", BOTH, EACH) == counted(whole, BOTH, EACH)
 
 
 def positions(folder: Path, task: Any, rows: list[int]) -> DataFile:

@@ -1,7 +1,8 @@
 """Iceberg tables, read by ``pyiceberg`` in one snapshot of theirs.
 
-A table is named as its catalog has it, or by the path of a metadata file.  The snapshot is that of the moment of
-opening, or the one that the address names, for every pass.  Rows that positional deletes mark are left out by the
+A table is named as its catalog has it, or by the path of a metadata file.  Snapshot and columns are those of the
+moment of opening, for every pass; of a snapshot that the address names, the columns are those that it had, unless the
+address names them too.  Rows that positional deletes mark are left out by the
 package; tables with deletes by equality, which it cannot apply, are refused when they are opened.
 """
 
@@ -19,7 +20,7 @@ from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
 from hushtable.schema import Schema
 
-_OPTIONS = ("snapshot", "catalog")
+_OPTIONS = ("snapshot", "catalog", "schema")
 
 
 class IcebergTable:
@@ -45,8 +46,10 @@ class IcebergTable:
             )
             raise SourceError("source.no-table", "There is no Iceberg table of this name.", fix)
         self.snapshot = self._snapshot(address)
+        self.schema = self._schema(address)
         guard = Guard(self.shown)
         with guard:
+            self._table.metadata = _with_columns(self._table.metadata, self.snapshot, self.schema)
             schema = self._scan(("*",)).projection().as_arrow()
             names, types = list(schema.names), list(schema.types)
         guard.raise_failure()
@@ -61,6 +64,16 @@ class IcebergTable:
             raise SourceError("source.no-version", "The table has no such snapshot.", fix)
         current = self._table.current_snapshot()
         return wanted if wanted is not None or current is None else int(current.snapshot_id)
+
+    def _schema(self, address: LakeUrl) -> int:
+        """The number of the columns to read: they may have been renamed, dropped or added since the last rows."""
+        wanted = address.number("schema")
+        known = [schema.schema_id for schema in self._table.metadata.schemas]
+        if wanted is not None and wanted not in known:
+            raise SourceError("source.no-version", "The table has no such columns.", "Leave `schema` out.")
+        if wanted is None and address.number("snapshot") is not None:
+            wanted = self._table.snapshot_by_id(self.snapshot).schema_id
+        return int(self._table.metadata.current_schema_id if wanted is None else wanted)
 
     def _scan(self, columns: Sequence[str]) -> Any:
         return self._table.scan(selected_fields=tuple(columns), snapshot_id=self.snapshot)
@@ -85,6 +98,16 @@ class IcebergTable:
                 yield ArrowBlock([part.column(name) for name in columns])
 
 
+def _with_columns(metadata: Any, snapshot: int | None, schema: int) -> Any:
+    """Metadata by which a scan of the snapshot has the columns of a schema: by itself it has those of its rows, also of
+    columns that were dropped since."""
+    snapshots = [
+        known.model_copy(update={"schema_id": schema}) if known.snapshot_id == snapshot else known
+        for known in metadata.snapshots
+    ]
+    return metadata.model_copy(update={"snapshots": snapshots, "current_schema_id": schema})
+
+
 class IcebergOpener(TableOpener):
     """Tables by name, or by metadata file."""
 
@@ -97,6 +120,6 @@ class IcebergOpener(TableOpener):
         return IcebergTable(data)
 
     def pinned(self, data: str) -> str:
-        snapshot = IcebergTable(data).snapshot
-        more = {} if snapshot is None else {"snapshot": snapshot}
-        return LakeUrl.read(data, "iceberg", _OPTIONS).written("iceberg", **more)
+        table = IcebergTable(data)
+        more = {} if table.snapshot is None else {"snapshot": table.snapshot}
+        return LakeUrl.read(data, "iceberg", _OPTIONS).written("iceberg", schema=table.schema, **more)

@@ -69,7 +69,7 @@ class SparkFrame:
     @property
     def header(self) -> Header:
         """Names and types as Spark has them, before a row is read."""
-        fields = self._frame.schema.fields
+        fields = self._fields()
         loose = {field.name: found for field in fields if (found := _loose(field.dataType)) is not None}
         names, types = [field.name for field in fields], [_arrow_type(field.dataType) for field in fields]
         return Header("The table", names, types, loose)
@@ -82,11 +82,12 @@ class SparkFrame:
     @property
     def places(self) -> int:
         """Partitions of a shuffle, before Spark joins small ones."""
-        return int(self._frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+        settings = self._frame.sparkSession.conf
+        return _asked(lambda: int(settings.get("spark.sql.shuffle.partitions")))
 
     def chosen(self, columns: Sequence[str]) -> SparkFrame:
         """These columns, letter for letter, by their places: to Spark a point names a field, and case nothing."""
-        names = [field.name for field in self._frame.schema.fields]
+        names = [field.name for field in self._fields()]
         places = [f"c{names.index(name)}" for name in columns]
         numbered = [f"c{place}" for place in range(len(names))]
         return self._with(lambda: self._frame.toDF(*numbered).select(*places))
@@ -123,14 +124,20 @@ class SparkFrame:
 
     def head(self, rows: int) -> Any:
         """Some rows, for a curator's look."""
-        with SparkCall("The table cannot be read") as asking:
-            return self._frame.limit(rows).toArrow()
-        raise asking.refusal
+        return _asked(lambda: self._frame.limit(rows).toArrow())
+
+    def _fields(self) -> list[Any]:
+        return _asked(lambda: self._frame.schema.fields)
 
     def _with(self, make: Callable[[], Any]) -> SparkFrame:
-        with SparkCall("The table cannot be read") as asking:
-            return SparkFrame(make())
-        raise asking.refusal
+        return _asked(lambda: SparkFrame(make()))
+
+
+def _asked(ask: Callable[[], Any]) -> Any:
+    """What Spark answers; a session may have ended at any time."""
+    with SparkCall("The table cannot be read") as asking:
+        return ask()
+    raise asking.refusal
 
 
 def _in_python(task: Task) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -172,7 +179,7 @@ class SparkOpener(Opener):
 
 def _frame(data: Any) -> SparkFrame:
     frame = _table(data) if isinstance(data, str) else data
-    if frame.isStreaming:
+    if _asked(lambda: frame.isStreaming):
         fix = "Write it to a table, and open that."
         raise SourceError("source.endless", "A stream of rows has no end to count to.", fix)
     return SparkFrame(frame)

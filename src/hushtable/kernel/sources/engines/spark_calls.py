@@ -17,6 +17,10 @@ _CRASHED = re.compile(r"^.*Fatal Python error: ", re.MULTILINE)
 """What Python's own fault handler says of a worker before it ends, because our jobs turn it on."""
 _GONE = re.compile(r"Python worker exited unexpectedly|exit(ed with)? code:? 137|ExecutorLostFailure")
 """What Spark says of a worker or an executor that is gone without a word: nobody can know why from here."""
+_ENDED = re.compile(
+    r"NO_ACTIVE_SESSION|SESSION_(CLOSED|CHANGED|NOT_FOUND)|stopped SparkContext|Connection refused|StatusCode.UNAVAIL"
+)
+"""What is said of a session that was stopped, timed out or lost its server."""
 _VERSIONS = "source.other-versions"
 _JOB = "source.interrupted"
 
@@ -53,6 +57,12 @@ def _failure(said: str) -> SourceError | None:
             "source.other-versions",
             "Some executors have other versions of our packages than others.",
             "Nothing was spent; give all of them one environment.",
+        )
+    if _ENDED.search(said):
+        return SourceError(
+            "source.session-ended",
+            "The session of Spark has ended, or its server does not answer.",
+            "Nothing was spent; open the table in a session that runs.",
         )
     if _MEMORY.search(said):
         return SourceError(

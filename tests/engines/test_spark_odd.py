@@ -1,0 +1,225 @@
+"""What strangers bring to Spark: odd names, empty and failing tables, sessions that end, settings of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from spark_sessions import Sparks
+
+import hushtable as ht
+from hushtable.cli.app import run
+from hushtable.errors import HushtableError
+from hushtable.kernel.sources import open_counter
+from hushtable.marginals import Layout
+
+NUMBER = {"type": "integer", "bounds": [0, 9], "null": "category"}
+PLAIN = ht.Schema.from_dict({"attributes": {"n": NUMBER}})
+CAPPED = ht.Schema.from_dict({"attributes": {"n": NUMBER}, "person": "who"})
+NAMES = [
+    "a.b",
+    "`x`",
+    '"q"',
+    "it's",
+    " lead",
+    "trail ",
+    "é ☃",
+    "bucket",
+    "part",
+    "c0",
+    "number",
+    "*",
+    "new\nline\t",
+]
+KINDS = pytest.mark.parametrize("kind", ["local", "connect"])
+
+
+def counted(data: Any, declared: ht.Schema = PLAIN) -> list[int]:
+    layout = Layout(declared.sizes, tuple((k,) for k in range(len(declared.sizes))))
+    return open_counter(data, declared).keyed("a").tabulate(layout).tolist()
+
+
+def refused(data: Any, declared: ht.Schema = PLAIN) -> str:
+    with pytest.raises(HushtableError) as caught:
+        counted(data, declared)
+    assert caught.value.exit_code in (1, 2) and "planted" not in str(caught.value)
+    return caught.value.code
+
+
+@KINDS
+def test_columns_may_have_any_name(kind: str, sparks: Sparks) -> None:
+    numbers = [f"cast({k % 10} as bigint) as x{k}" for k in range(len(NAMES))]
+    frame = getattr(sparks, kind).range(3).selectExpr(*numbers).toDF(*NAMES)
+    fields = {f"field {k}": NUMBER | {"column": name} for k, name in enumerate(NAMES)}
+    declared = ht.Schema.from_dict({"attributes": fields, "person": "`x`"})
+    expected = [int(value == k % 10) for k in range(len(NAMES)) for value in range(11)]
+    assert counted(frame, declared) == expected
+
+
+@KINDS
+def test_tables_without_rows_count_nothing(kind: str, sparks: Sparks) -> None:
+    session = getattr(sparks, kind)
+    without_parts = session.createDataFrame([], "n bigint, who string")
+    all_left_out = session.range(20).selectExpr("id as n", "cast(id as string) as who").filter("n > 50")
+    for frame in (without_parts, all_left_out):
+        for declared in (PLAIN, CAPPED):
+            assert counted(frame, declared) == [0] * 11
+
+
+@KINDS
+def test_tables_that_fail_when_they_are_read_spend_nothing(kind: str, sparks: Sparks, tmp_path: Path) -> None:
+    session = getattr(sparks, kind)
+    session.range(10).selectExpr("id as n").write.parquet(str(tmp_path / "gone"))
+    gone = session.read.parquet(str(tmp_path / "gone"))
+    assert gone.columns == ["n"]
+    for file in (tmp_path / "gone").glob("part*"):
+        file.unlink()
+    raising = session.range(5).selectExpr("nvl(raise_error('planted-Quixote'), id) as n")
+    for name, frame in (("gone", gone), ("raising", raising)):
+        opened = ht.Session.open(frame, schema=PLAIN, ledger=tmp_path / name, budget=ht.ZCDP(1))
+        with pytest.raises(HushtableError) as caught:
+            opened.release(ht.Workload.all_marginals(PLAIN, order=1), budget=ht.ZCDP(0.5))
+        assert caught.value.code == "source.interrupted" and "planted" not in str(caught.value)
+        assert not ht.Ledger.open(tmp_path / name).reservations()
+
+
+@KINDS
+def test_types_that_cannot_be_read_are_refused_before_a_job(kind: str, sparks: Sparks) -> None:
+    one = getattr(sparks, kind).range(1)
+    for made in (
+        "time'12:00:00'",
+        "interval 1 day",
+        "parse_json('1')",
+        "to_binary('00', 'hex')",
+        "array(1)",
+        "map(1, 1)",
+        "named_struct('n', 1)",
+    ):
+        assert refused(one.selectExpr(f"{made} as n")) == "source.column-type"
+    assert refused(one.select()) == "source.unknown-column"
+
+
+@KINDS
+def test_settings_of_a_session_change_no_count(kind: str, sparks: Sparks) -> None:
+    session = getattr(sparks, kind)
+    frame = session.range(20).selectExpr("id % 5 as n", "cast(id % 4 as string) as who")
+    expected = [counted(frame), counted(frame, CAPPED)]
+    odd = {
+        "spark.sql.execution.arrow.useLargeVarTypes": "true",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "300",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+        "spark.sql.execution.arrow.compression.codec": "zstd",
+    }
+    before = {name: session.conf.get(name, None) for name in odd}
+    try:
+        for name, value in odd.items():
+            session.conf.set(name, value)
+        assert [counted(frame), counted(frame, CAPPED)] == expected
+    finally:
+        for name, value in before.items():
+            session.conf.unset(name) if value is None else session.conf.set(name, value)
+
+
+def test_sessions_beside_each_other_count_their_own_tables(sparks: Sparks) -> None:
+    """The same name in two sessions."""
+    other = sparks.local.newSession()
+    for session, size in ((sparks.local, 3), (other, 6)):
+        session.range(size).selectExpr("id as n").createOrReplaceTempView("numbers")
+    frames = [session.table("numbers") for session in (sparks.local, other, sparks.local)]
+    counters = [open_counter(frame, PLAIN) for frame in frames]
+    sizes = [int(counter.tabulate(Layout(PLAIN.sizes, ((),)))[0]) for counter in counters]
+    assert sizes == [3, 6, 3]
+
+
+def test_a_session_that_ends_is_told_in_a_sentence(sparks: Sparks, tmp_path: Path) -> None:
+    from pyspark.sql.connect.session import SparkSession
+
+    session = SparkSession.builder.remote(sparks.remote).create()
+    frame = session.range(4).selectExpr("id as n")
+    opened = ht.Session.open(frame, schema=PLAIN, ledger=tmp_path / "l", budget=ht.ZCDP(1))
+    session.stop()
+    with pytest.raises(HushtableError) as caught:
+        opened.release(ht.Workload.all_marginals(PLAIN, order=1), budget=ht.ZCDP(0.5))
+    assert caught.value.code == "source.session-ended" and caught.value.__cause__ is None
+    assert not ht.Ledger.open(tmp_path / "l").reservations()
+    assert refused(frame) == "source.session-ended"
+
+
+STOPPED = """
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master("local[1]").config("spark.driver.memory", "600m")
+session = builder.config("spark.ui.enabled", "false").getOrCreate()
+import hushtable as ht
+from hushtable.kernel.sources import open_counter
+from hushtable.marginals import Layout
+schema = ht.Schema.from_dict({"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}})
+counter = open_counter(session.range(4).selectExpr("id as n"), schema)
+session.stop()
+try:
+    counter.tabulate(Layout(schema.sizes, ((0,),)))
+except ht.errors.HushtableError as error:
+    print("refused:", error.code)
+"""
+
+
+def test_a_session_here_that_was_stopped_is_told_in_a_sentence() -> None:
+    done = outside("-c", STOPPED)
+    assert "refused: source.session-ended" in done.stdout, done.stderr[-2000:]
+
+
+def outside(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A process that knows nothing of the sessions here."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
+    return subprocess.run(
+        [sys.executable, *arguments], env=kept | environment, capture_output=True, text=True, timeout=300
+    )
+
+
+TYPED = "import sys; from hushtable.cli.app import run; sys.exit(run(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize("where", ["started here", "behind Spark Connect"])
+def test_a_command_by_itself_finds_its_session(where: str, sparks: Sparks, tmp_path: Path) -> None:
+    """As somebody types it: no session runs in the process, and a folder of files is named."""
+    pq.write_table(pa.table({"n": [1, 2, 2, 3, 3, 3]}), tmp_path / "t.parquet")
+    PLAIN.save(tmp_path / "s.yaml")
+    assert run(["ledger", "create", str(tmp_path / "l"), "--budget", "rho=20000"]) == 0
+    remote = {"SPARK_REMOTE": sparks.remote} if where == "behind Spark Connect" else {}
+    known = [
+        "--schema",
+        str(tmp_path / "s.yaml"),
+        "--ledger",
+        str(tmp_path / "l"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    more = ["--order", "1", "--budget", "rho=10000", "--strategy", "identity", "--json"]
+    done = outside(
+        "-m", "hushtable", "release", f"spark:parquet.`{tmp_path}/t.parquet`", *known, *more, **remote
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout)
+    found = ht.Release.load(tmp_path / "out").table("n")["estimate"].round().to_list()
+    assert found == [0, 1, 2, 3, *[0] * 7]
+
+
+def test_folders_of_partitions_are_the_same_through_spark(sparks: Sparks, tmp_path: Path) -> None:
+    rows = "id as n", "case when id % 3 = 0 then null else id % 3 end as p", "cast(id % 4 as string) as who"
+    frame = sparks.local.range(10).selectExpr(*rows)
+    frame.write.partitionBy("p").parquet(str(tmp_path / "t"))
+    for person in ({}, {"person": "who"}):
+        declared = ht.Schema.from_dict({"attributes": {"n": NUMBER, "p": NUMBER}, **person})
+        expected = counted(f"parquet:{tmp_path / 't'}?partitions=p", declared)
+        assert counted(sparks.local.read.parquet(str(tmp_path / "t")), declared) == expected
+        assert counted(frame, declared) == expected

@@ -1,0 +1,91 @@
+"""What is stored does not depend on how Spark divides rows, on workers that die, or on weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from made_people import people, schema, shuffled, weighed
+from payloads import stored_payloads
+from spark_sessions import Sparks
+
+ROWS, PARTS = 600, 64
+DEATHS = {1: "killed", 3: "failed", 40: "killed"}
+"""What happens to the first attempts at some of the parts."""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("people") / "people.parquet"
+    pq.write_table(people(ROWS), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def many_parts(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same rows in another order, in as many files as parts."""
+    folder = tmp_path_factory.mktemp("parts") / "people"
+    folder.mkdir()
+    rows = shuffled(people(ROWS), 5)
+    for k in range(PARTS):
+        pq.write_table(
+            rows.slice(k * ROWS // PARTS, (k + 1) * ROWS // PARTS - k * ROWS // PARTS),
+            folder / f"{k}.parquet",
+        )
+    return str(folder)
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+@pytest.mark.parametrize("kind", ["local", "connect"])
+def test_payloads_of_many_parts_some_of_which_die_are_those_of_one_file(
+    kind: str,
+    limit: int | None,
+    sparks: Sparks,
+    table: Path,
+    many_parts: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    deaths, place = DEATHS, str(marks)
+
+    def dying(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        import signal
+        from pathlib import Path
+
+        from pyspark import TaskContext
+
+        part = TaskContext.get().partitionId()
+        mark = Path(place) / f"{part}"
+        how = deaths.get(part) if not mark.exists() else None
+        for batch in batches:
+            yield batch.slice(0, batch.num_rows // 2)
+            if how is not None:
+                mark.touch()
+                if how == "failed":
+                    raise RuntimeError("on purpose")
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch.slice(batch.num_rows // 2)
+
+    session = getattr(sparks, kind)
+    rows = session.read.parquet(many_parts).repartition(PARTS, "age", "sex", "seen")
+    declared = schema(limit)
+    found = stored_payloads(rows.mapInArrow(dying, rows.schema), declared, tmp_path / "spark", monkeypatch)
+    assert found == stored_payloads(table, declared, tmp_path / "parquet", monkeypatch)
+    assert {path.name for path in marks.iterdir()} >= {"1"}
+
+
+@pytest.mark.parametrize("kind", ["local", "connect"])
+def test_payloads_of_rows_that_are_weighed_are_those_of_one_file(
+    kind: str, sparks: Sparks, table: Path, many_parts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = getattr(sparks, kind).read.parquet(many_parts)
+    for limit in (None, 2):
+        expected = stored_payloads(table, weighed(limit), tmp_path / f"{limit}.parquet", monkeypatch)
+        found = stored_payloads(frame, weighed(limit), tmp_path / f"{limit}.spark", monkeypatch)
+        assert len(found) > 4 and found == expected
