@@ -12,9 +12,17 @@ from made_people import people, schema, shuffled, weighed
 from payloads import stored_payloads
 from spark_sessions import Sparks
 
+from hushtable.kernel.sources.engines import engine_counter
+
 ROWS, PARTS = 600, 64
 DEATHS = {1: "killed", 3: "failed", 40: "killed"}
 """What happens to the first attempts at some of the parts."""
+
+
+@pytest.fixture(autouse=True)
+def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part tells every bucket what it has sent, in each of a dozen jobs."""
+    monkeypatch.setattr(engine_counter, "BUCKETS", 32)
 
 
 @pytest.fixture(scope="module")
