@@ -20,8 +20,16 @@ from made_people import people, schema, shuffled
 from moto.server import ThreadedMotoServer
 from payloads import stored_payloads
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.table import DataScan, FileScanTask
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestWriterV2,
+    write_manifest_list,
+)
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType
 from pyiceberg.utils.config import Config
@@ -262,23 +270,21 @@ def test_iceberg_gives_the_integers_of_parquet_in_one_snapshot(catalog: SqlCatal
     assert counted(f"iceberg:{made.metadata_location}", schema(), layout)[0] == before[0] * 2
 
 
-def test_deletes_in_iceberg_are_applied_or_refused(
-    catalog: SqlCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("how", ["by position", "by equality"])
+def test_deletes_in_iceberg_are_applied_or_refused(how: str, catalog: SqlCatalog, tmp_path: Path) -> None:
     made = catalog.create_table("lake.n", schema=pa.schema([("n", pa.int64())]))
     made.append(pa.table({"n": pa.array(range(10))}))
     made.delete("n >= 7")
-    url = "iceberg:lake.n?catalog=town"
-    assert counted(url) == [1] * 7 + [0] * 3
-    planned = DataScan.plan_files
-    (task,) = planned(made.scan())
-    monkeypatch.setattr(
-        DataScan, "plan_files", lambda scan: with_deletes(planned(scan), positions(tmp_path, task, [1, 2, 4]))
-    )
-    assert counted(url) == [1, 0, 0, 1, 0, 1, 1, 0, 0, 0]
-    monkeypatch.setattr(DataScan, "plan_files", planned)
-    monkeypatch.setattr(DataFile, "content", property(lambda self: DataFileContent.EQUALITY_DELETES))
-    assert refused(url) == "source.table-feature"
+    assert counted("iceberg:lake.n?catalog=town") == [1] * 7 + [0] * 3
+    if how == "by position":
+        (task,) = made.scan().plan_files()
+        gone = pa.table({"file_path": [task.file.file_path] * 3, "pos": [1, 2, 4]})
+        url = with_deletes(made, gone, tmp_path, DataFileContent.POSITION_DELETES)
+        assert counted(url) == [1, 0, 0, 1, 0, 1, 1, 0, 0, 0]
+    else:
+        gone = pa.table({"n": pa.array([1, 2, 4])})
+        url = with_deletes(made, gone, tmp_path, DataFileContent.EQUALITY_DELETES, equality_ids=[1])
+        assert refused(url) == "source.table-feature"
 
 
 def test_iceberg_tables_have_the_columns_of_now_or_those_of_a_snapshot(catalog: SqlCatalog) -> None:
@@ -316,22 +322,45 @@ def test_partition_columns_of_iceberg_tables_may_be_null(catalog: SqlCatalog) ->
     assert counted("iceberg:lake.p?catalog=town", BOTH, EACH) == counted(whole, BOTH, EACH)
 
 
-def positions(folder: Path, task: Any, rows: list[int]) -> DataFile:
-    """A file of deletes by position, as an engine that merges on reading writes it."""
-    path = folder / "deletes.parquet"
-    pq.write_table(pa.table({"file_path": [task.file.file_path] * len(rows), "pos": rows}), path)
-    return DataFile.from_args(
-        content=DataFileContent.POSITION_DELETES,
-        file_path=f"file://{path}",
+class DeleteManifest(ManifestWriterV2):
+    """A list of files that say which rows are deleted, as engines that merge on reading write it."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+def with_deletes(made: Any, rows: pa.Table, folder: Path, content: DataFileContent, **more: Any) -> str:
+    """The address of the table after a commit that deletes rows, written by hand as the specification says."""
+    pq.write_table(rows, folder / "deletes.parquet")
+    file = DataFile.from_args(
+        content=content,
+        file_path=f"file://{folder / 'deletes.parquet'}",
         file_format=FileFormat.PARQUET,
         partition=Record(),
         record_count=len(rows),
-        file_size_in_bytes=path.stat().st_size,
+        file_size_in_bytes=(folder / "deletes.parquet").stat().st_size,
+        **more,
     )
-
-
-def with_deletes(tasks: Any, deletes: DataFile) -> list[FileScanTask]:
-    return [FileScanTask(task.file, delete_files={deletes}) for task in tasks]
+    file.spec_id = 0
+    last, number = made.current_snapshot(), made.metadata.last_sequence_number + 1
+    output = made.io.new_output(f"file://{folder / 'deletes.avro'}")
+    with DeleteManifest(made.spec(), made.schema(), output, last.snapshot_id, "null") as writer:
+        status = ManifestEntryStatus.ADDED
+        writer.add_entry(ManifestEntry.from_args(status=status, snapshot_id=last.snapshot_id, data_file=file))
+    listed = made.io.new_output(f"file://{folder / 'list.avro'}")
+    with write_manifest_list(2, listed, last.snapshot_id, None, number, "null") as manifests:
+        manifests.add_manifests([*last.manifests(made.io), writer.to_manifest_file()])
+    metadata = json.loads(made.metadata.model_dump_json())
+    metadata["last-sequence-number"] = number
+    for snapshot in metadata["snapshots"]:
+        if snapshot["snapshot-id"] == last.snapshot_id:
+            snapshot |= {"manifest-list": listed.location, "sequence-number": number}
+    (folder / "v9.metadata.json").write_text(json.dumps(metadata))
+    return f"iceberg:{folder / 'v9.metadata.json'}"
 
 
 @pytest.fixture

@@ -83,11 +83,12 @@ def test_tables_that_fail_when_they_are_read_spend_nothing(kind: str, sparks: Sp
         file.unlink()
     raising = session.range(5).selectExpr("nvl(raise_error('planted-Quixote'), id) as n")
     for name, frame in (("gone", gone), ("raising", raising)):
-        opened = ht.Session.open(frame, schema=PLAIN, ledger=tmp_path / name, budget=ht.ZCDP(1))
+        ledger = tmp_path / f"{name}.ledger"
+        opened = ht.Session.open(frame, schema=PLAIN, ledger=ledger, budget=ht.ZCDP(1))
         with pytest.raises(HushtableError) as caught:
             opened.release(ht.Workload.all_marginals(PLAIN, order=1), budget=ht.ZCDP(0.5))
         assert caught.value.code == "source.interrupted" and "planted" not in str(caught.value)
-        assert not ht.Ledger.open(tmp_path / name).reservations()
+        assert not ht.Ledger.open(ledger).reservations()
 
 
 @KINDS
