@@ -115,7 +115,7 @@ def test_settings_of_a_session_change_no_count(kind: str, sparks: Sparks) -> Non
     odd = {
         "spark.sql.execution.arrow.useLargeVarTypes": "true",
         "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": "300",
+        "spark.sql.shuffle.partitions": "5",
         "spark.sql.caseSensitive": "true",
         "spark.sql.ansi.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
@@ -175,13 +175,13 @@ except ht.errors.HushtableError as error:
 
 
 def test_a_session_here_that_was_stopped_is_told_in_a_sentence() -> None:
-    done = outside("-c", STOPPED)
+    done = outside("-c", STOPPED, PYSPARK_PYTHON=sys.executable)
     assert "refused: source.session-ended" in done.stdout, done.stderr[-2000:]
 
 
 def outside(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A process that knows nothing of the sessions here."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_REMOTE")}
     return subprocess.run(
         [sys.executable, *arguments], env=kept | environment, capture_output=True, text=True, timeout=300
     )
