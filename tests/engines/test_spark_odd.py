@@ -197,18 +197,11 @@ def test_a_command_by_itself_finds_its_session(where: str, sparks: Sparks, tmp_p
     PLAIN.save(tmp_path / "s.yaml")
     assert run(["ledger", "create", str(tmp_path / "l"), "--budget", "rho=20000"]) == 0
     remote = {"SPARK_REMOTE": sparks.remote} if where == "behind Spark Connect" else {}
-    known = [
-        "--schema",
-        str(tmp_path / "s.yaml"),
-        "--ledger",
-        str(tmp_path / "l"),
-        "--out",
-        str(tmp_path / "out"),
-    ]
+    known = ["--schema", str(tmp_path / "s.yaml"), "--ledger", str(tmp_path / "l")]
+    known += ["--out", str(tmp_path / "out")]
     more = ["--order", "1", "--budget", "rho=10000", "--strategy", "identity", "--json"]
-    done = outside(
-        "-m", "hushtable", "release", f"spark:parquet.`{tmp_path}/t.parquet`", *known, *more, **remote
-    )
+    command = ["release", f"spark:parquet.`{tmp_path}/t.parquet`", *known, *more]
+    done = outside("-c", TYPED, *command, **remote)
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout)
     found = ht.Release.load(tmp_path / "out").table("n")["estimate"].round().to_list()

@@ -18,7 +18,8 @@ _CRASHED = re.compile(r"^.*Fatal Python error: ", re.MULTILINE)
 _GONE = re.compile(r"Python worker exited unexpectedly|exit(ed with)? code:? 137|ExecutorLostFailure")
 """What Spark says of a worker or an executor that is gone without a word: nobody can know why from here."""
 _ENDED = re.compile(
-    r"NO_ACTIVE_SESSION|SESSION_(CLOSED|CHANGED|NOT_FOUND)|stopped SparkContext|Connection refused|StatusCode.UNAVAIL"
+    r"NO_ACTIVE_SESSION|SESSION_(CLOSED|CHANGED|NOT_FOUND|OR_CONTEXT_NOT_EXISTS)|stopped SparkContext"
+    r"|Connection refused|StatusCode.UNAVAILABLE"
 )
 """What is said of a session that was stopped, timed out or lost its server."""
 _VERSIONS = "source.other-versions"
