@@ -94,7 +94,7 @@ def test_a_truncation_buys_noise_that_is_cut_off_and_is_charged_for_its_delta(se
     assert (spent.xi, spent.rho) == (10**12, 0) and 0 < spent.delta <= Fraction(1, 5)
     assert float(spent.delta) == pytest.approx(2 * exp(-bound / 2) / (1 + exp(-0.5)) * 1, rel=1e-9)
     assert release.card.to_dict()["charged"]["delta"] == text(Fraction(spent.delta))
-    assert list(release.card.epsilon_by_delta) == [text(Fraction(spent.delta))]
+    assert [each.delta for each in release.card.epsilon_by_delta] == [text(Fraction(spent.delta))]
     counts = np.bincount([k % 7 for k in range(500)], minlength=40)
     noise = np.append(release.answers.of((0,)) - counts, release.answers.of(()) - 500)
     assert np.abs(noise).max() <= bound

@@ -106,6 +106,6 @@ def test_the_figures_of_the_sentence_are_those_of_the_page() -> None:
         strategy, _, reconstruct = heading.split()
         least = next(line for line in body.splitlines() if line.startswith("| least"))
         found[strategy, reconstruct] = min(float(x) for x in re.findall(r"\*\*([\d.]+)\*\*", least))
-    trials = {(name, way): held for name, each in STRATEGIES.items() for way, held in each.trials.items()}
+    trials = {(name, way): held for name, each in STRATEGIES.items() for way, held in each.trials}
     assert trials and {way: found[way] for way in trials} == trials
     assert found["residual-planner", "mle"] > 94.5

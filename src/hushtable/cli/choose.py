@@ -290,7 +290,7 @@ def _report(choice: ht.release.ChoiceView, ledger: str, *, as_json: bool) -> Non
         "Share of the primary cells whose count is at least R times the noise that an option adds:",
     )
     rows = choice.standings
-    ratios = [f"R={ratio}" for ratio in rows[0].share_reaching]
+    ratios = [f"R={each.ratio}" for each in rows[0].shares]
     both = any(r.frozen_rho != r.rho for r in rows)
     grid(
         ["option", "price", *(["if frozen"] if both else []), "usual way", *ratios],
@@ -300,7 +300,7 @@ def _report(choice: ht.release.ChoiceView, ledger: str, *, as_json: bool) -> Non
                 f"rho={r.rho}",
                 *([f"rho={r.frozen_rho}"] if both else []),
                 f"rho={r.usual_way_rho}",
-                *(f"{v:.0%}" for v in r.share_reaching.values()),
+                *(f"{each.share:.0%}" for each in r.shares),
             ]
             for r in rows
         ],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         require_not_confidential,
         review_schema,
     )
-    from hushtable.ledger.statement import Remaining, Statement
+    from hushtable.ledger.statement import Remaining, SpentOn, Statement
     from hushtable.ledger.stores import Address, Turn, place_of
     from hushtable.ledger.values import (
         Charge,

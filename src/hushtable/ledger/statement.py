@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.notebook import html_card
 from hushtable.privacy import UNIT, Cost
@@ -16,18 +16,34 @@ if TYPE_CHECKING:
     from hushtable.ledger.ledger import Ledger
 
 
+class SpentOn(NamedTuple):
+    """What one kind of spend used."""
+
+    kind: str
+    cost: Cost
+
+
 @dataclass(frozen=True, repr=False)
 class Statement:
     """The limit of a ledger, what each kind of spend used, and what open reservations hold."""
 
     limit: Cost
-    spent: Mapping[str, Cost]
+    spent: tuple[SpentOn, ...]
     held: Cost
 
     @property
     def left(self) -> Cost:
         """What may still be spent; refuses amounts that do not add up."""
-        return self.limit - self.held - sum(self.spent.values(), Cost.ZERO)
+        return self.limit - self.held - self.whole_spent
+
+    @property
+    def whole_spent(self) -> Cost:
+        """On everything together."""
+        return sum((each.cost for each in self.spent), Cost.ZERO)
+
+    def spent_on(self, kind: str) -> Cost | None:
+        """On one kind of spend; None where there was none."""
+        return dict(self.spent).get(kind)
 
     @classmethod
     def of(cls, ledger: Ledger) -> Statement:
@@ -36,13 +52,13 @@ class Statement:
         for holding in ledger.reservations():
             kind = holding.reservation.kind
             spent[kind] = spent.get(kind, Cost.ZERO) + holding.drawn
-        return cls(ledger.limit(), spent, ledger.held())
+        return cls(ledger.limit(), tuple(map(SpentOn._make, spent.items())), ledger.held())
 
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals."""
         return {
             "limit": self.limit.to_dict(),
-            "spent": {kind: cost.to_dict() for kind, cost in self.spent.items()},
+            "spent": {kind: cost.to_dict() for kind, cost in self.spent},
             "held": self.held.to_dict(),
             "left": self.left.to_dict(),
         }
@@ -50,14 +66,14 @@ class Statement:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Statement:
         """What ``to_dict`` wrote."""
-        spent = {kind: Cost.from_dict(cost) for kind, cost in given["spent"].items()}
+        spent = tuple(SpentOn(kind, Cost.from_dict(cost)) for kind, cost in given["spent"].items())
         return cls(Cost.from_dict(given["limit"]), spent, Cost.from_dict(given["held"]))
 
     def __repr__(self) -> str:
         return f"<Statement: {self.limit}, {self.left} left>"
 
     def _repr_html_(self) -> str:
-        facts = {"budget": self.limit, **self.spent, "held": self.held, "left": self.left}
+        facts = {"budget": self.limit, **dict(self.spent), "held": self.held, "left": self.left}
         return html_card("Where the budget went", facts)
 
 

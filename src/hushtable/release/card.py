@@ -6,15 +6,15 @@ One frozen type with one spelling in JSON, that of every bundle.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
-from hushtable.ledger import Statement, Unit
+from hushtable.ledger import SpentOn, Statement, Unit
 from hushtable.notebook import html_card
 from hushtable.plain import DecimalText, Finite, Hash, NotNegative, PlainRecord, Text, WholeNumber
 from hushtable.privacy import UNIT, Cost, epsilon_from, text
@@ -48,6 +48,31 @@ def _unit(given: Any) -> Unit:
     return found
 
 
+class Guarantee(NamedTuple):
+    """The epsilon that a charge implies at one delta."""
+
+    delta: str
+    epsilon: float
+
+
+class _Epsilons(PlainRecord):
+    by_delta: dict[Text, NotNegative]
+
+
+def _guarantees(given: Any) -> tuple[Guarantee, ...]:
+    if isinstance(given, tuple):
+        return cast("tuple[Guarantee, ...]", given)
+    return tuple(map(Guarantee._make, _Epsilons.from_dict({"by_delta": given}).by_delta.items()))
+
+
+Guarantees = Annotated[
+    tuple[Guarantee, ...],
+    PlainValidator(_guarantees),
+    PlainSerializer(dict, return_type=dict[Text, NotNegative]),
+]
+"""Written as epsilons by delta."""
+
+
 def _with_ours(found: Mapping[str, str]) -> Mapping[str, str]:
     if "hushtable" not in found:
         raise ValueError("versions")
@@ -67,7 +92,7 @@ def _statement(given: Any) -> Statement | None:
     if given is None or isinstance(given, Statement):
         return given
     read = _Statement.from_dict(given)
-    return Statement(read.limit, read.spent, read.held)
+    return Statement(read.limit, tuple(map(SpentOn._make, read.spent.items())), read.held)
 
 
 class LedgerStamp(PlainRecord):
@@ -160,7 +185,7 @@ class Card(PlainRecord):
     unit: Annotated[Unit, PlainValidator(_unit), PlainSerializer(Unit.to_dict)]
     neighbours: Text = NEIGHBOURS
     charged: Costs
-    epsilon_by_delta: dict[Text, NotNegative]
+    epsilon_by_delta: Guarantees
     counted: Text | None = None
     """What a row counts as, where that is not one."""
     summed: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
@@ -206,22 +231,22 @@ class Card(PlainRecord):
         return html_card(f"Privacy card of {self.ledger.name}", facts)
 
 
-def epsilon_by_delta(charged: Cost) -> dict[str, float]:
+def epsilon_by_delta(charged: Cost) -> tuple[Guarantee, ...]:
     """The (epsilon, delta) guarantees that a charge implies; without rho, epsilon at the delta of the charge alone.
 
     rho is converted with what the charge's own delta leaves.
     """
     xi, own = charged.xi / UNIT, Fraction(charged.delta)
     if charged.rho == 0:
-        return {text(own): xi}
+        return (Guarantee(text(own), xi),)
     rho = Fraction(charged.rho, UNIT)
     deltas = [delta for delta in DELTAS if Fraction(delta) > own] or [text(2 * own)]
-    return {delta: xi + epsilon_from(rho=rho, delta=Fraction(delta) - own) for delta in deltas}
+    return tuple(Guarantee(d, xi + epsilon_from(rho=rho, delta=Fraction(d) - own)) for d in deltas)
 
 
-def guarantees(found: Mapping[str, float]) -> str:
+def guarantees(found: Sequence[Guarantee]) -> str:
     """``epsilon 2.6 at delta 1e-9, ...``."""
-    return ", ".join(f"epsilon {epsilon:.4g} at delta {delta}" for delta, epsilon in found.items())
+    return ", ".join(f"epsilon {epsilon:.4g} at delta {delta}" for delta, epsilon in found)
 
 
 @cache

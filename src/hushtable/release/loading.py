@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -62,6 +62,17 @@ REPEATS = 4096
 """How often one marginal may have been measured: far above what any number of rounds or reused releases does."""
 ROUNDS_WITHOUT_ANSWER = 64
 """Rounds of a history that may have measured nothing; a strategy has at most a handful."""
+
+
+class CellNumbers(NamedTuple):
+    """Numbers of all cells of some tables, flat."""
+
+    estimate: Floats
+    std: Floats
+    lower: Floats
+    upper: Floats
+
+
 _BYTES_PER_VALUE = 32
 """An integer, its page, its estimate and a copy."""
 _PARAMETER = 10_000
@@ -72,7 +83,6 @@ _LISTS = {
     "parameter": Leaf("BYTE_ARRAY"),
     "values.list.element": Leaf("INT64", listed=True),
 }
-_CELL_NUMBERS = ("estimate", "std", "lower", "upper")
 _ROUNDS = {
     "round": Leaf("INT64"),
     "action": Leaf("BYTE_ARRAY"),
@@ -139,9 +149,9 @@ class Bundle:
         return found
 
     @property
-    def paths(self) -> dict[str, Path]:
-        """The files of the bundle and its manifest, by name; nothing else that lies in the folder."""
-        return {name: self.place / name for name in (MANIFEST, *self.manifest.files)}
+    def files(self) -> tuple[str, ...]:
+        """Names of its manifest and other files below its place; nothing else that lies there."""
+        return MANIFEST, *self.manifest.files
 
     @property
     def orders(self) -> tuple[int, ...]:
@@ -149,17 +159,18 @@ class Bundle:
         matches = [_ORDER_FILE.fullmatch(name) for name in self.manifest.files]
         return tuple(sorted(int(m[1]) for m in matches if m))
 
-    def numbers(self, order: int) -> dict[str, Floats]:
+    def numbers(self, order: int) -> CellNumbers:
         """Estimate, std, lower and upper of all cells of the tables of one order, in the order of the workload."""
         with refusing_damage(self.place), self._table(order) as file:
             sets = self._sets(order)
             part = ParquetPart(file, *table_columns(order))
             rows = sum(self._cells(s) for s in sets)
             require(part.rows == rows, "rows")
-            table = part.read(_CELL_NUMBERS, most_bytes=32 * rows * len(_CELL_NUMBERS))
-            numbers = {name: float_column(table[name], nulls=name == "std") for name in _CELL_NUMBERS}
-            require(not (numbers["std"] < 0).any(), "std")
-            require(not (numbers["lower"] > numbers["upper"]).any(), "ends")
+            names = CellNumbers._fields
+            table = part.read(names, most_bytes=32 * rows * len(names))
+            numbers = CellNumbers(*(float_column(table[name], nulls=name == "std") for name in names))
+            require(not (numbers.std < 0).any(), "std")
+            require(not (numbers.lower > numbers.upper).any(), "ends")
         return numbers
 
     def explanation(self) -> Explanation | None:
@@ -212,7 +223,7 @@ def _check_names(manifest: Manifest, schema: Schema) -> None:
     account = card.ledger.account
     if account is not None:
         account.left  # noqa: B018  (refuses an account beyond its limit)
-        require(card.charged <= account.spent.get(RELEASE, card.charged), "account")
+        require(card.charged <= (account.spent_on(RELEASE) or card.charged), "account")
 
 
 def _read_answers(place: Path, manifest: Manifest, schema: Schema, name: str) -> Answers:

@@ -139,7 +139,7 @@ class Plan:
         return {
             "budget": str(self.budget),
             "charged": self.cost.to_dict(),
-            "epsilon_by_delta": epsilon_by_delta(self.cost),
+            "epsilon_by_delta": dict(epsilon_by_delta(self.cost)),
             "unit": self.unit.to_dict(),
             "counted": None if self.schema.weight is None else self.schema.weight.note,
             "summed": self.beside.note if self.beside is not None and self.beside.totals else None,

@@ -63,5 +63,5 @@ def _least(strategy: str, reconstruct: str) -> float | None:
     """Of the trials of that way to read the answers, or of all ways of the strategy; None where there were none."""
     if strategy not in STRATEGIES:
         return None
-    trials = STRATEGIES[strategy].trials
+    trials = dict(STRATEGIES[strategy].trials)
     return trials.get(reconstruct, min(trials.values(), default=None))

@@ -63,7 +63,7 @@ class BoundPrice(NamedTuple):
             return cls(epsilon=price.xi / UNIT, delta=float(price.delta))
         if not price.xi and not price.delta:
             return cls(rho=price.rho / UNIT)
-        delta, epsilon = next(iter(epsilon_by_delta(price).items()))
+        delta, epsilon = epsilon_by_delta(price)[0]
         return cls(epsilon=epsilon, delta=float(delta))
 
     @property

@@ -102,8 +102,8 @@ def _published(
         kept = Layout(layout.sizes, tuple(sets))
         for k, attributes in enumerate(sets):
             if attributes in layout.index:
-                for row, name in enumerate(("estimate", "lower", "upper")):
-                    layout.at(flat[row], layout.index[attributes])[:] = kept.at(numbers[name], k)
+                for row, column in enumerate((numbers.estimate, numbers.lower, numbers.upper)):
+                    layout.at(flat[row], layout.index[attributes])[:] = kept.at(column, k)
         rest = [s for s in rest if len(s) != order or s not in workload]
     if rest:
         target = Layout(layout.sizes, tuple(rest))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,8 @@ def write_downloads(
 ) -> tuple[Download, ...]:
     """Archives of a bundle and of its exports, written into ``place``; formats that cannot hold it are left out."""
     place.mkdir()
-    whole = _archive(place / f"{name}-{RELEASE}.zip", name, Bundle.open(folder).paths)
+    bundle = Bundle.open(folder)
+    whole = _archive(place / f"{name}-{RELEASE}.zip", name, bundle.place, bundle.files)
     found = [_told(whole, RELEASE, "everything that was released, as hush reads it")]
     with tempfile.TemporaryDirectory() as room:
         for made in formats:
@@ -58,24 +59,22 @@ def write_downloads(
                 if refused.code not in ("export.too-large", "export.not-installed"):
                     raise
                 continue
-            archive = _archive(place / f"{name}-{made}.zip", f"{name}-{made}", dict(_files(export)))
+            archive = _archive(place / f"{name}-{made}.zip", f"{name}-{made}", export, _files(export))
             found.append(_told(archive, made, EXPORT_FORMATS[made].summary))
     return tuple(found)
 
 
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            yield path.relative_to(folder).as_posix(), path
+def _files(folder: Path) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
 
 
-def _archive(file: Path, top: str, files: Mapping[str, Path]) -> Path:
+def _archive(file: Path, top: str, folder: Path, files: Iterable[str]) -> Path:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in sorted(files.items()):
+        for name in sorted(files):
             entry = zipfile.ZipInfo(f"{top}/{name}", FIRST_DAY)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            with path.open("rb") as source, archive.open(entry, "w") as target:
+            with (folder / name).open("rb") as source, archive.open(entry, "w") as target:
                 while block := source.read(1 << 20):
                     target.write(block)
     return file

@@ -65,9 +65,7 @@ def signal_figure(view: ChoiceView) -> Figure:
     rows = [
         {"option": f"{one.option}: {one.what}", "ratio": float(ratio), "share": share, "at_least": low}
         for one in view.standings
-        for (ratio, share), low in zip(
-            one.share_reaching.items(), one.share_reaching_surely.values(), strict=True
-        )
+        for ratio, share, low in one.shares
     ]
     data = pl.DataFrame(rows)
     lines = (
@@ -88,8 +86,7 @@ def signal_figure(view: ChoiceView) -> Figure:
         )
     )
     said = "; ".join(
-        f"option {one.option} "
-        + ", ".join(f"{share:.0%} at {ratio}" for ratio, share in one.share_reaching.items())
+        f"option {one.option} " + ", ".join(f"{share:.0%} at {ratio}" for ratio, share, _ in one.shares)
         for one in view.standings
     )
     sentence = (

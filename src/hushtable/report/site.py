@@ -203,7 +203,7 @@ def _write_release(
     place.mkdir()
     card, name = view.card, place.name
     files = write_downloads(folder, place / "downloads", name, view.release, formats, raw=raw)
-    manifest = sha256(Bundle.open(folder).paths["release.json"])
+    manifest = sha256(Bundle.open(folder).place / "release.json")
     for page, made in release_pages(view, files, manifest, home=home, raw=raw).items():
         (place / page).write_text(made.html(), encoding="utf-8")
     report_of(view, REPORT, raw=raw).write(place / REPORT)

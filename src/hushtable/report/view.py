@@ -101,14 +101,14 @@ class View:
         """How many cells of the tables that were asked for have which quality."""
         counts = np.zeros(len(QUALITY_FLAGS), np.int64)
         for numbers in (self._bundle.numbers(order) for order in self._bundle.orders):
-            codes = quality_codes(numbers["estimate"], numbers["lower"], numbers["upper"], ALPHA)
+            codes = quality_codes(numbers.estimate, numbers.lower, numbers.upper, ALPHA)
             counts += np.bincount(codes, minlength=len(counts))
         return {flag.name: int(count) for flag, count in zip(QUALITY_FLAGS, counts, strict=True)}
 
     @cached_property
     def typical_half(self) -> float | None:
         """Half the width of the interval of a typical cell: the median over the tables that were asked for."""
-        halves = [(n["upper"] - n["lower"]) / 2 for n in map(self._bundle.numbers, self._bundle.orders)]
+        halves = [(n.upper - n.lower) / 2 for n in map(self._bundle.numbers, self._bundle.orders)]
         return float(np.median(np.concatenate(halves))) if halves else None
 
     @cached_property
@@ -129,10 +129,10 @@ class View:
         frame = pl.DataFrame(
             {
                 "place": np.repeat(np.arange(len(sets)), lengths),
-                "half": (numbers["upper"] - numbers["lower"]) / 2,
-                "below": numbers["estimate"] < 2 * numbers["std"],
-                "known": ~np.isnan(numbers["std"]),
-                "good": quality_codes(numbers["estimate"], numbers["lower"], numbers["upper"], ALPHA) == 0,
+                "half": (numbers.upper - numbers.lower) / 2,
+                "below": numbers.estimate < 2 * numbers.std,
+                "known": ~np.isnan(numbers.std),
+                "good": quality_codes(numbers.estimate, numbers.lower, numbers.upper, ALPHA) == 0,
             }
         )
         below = pl.col("below").filter("known").mean().alias("below")

@@ -34,6 +34,25 @@ LIGHT = "check"
 """The kind of job of which a worker does many at once: each is short, and takes its time to wait for the disk."""
 
 
+class SlotLength(NamedTuple):
+    """How much longer the slots of a kind of job have become, and how often one was overrun."""
+
+    kind: str
+    factor: float
+    overruns: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, by kind."""
+        return {"factor": self.factor, "overruns": self.overruns}
+
+
+class JobCount(NamedTuple):
+    """How many jobs are in a state."""
+
+    state: str
+    jobs: int
+
+
 @dataclass(frozen=True)
 class JobOrder:
     """What is handed in: who asks what of which dataset, under which key."""
@@ -315,17 +334,17 @@ class Jobs:
                 rows.run("UPDATE kept_release SET slot = ? WHERE job = ?", slot, job.id)
             return changed == 1
 
-    def overruns(self) -> dict[str, dict[str, float]]:
-        """By kind of job: how much longer its slots have become, and how often one was overrun."""
+    def overruns(self) -> tuple[SlotLength, ...]:
+        """Of each kind of job: how much longer its slots have become, and how often one was overrun."""
         with self._storage.reading() as rows:
             found = rows.all("SELECT kind, factor, overruns FROM slot_length ORDER BY kind")
-        return {row["kind"]: {"factor": row["factor"], "overruns": row["overruns"]} for row in found}
+        return tuple(SlotLength(row["kind"], row["factor"], row["overruns"]) for row in found)
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> tuple[JobCount, ...]:
         """How many jobs are in each state."""
         with self._storage.reading() as rows:
             found = rows.all("SELECT state, count(*) AS n FROM job GROUP BY state ORDER BY state")
-        return {row["state"]: row["n"] for row in found}
+        return tuple(JobCount(row["state"], row["n"]) for row in found)
 
 
 def _factor(rows: TableRows, kind: str) -> float:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from hushtable import planning
 from hushtable.planning.strategies.aim_rounds import Aim
 from hushtable.planning.strategies.residual_planner import ResidualPlanner
-from hushtable.planning.strategies.strategy import STRATEGIES, PlanOptions, Strategy
+from hushtable.planning.strategies.strategy import STRATEGIES, PlanOptions, Strategy, Trial
 
 if TYPE_CHECKING:
     from hushtable.marginals import ResolvedWorkload
@@ -21,7 +20,7 @@ class Auto(Aim):
 
     name = "auto"
     reconstruction = "maxent"
-    trials: ClassVar[Mapping[str, float]] = {"maxent": 95.0, "nonneg": 94.9}
+    trials = (Trial("maxent", 95.0), Trial("nonneg", 94.9))
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from hushtable import planning, privacy
 from hushtable.errors import BudgetError, WorkloadError
@@ -31,6 +30,14 @@ class PlanOptions:
         work_limit(self.time)
 
 
+class Trial(NamedTuple):
+    """The least coverage of intervals at 95%, in per cent: over all populations, budgets and classes of the trials."""
+
+    reconstruct: str
+    """How the answers were read."""
+    held: float
+
+
 class Strategy(ABC):
     """How a workload is measured for a budget."""
 
@@ -40,9 +47,8 @@ class Strategy(ABC):
     foreseen: ClassVar[bool] = True
     """Whether its noise is known before anything is measured: errors, budgets for errors and reuse rest on it."""
 
-    trials: ClassVar[Mapping[str, float]] = {}
-    """Where noise depends on earlier replies: the least coverage of intervals at 95%, in per cent, over all
-    populations, budgets and classes of the trials, by the way the answers were read (``bench/tables/intervals.py``)."""
+    trials: ClassVar[tuple[Trial, ...]] = ()
+    """Where noise depends on earlier replies: how often intervals at 95% held (``bench/tables/intervals.py``)."""
 
     levels: ClassVar[bool] = True
     """Whether it measures attributes with levels."""

@@ -46,6 +46,14 @@ RATIOS = (1.0, 3.0, 5.0, 10.0)
 """Ratios of count to noise that a summary counts cells by: 5 is the paper's example, the others lie around it."""
 
 
+class ShareReaching(NamedTuple):
+    """Which share of the primary cells reaches a ratio of count to noise, and surely does."""
+
+    ratio: str
+    share: float
+    surely: float
+
+
 class OptionStanding(NamedTuple):
     """What an option costs, and the shares of primary cells that reach each ratio of count to noise."""
 
@@ -54,8 +62,18 @@ class OptionStanding(NamedTuple):
     rho: str
     frozen_rho: str
     usual_way_rho: str
-    share_reaching: dict[str, float]
-    share_reaching_surely: dict[str, float]
+    shares: tuple[ShareReaching, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; shares by ratio."""
+        told = self._asdict()
+        del told["shares"]
+        reaching = {ratio: share for ratio, share, _ in self.shares}
+        return {
+            **told,
+            "share_reaching": reaching,
+            "share_reaching_surely": {ratio: surely for ratio, _, surely in self.shares},
+        }
 
 
 class ChoiceView(ChoiceRecord):
@@ -193,7 +211,7 @@ class ChoiceView(ChoiceRecord):
             "charged_rho": decimal(self.charged.rho),
             "held_rho": decimal(self.held.rho),
             "remaining": self.remaining,
-            "options": [one._asdict() for one in self.standings],
+            "options": [one.to_dict() for one in self.standings],
             "notes": self.notes,
             "card": self.card.to_dict(),
         }
@@ -211,8 +229,9 @@ class ChoiceView(ChoiceRecord):
             decimal(self.cost(option).rho),
             decimal(self.frozen_cost(option).rho),
             decimal(self.usual_way(option).rho),
-            {f"{r:g}": signal.share(r) for r in self._ratios},
-            {f"{r:g}": signal.share(r, bound="lower") for r in self._ratios},
+            tuple(
+                ShareReaching(f"{r:g}", signal.share(r), signal.share(r, bound="lower")) for r in self._ratios
+            ),
         )
 
     def _repr_html_(self) -> str:

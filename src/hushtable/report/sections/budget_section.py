@@ -43,7 +43,7 @@ def budget_section(view: View, account: Statement | None, spends: Sequence[Booke
 
 def account_section(account: Statement, spends: Sequence[BookedSpend] = ()) -> Section:
     """The same for an account alone, whatever was released: by kind of spend, what is held and left, and its course."""
-    steps = {_WORDS_ALONE.get(kind, kind): cost for kind, cost in sorted(account.spent.items())}
+    steps = {_WORDS_ALONE.get(kind, kind): cost for kind, cost in sorted(account.spent)}
     steps |= {HELD: account.held, LEFT: account.left}
     whole = "the budget of this dataset"
     figures: list[Figure | None] = []
@@ -125,7 +125,7 @@ def spent_steps(view: View, account: Statement) -> dict[str, Cost]:
     """What an account has spent: on this release, on others, on checks, on choices."""
     own = view.card.charged
     steps = {OWN: own}
-    for kind, cost in sorted(account.spent.items()):
+    for kind, cost in sorted(account.spent):
         steps[_WORDS.get(kind, kind)] = cost - own if kind == own_kind(view) else cost
     return steps
 

@@ -30,8 +30,7 @@ def card_section(view: View) -> Section:
 
 def guarantee_data(view: View) -> pl.DataFrame:
     """One row per delta."""
-    found = view.card.epsilon_by_delta
-    return pl.DataFrame({"delta": list(found), "epsilon": list(found.values())})
+    return pl.DataFrame(view.card.epsilon_by_delta, schema=["delta", "epsilon"], orient="row")
 
 
 def _facts(view: View) -> tuple[tuple[str, str], ...]:

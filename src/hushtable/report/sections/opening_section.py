@@ -53,8 +53,9 @@ def _errors(view: View) -> Tile | None:
 
 
 def _price(view: View) -> Tile:
-    guaranteed = next(iter(view.card.epsilon_by_delta.items()), None)
-    note = "" if guaranteed is None else f"epsilon {guaranteed[1]:.3g} at delta {guaranteed[0]}"
+    note = "".join(
+        f"epsilon {epsilon:.3g} at delta {delta}" for delta, epsilon in view.card.epsilon_by_delta[:1]
+    )
     return Tile("Price of this release, per person", str(view.card.charged), note)
 
 
@@ -73,7 +74,7 @@ def _spent(view: View, account: Statement, key: str, name: str) -> str:
     def share(cost: Cost) -> str:
         return f"{float(getattr(cost, key) / limit):.1%}"
 
-    whole = sum(account.spent.values(), Cost.ZERO)
+    whole = account.whole_spent
     steps = {step: cost for step, cost in spent_steps(view, account).items() if getattr(cost, key)}
     listed = f" ({', '.join(f'{step} {share(cost)}' for step, cost in steps.items())})" if steps else ""
     of = f" of the {name}" if sum(bool(getattr(account.limit, k)) for k, _ in CURRENCIES) > 1 else ""

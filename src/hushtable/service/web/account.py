@@ -117,7 +117,7 @@ def configuration(request: Request, dataset: str) -> Response:
             "two_curators": one.two_curators,
             "condition": one.condition,
             "slots": config.slots,
-            "slot_lengths": desk.service.jobs.overruns(),
+            "slot_lengths": {one.kind: one.to_dict() for one in desk.service.jobs.overruns()},
         }
     )
 

@@ -27,9 +27,9 @@ class RequestCounts:
             seen = sorted(self._seen.items())
         lines += [f'hush_requests_total{{route="{r}",status="{s}"}} {n}' for (r, s), n in seen]
         lines.append("# TYPE hush_jobs gauge")
-        lines += [f'hush_jobs{{state="{state}"}} {n}' for state, n in service.jobs.counts().items()]
+        lines += [f'hush_jobs{{state="{state}"}} {n}' for state, n in service.jobs.counts()]
         lines += ["# TYPE hush_workers gauge", f"hush_workers {service.jobs.workers()}"]
         lines.append("# TYPE hush_slot_overruns_total counter")
-        for kind, row in service.jobs.overruns().items():
-            lines.append(f'hush_slot_overruns_total{{kind="{kind}"}} {int(row["overruns"])}')
+        for one in service.jobs.overruns():
+            lines.append(f'hush_slot_overruns_total{{kind="{one.kind}"}} {one.overruns}')
         return "\n".join(lines) + "\n"

@@ -79,9 +79,10 @@ def bundle_file(request: Request, dataset: str, release: str) -> Response:
     desk = desk_of(request)
     desk.release(release)
     content = io.BytesIO()
+    bundle = Bundle.open(desk.service.shelf.place(release))
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in sorted(Bundle.open(desk.service.shelf.place(release)).paths.items()):
-            archive.writestr(zipfile.ZipInfo(f"{release}/{name}"), path.read_bytes())
+        for name in sorted(bundle.files):
+            archive.writestr(zipfile.ZipInfo(f"{release}/{name}"), (bundle.place / name).read_bytes())
     headers = {"content-disposition": f'attachment; filename="{release}.zip"'}
     return Response(content.getvalue(), 200, headers, "application/zip")
 
