@@ -26,8 +26,8 @@ from hushtable.cli.parameters import filled
 from hushtable.deciders import DECIDERS, Decider, Interval, build
 from hushtable.planning import STRATEGIES
 from hushtable.reconstruct import RECONSTRUCTIONS
+from hushtable.release import Manifest
 from hushtable.release.choices import FAMILIES
-from hushtable.release.loading import Manifest
 from hushtable.service import table_of_routes
 from hushtable.service.web.pages import table_of_pages
 

@@ -23,9 +23,7 @@ from hushtable.marginals import Layout
 from hushtable.measurement import Answers, Measure, Purse, Reply
 from hushtable.planning import STRATEGIES, AdaptivePlan, PlanOptions, State, plan_residuals
 from hushtable.privacy import rho_from
-from hushtable.reconstruct import RECONSTRUCTIONS, from_answers
-from hushtable.reconstruct.fits import fit_state, fit_tables
-from hushtable.reconstruct.local import LocalTables
+from hushtable.reconstruct import RECONSTRUCTIONS, LocalTables, fit_state, fit_tables, from_answers
 
 METHODS = (
     ("auto", ("maxent",)),

@@ -23,8 +23,7 @@ import hushtable as ht
 from bench.adaptive.figures import Clock, Figures
 from bench.adaptive.tables import Table
 from bench.shared.standins import STANDINS, data_folder
-from hushtable.reconstruct import from_answers
-from hushtable.reconstruct.fits import fit_tables
+from hushtable.reconstruct import fit_tables, from_answers
 
 HUSH = [str(Path(sys.executable).with_name("hush"))]
 

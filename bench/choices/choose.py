@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bench.shared.history import keep
 from hushtable import linear
-from hushtable.linear.partitions import bucket_recreate, sum_cells
+from hushtable.linear import bucket_recreate, sum_cells
 from hushtable.measurement import CellPart, DeviationPart, ResidualPart
 from hushtable.privacy import discrete_gaussian
 from hushtable.release.choices import plan_choice

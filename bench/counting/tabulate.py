@@ -26,7 +26,7 @@ import numpy as np
 from bench.shared.history import keep
 from bench.shared.standins import Table, load
 from hushtable.kernel.tabulate import Tabulator
-from hushtable.marginals.layout import Layout
+from hushtable.marginals import Layout
 
 FLOOR = 3.0
 GATED = "acs"

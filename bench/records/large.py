@@ -20,7 +20,7 @@ import polars as pl
 import hushtable as ht
 from bench.shared.standins import load
 from hushtable.marginals import Layout
-from hushtable.microdata.generator import count_records
+from hushtable.microdata import count_records
 from hushtable.release import make_microdata
 
 DELTA = "1e-9"

@@ -1,18 +1,13 @@
-"""Chromium for all browser tests, a folder for screenshots, and a published town to look at.
-
-Needs Debian's chromium (`make browser`); skipped where it is absent.  Screenshots are kept in a temporary folder, or
-in the one that HUSHTABLE_ARTEFACTS names.
-"""
+"""Chromium for all browser tests, a folder for screenshots, and a published town to look at."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opened import CHROMIUM
+from launched import launched, shots
 
 import hushtable as ht
 from hushtable.cli.simulate import town
@@ -20,33 +15,18 @@ from hushtable.release import add_explanation, make_microdata
 from hushtable.report import write_confidential_report, write_report
 from hushtable.session import evaluate_release
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--no-first-run",
-    *(f"--disable-{what}" for what in ("gpu", "dev-shm-usage", "quic", "sync")),
-    *(f"--disable-{what}" for what in ("background-networking", "component-update")),
-]
 TOWN = Path(ht.__file__).parent / "cli" / "town.yaml"
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed: make browser")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="session")
 def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    named = os.environ.get("HUSHTABLE_ARTEFACTS")
-    folder = Path(named) if named else tmp_path_factory.mktemp("artefacts")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return shots(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 from page_checks import CONTRAST, NAMELESS, REFERENCES
 
-CHROMIUM = shutil.which("chromium")
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 900), "wide": (1920, 1080)}
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from hushtable.cli.app import app
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "hushtable"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "hushtable"
 MODULES = [(file.relative_to(SOURCE), ast.parse(file.read_text("utf-8"))) for file in SOURCE.rglob("*.py")]
 COMMANDS = {Path("cli", f"{name}.py") for name in app.commands}
 """A command's module has the command's name, also where a package has it."""
@@ -23,6 +24,24 @@ PAST = {
     ): "a loop is compiled anew when a source that it names changes"
 }
 """Imports that reach past an ``__init__``, and why."""
+MEASURED = {
+    "kernel.draw": "what draws, without a ledger",
+    "kernel.run": "the loop, stopped at its instructions",
+    "kernel.select": "scores of candidates, without a run",
+    "kernel.sources.tallying": "one exact answer",
+    "kernel.tabulate": "counting alone",
+    "planning.aim": "what the published loop skips",
+    "planning.exact_plans": "rounding as the loop does it",
+    "planning.problem": "prices of residuals",
+    "planning.round_loops": "one round of the loop",
+    "deciders.on_margin": "a threshold without its question",
+    "privacy.bits": "the source of bits, replaced by a known one",
+    "privacy.sampler": "the threads of long draws, set to one",
+    "cli.app": "the command line itself",
+    "cli.parameters": "the command line itself",
+    "cli.simulate": "the town of the demonstration",
+}
+"""Insides that a benchmark times, replaces or documents for themselves; all else it uses as anybody does."""
 ONE_IDEA = {
     "aim": "the strategy, and the loop that it runs",
     "auto": "the same",
@@ -189,6 +208,12 @@ def test_what_a_float_means_has_one_home() -> None:
 def test_a_package_is_used_through_its_init() -> None:
     found = {(file.as_posix(), name) for file, tree in MODULES for name in past(file, tree)}
     assert found == set(PAST)
+
+
+def test_benchmarks_and_pages_reach_inside_for_what_they_measure_alone() -> None:
+    files = [*ROOT.joinpath("bench").rglob("*.py"), *ROOT.joinpath("docs").rglob("*.py")]
+    found = {name for file in files for name in past(Path(file.name), ast.parse(file.read_text("utf-8")))}
+    assert found == set(MEASURED)
 
 
 @pytest.mark.parametrize("name", COPIED)

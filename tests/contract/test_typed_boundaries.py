@@ -56,6 +56,7 @@ BY_NAMES = {
     "Header": "columns of the data",
     "Ledger.grants": "spenders",
     "Ledger.schemas": "hashes of schemas",
+    "Manifest": "files of the bundle, with their hashes",
     "ReleaseShown": "languages",
     "Schema": "attributes",
     "Schema.from_domain": "attributes",

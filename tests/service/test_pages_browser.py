@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -10,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened import CHROMIUM, WIDTHS, axe_findings
+from launched import launched, shots
+from opened import WIDTHS, axe_findings
 from page_checks import CONTRAST, NAMELESS, REFERENCES
 from running import Running, released_in
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 SIZES = [(device, scheme) for device in ("phone", "desktop") for scheme in ("light", "dark")]
 SOME = [("phone", "dark"), ("desktop", "light")]
 PATIENCE = 90_000
@@ -24,20 +23,14 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed: make browser")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    """Closed with the module: its event loop would stand in the way of other tests."""
+    with launched() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
 def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = Path(os.environ.get("HUSHTABLE_ARTEFACTS") or tmp_path_factory.mktemp("artefacts"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return shots(tmp_path_factory)
 
 
 class Person:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -18,16 +17,7 @@ NEEDED = ("mkdocs", "material", "nbclient", "ipykernel", "axe_playwright_python"
 MISSING = [name for name in NEEDED if find_spec(name) is None]
 collect_ignore_glob = ["test_site_*.py"] if MISSING else []
 BUILDERS = Path(__file__).parents[2] / "docs" / "site"
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-]
-
-
-sys.path += [str(BUILDERS), str(Path(__file__).parents[1] / "browser")]  # page_checks measures contrast
+sys.path += [str(BUILDERS), str(Path(__file__).parents[1] / "browser")]  # its launched and page_checks
 
 
 @pytest.fixture(scope="session")
@@ -42,12 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    found = shutil.which("chromium")
-    if found is None:
-        pytest.skip("chromium is not installed: make browser")
-    from playwright.sync_api import sync_playwright
+    from launched import launched
 
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=found, args=FLAGS)
+    with launched() as opened:
         yield opened
-        opened.close()

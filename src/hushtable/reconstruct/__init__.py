@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Fitted,
         Reconstruction,
         fit_for,
+        fit_state,
         fit_tables,
         reconstruction_named,
         refit_for,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hushtable.release.details import CheckDetail
     from hushtable.release.dictionaries import records_package
     from hushtable.release.exports import Exported, write_export
-    from hushtable.release.loading import Bundle
+    from hushtable.release.loading import Bundle, Manifest
     from hushtable.release.measured import measure
     from hushtable.release.outline import Outline, checked_replicates
     from hushtable.release.plan import Plan

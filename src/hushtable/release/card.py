@@ -67,7 +67,7 @@ def _guarantees(given: Any) -> tuple[Guarantee, ...]:
 
 Guarantees = Annotated[
     tuple[Guarantee, ...],
-    PlainValidator(_guarantees),
+    PlainValidator(_guarantees, json_schema_input_type=dict[Text, NotNegative]),
     PlainSerializer(dict, return_type=dict[Text, NotNegative]),
 ]
 """Written as epsilons by delta."""

@@ -64,7 +64,7 @@ ROUNDS_WITHOUT_ANSWER = 64
 """Rounds of a history that may have measured nothing; a strategy has at most a handful."""
 
 
-class CellNumbers(NamedTuple):
+class CellColumns(NamedTuple):
     """Numbers of all cells of some tables, flat."""
 
     estimate: Floats
@@ -159,16 +159,16 @@ class Bundle:
         matches = [_ORDER_FILE.fullmatch(name) for name in self.manifest.files]
         return tuple(sorted(int(m[1]) for m in matches if m))
 
-    def numbers(self, order: int) -> CellNumbers:
+    def numbers(self, order: int) -> CellColumns:
         """Estimate, std, lower and upper of all cells of the tables of one order, in the order of the workload."""
         with refusing_damage(self.place), self._table(order) as file:
             sets = self._sets(order)
             part = ParquetPart(file, *table_columns(order))
             rows = sum(self._cells(s) for s in sets)
             require(part.rows == rows, "rows")
-            names = CellNumbers._fields
+            names = CellColumns._fields
             table = part.read(names, most_bytes=32 * rows * len(names))
-            numbers = CellNumbers(*(float_column(table[name], nulls=name == "std") for name in names))
+            numbers = CellColumns(*(float_column(table[name], nulls=name == "std") for name in names))
             require(not (numbers.std < 0).any(), "std")
             require(not (numbers.lower > numbers.upper).any(), "ends")
         return numbers

@@ -187,29 +187,25 @@ class Users:
 
     def by_cookie(self, secret: str) -> Caller | None:
         """Who a browser's cookie speaks for."""
-        with self._storage.reading() as rows:
-            row = rows.one(
-                "SELECT p.*, s.csrf FROM sign_in s JOIN person p ON p.id = s.person "
-                "WHERE s.hash = ? AND s.expires > ? AND p.disabled = 0",
-                digest_of(secret),
-                time.time(),
-            )
-        person = _person(row)
-        return None if person is None or row is None else Caller(person, frozenset(Scope), row["csrf"])
+        row = self._speaks_for("sign_in", "csrf", secret)
+        return None if row is None else Caller(_user(row), frozenset(Scope), row["csrf"])
 
     def by_token(self, secret: str) -> Caller | None:
         """Who a program's token speaks for."""
+        row = self._speaks_for("token", "scopes", secret, " AND s.revoked = 0")
+        if row is None:
+            return None
+        return Caller(_user(row), frozenset(Scope(word) for word in row["scopes"].split()))
+
+    def _speaks_for(self, table: str, column: str, secret: str, more: str = "") -> Record | None:
+        """The person of a secret that has not ended, and a column beside it."""
         with self._storage.reading() as rows:
-            row = rows.one(
-                "SELECT p.*, t.scopes FROM token t JOIN person p ON p.id = t.person "
-                "WHERE t.hash = ? AND t.expires > ? AND t.revoked = 0 AND p.disabled = 0",
+            return rows.one(
+                f"SELECT p.*, s.{column} FROM {table} s JOIN person p ON p.id = s.person "
+                f"WHERE s.hash = ? AND s.expires > ? AND p.disabled = 0{more}",
                 digest_of(secret),
                 time.time(),
             )
-        person = _person(row)
-        if person is None or row is None:
-            return None
-        return Caller(person, frozenset(Scope(word) for word in row["scopes"].split()))
 
     def new_token(self, person: User, label: str, scopes: Sequence[Scope], seconds: float) -> NewToken:
         """A token, whose secret is never seen again."""
@@ -319,4 +315,8 @@ def _places(name: str, address: str) -> dict[str, str]:
 
 
 def _person(row: Record | None) -> User | None:
-    return None if row is None else User(row["id"], row["name"], bool(row["founder"]))
+    return None if row is None else _user(row)
+
+
+def _user(row: Record) -> User:
+    return User(row["id"], row["name"], bool(row["founder"]))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from hushtable.planning import STRATEGIES
 from hushtable.service import bodies
@@ -22,6 +22,21 @@ def router() -> APIRouter:
     return page_router(new_release_page, new_release_plan, new_release_form)
 
 
+def _asked(
+    budget: FormText, order: FormText = "", marginals: FormLines = "", strategy: FormText = "auto"
+) -> bodies.ReleaseBody:
+    """The body that the same request under ``/v1`` would have."""
+    lines = [line for line in marginals.splitlines() if line.strip()]
+    tables: dict[str, Any] = {"marginals": [[n.strip() for n in line.split(",")] for line in lines]}
+    if not lines:
+        tables = {"order": order}
+    return bodies.ReleaseBody.model_validate({**tables, "budget": budget, "strategy": strategy})
+
+
+ReleaseFields = Annotated[bodies.ReleaseBody, Depends(_asked)]
+"""What the fields of a form ask for."""
+
+
 def new_release_page(request: Request, dataset: str) -> Response:
     desk = desk_of(request)
     return page(
@@ -34,37 +49,11 @@ def new_release_page(request: Request, dataset: str) -> Response:
     )
 
 
-def new_release_plan(
-    request: Request,
-    dataset: str,
-    budget: FormText,
-    order: FormText = "",
-    marginals: FormLines = "",
-    strategy: FormText = "auto",
-) -> Response:
-    desk = desk_of(request)
-    plan = desk.plan(_body(order, marginals, budget, strategy))
+def new_release_plan(request: Request, dataset: str, asked: ReleaseFields) -> Response:
+    plan = desk_of(request).plan(asked)
     return page(request, "new-release-plan.html.j2", plan=plan, told=plan.to_dict(), most=MOST_SHOWN)
 
 
-def new_release_form(
-    request: Request,
-    dataset: str,
-    budget: FormText,
-    key: FormKey,
-    order: FormText = "",
-    marginals: FormLines = "",
-    strategy: FormText = "auto",
-) -> Response:
+def new_release_form(request: Request, dataset: str, asked: ReleaseFields, key: FormKey) -> Response:
     desk = desk_of(request)
-    body = _body(order, marginals, budget, strategy)
-    return shown_job(request, desk.noted("release", lambda: desk.ask_release(body, key)[0]))
-
-
-def _body(order: str, marginals: str, budget: str, strategy: str) -> bodies.ReleaseBody:
-    """The body that the same request under ``/v1`` would have."""
-    lines = [line for line in marginals.splitlines() if line.strip()]
-    tables: dict[str, Any] = {"marginals": [[n.strip() for n in line.split(",")] for line in lines]}
-    if not lines:
-        tables = {"order": order}
-    return bodies.ReleaseBody.model_validate({**tables, "budget": budget, "strategy": strategy})
+    return shown_job(request, desk.noted("release", lambda: desk.ask_release(asked, key)[0]))
