@@ -345,7 +345,7 @@ class OnePrice:
     @property
     def left(self) -> Fraction:
         """Any price fits."""
-        return Fraction(1 << 62)
+        return Fraction(1 << 62)  # more than any ledger grants
 
     @property
     def share(self) -> float:

@@ -20,7 +20,7 @@ from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet, Incidence, ResolvedWorkload, largest_sets
 from hushtable.measurement import Label, Measure, Policy, Purse, Reply, ResidualPart, Select
 from hushtable.planning.claims import SelectionClaims
-from hushtable.planning.exact_plans import round_down
+from hushtable.planning.exact_plans import JUST_BELOW, round_down
 from hushtable.planning.problem import prices
 from hushtable.planning.round_loops import round_precisions
 from hushtable.planning.scorers import Against, ResidualScorer, Scorer
@@ -35,9 +35,6 @@ LARGEST_WEIGHT = 2**16
 stay below 2^62 then; with fewer steps, weights that differ little become one."""
 EXPECTED = sqrt(2.0 / pi)
 """Mean of the absolute value of a standard normal variable."""
-_CLOSE = Fraction(2**40 - 1, 2**40)
-"""By so much a root or a rest is taken lower until it is exactly affordable: about the rounding of
-``exact_plans.BITS``.  A smaller factor loses more than this part in 10^12 of a budget."""
 
 
 def aim_policy(
@@ -83,7 +80,9 @@ def aim_policy(
 
 def _shares(rho: Fraction) -> tuple[Fraction, Fraction]:
     """Epsilon and variance of a round for ``rho``: a tenth of it selects, nine tenths measure."""
-    return root_below(Fraction(8, 10) * rho), 1 / (Fraction(18, 10) * rho)
+    return root_below(Fraction(8, 10) * rho), 1 / (
+        Fraction(18, 10) * rho
+    )  # epsilon^2 / 8 and 1 / (2 variance)
 
 
 def _two_rounds(variance: Fraction, epsilon: Fraction) -> Fraction:
@@ -106,7 +105,7 @@ class RoundPlanner:
         """All 1-way residuals and the total, as if each 1-way marginal were measured (aim-grem, Algorithm 6)."""
         sizes = self.layout.sizes
         ones = largest_sets([s for s in self.layout.sets if len(s) == 1], sizes)
-        told = {(): round_down(float(2 * self.purse.left * _CLOSE))}
+        told = {(): round_down(float(2 * self.purse.left * Fraction(JUST_BELOW)))}
         if ones:
             told = linear.MarginalMechanism.from_tables(sizes, dict.fromkeys(ones, variance)).precisions
         part = ResidualPart.of(sizes, told)
@@ -137,7 +136,7 @@ class RoundPlanner:
             measure = Measure(ResidualPart(self.layout.sizes, sets, exact), label=label)
             if measure.rho <= budget:
                 return measure
-            precisions = precisions * (1.0 - 2.0**-40)
+            precisions = precisions * JUST_BELOW
 
     def _precisions(self, chosen: int, twice: float, *, fill: bool) -> tuple[Ints, Floats]:
         links = self._links(chosen)
@@ -186,7 +185,7 @@ def improvement_weights(workload: ResolvedWorkload, sets: tuple[AttributeSet, ..
 
 def root_below(value: Fraction) -> Fraction:
     """A short fraction just below the square root."""
-    root = round_down(sqrt(value) * (1.0 - 2.0**-40))
+    root = round_down(sqrt(value) * JUST_BELOW)
     while root * root > value:
-        root *= _CLOSE
+        root *= Fraction(JUST_BELOW)
     return root

@@ -23,7 +23,7 @@ from hushtable.marginals import LEVELS, AttributeSet, Incidence, ResolvedWorkloa
 from hushtable.measurement import GRID, Compare, Label, Measure, Policy, Purse, Reply, ResidualPart
 from hushtable.planning.allocation import Allocation
 from hushtable.planning.claims import CLAIMS, claim_of_distances
-from hushtable.planning.exact_plans import round_down
+from hushtable.planning.exact_plans import JUST_BELOW, round_down
 from hushtable.planning.state import State
 
 # Chosen by hand on `adult`, where the optimum is flat (ADR 10).  What moves is the mean L1 of all three-way tables, one
@@ -204,7 +204,7 @@ class _Loop:
     def measure(self, action: str, wanted: Floats, limit: Fraction) -> Generator[Any, Any, None]:
         """Raise the precisions to ``wanted`` for at most ``limit``, and learn from the reply."""
         plan = self.plan
-        gain = (wanted - plan.precision) * (1.0 - 2.0**-40)
+        gain = (wanted - plan.precision) * JUST_BELOW
         numbers = np.flatnonzero((gain > LEAST_GAIN * plan.precision) & (gain > 0.0))
         if not len(numbers):
             return
@@ -216,7 +216,7 @@ class _Loop:
             request = Measure(ResidualPart(plan.layout.sizes, sets, exact), label=label)
             if request.rho <= limit:
                 break
-            shrink *= float(limit / request.rho) * (1.0 - 2.0**-40)
+            shrink *= float(limit / request.rho) * JUST_BELOW
         self.state.learn((yield request))
         plan.precision[numbers] = self.state.precisions[numbers]
 
@@ -237,7 +237,7 @@ class _Loop:
         noisy = np.asarray(reply.values, np.float64) / GRID
         self.state.claims.append(claim_of_distances(asked, noisy, CLAIMS / LOOKS))
         middle = noisy.mean()
-        spread = max(float(noisy.var()), 1e-300)
+        spread = max(float(noisy.var()), 1e-300)  # may be 0, and divides
         part = max(0.0, 1.0 - sigma**2 / spread)
         mean = np.maximum(middle + (noisy - middle) * part, 0.0)
         return np.sqrt(mean**2 + part * sigma**2)

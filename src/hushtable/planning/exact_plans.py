@@ -16,6 +16,9 @@ from hushtable.privacy import UNIT
 BITS = 40
 """Bits of a rounded precision: rounding loses less than 2^-39 of a budget.  With more bits fractions get longer, and a
 float has 53 of them; with fewer more is lost."""
+JUST_BELOW = 1.0 - 2.0**-BITS
+"""By so much an amount that was computed in floats, a root or a rest is taken lower until it is exactly affordable:
+about the rounding of ``BITS``.  A smaller factor loses more than this part in 10^12 of a budget."""
 _MARGIN = 2.0**-48
 """More than the relative error of the floating-point plan, less than one unit of rounding."""
 

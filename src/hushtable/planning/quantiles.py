@@ -42,6 +42,22 @@ points is taken: never too narrow, and too wide by a few hundredths of a standar
 _CLOSE = 1e-10
 """Two guesses of a root this close, and the later one is right to about the square of it; less costs a step."""
 
+_AT_ZERO = 1e-9
+"""A half-width, in standard deviations, below which nobody asks: a law that hardly exceeds it is all but 0."""
+
+_LEFT_OUT = 40.0
+"""What lies where a density is below exp(-40) = 4e-18 of its largest value is left out: a float could not add it."""
+
+_LOG_REACH = 60.0
+"""Points of a Gamma variable are looked for between exp(-60) and exp(60); beyond, a spread is 0 or never reached."""
+
+_POINTS = 2001
+"""Points of a Gamma variable.  Its density falls to nothing at both ends, where trapezoids are most exact; the time of
+a half-width grows with their number."""
+
+_MOST_RAW = 400_000
+"""Values of a raw count's noise that are added up, 3 MB; wider laws are taken for the normal one."""
+
 _STEPS = 200
 """A sixth of a second of searches; with fewer, half-widths that far from normal are wider."""
 
@@ -108,23 +124,23 @@ def variance_gamma_spread(
     def miss(h: float) -> float:
         return float(mass @ tails(h / spreads)) - alpha
 
-    if miss(1e-9) <= 0.0:  # nearly all of the law lies at 0
+    if miss(_AT_ZERO) <= 0.0:  # nearly all of the law lies at 0
         return alpha**-0.5
     upper = 2.0 * normal_spread(alpha) + 1.0
     while miss(upper) > 0:
         upper *= 2.0
-    return _root(miss, 1e-9, upper)
+    return _root(miss, _AT_ZERO, upper)
 
 
 def _gamma_grid(shape: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Points of a Gamma variable of mean 1 and their probabilities (trapezoids in its logarithm)."""
 
     def excess_log(t: float) -> float:
-        return shape * (exp(t) - 1.0 - t) - 40.0
+        return shape * (exp(t) - 1.0 - t) - _LEFT_OUT
 
-    right = _root(excess_log, 0.0, 60.0)
-    left = max(_root(excess_log, -60.0 - 42.0 / shape, 0.0), -60.0)
-    t = np.linspace(left, right, 2001)
+    right = _root(excess_log, 0.0, _LOG_REACH)
+    left = max(_root(excess_log, -_LOG_REACH - (_LEFT_OUT + 2.0) / shape, 0.0), -_LOG_REACH)
+    t = np.linspace(left, right, _POINTS)
     log_density = shape * np.log(shape) - lgamma(shape) + shape * (t - np.exp(t))
     mass = np.exp(log_density) * (t[1] - t[0])
     return np.exp(t), mass
@@ -160,8 +176,8 @@ def _of_gaussian(noise: GaussianNoise, alpha: float) -> int:
     """P(x) ~ exp(-x^2 / (2 variance))."""
     check_alpha(alpha)
     parameter = float(noise.variance)
-    reach = ceil(sqrt(parameter) * 40.0) + 2
-    if reach > 400_000:
+    reach = ceil(sqrt(parameter) * 40.0) + 2  # standard deviations: nothing in a float lies beyond
+    if reach > _MOST_RAW:
         return ceil(sqrt(parameter) * normal_spread(alpha))
     x = np.arange(reach, dtype=np.float64)
     tail = np.exp(-(x**2) / (2.0 * parameter))[::-1].cumsum()[::-1]
@@ -176,7 +192,7 @@ def _of_laplace(noise: LaplaceNoise, alpha: float) -> int:
     check_alpha(alpha)
     decay = 1.0 / float(noise.scale)
     needed = -np.log(alpha * (1.0 + exp(-decay)) / 2.0) / decay - 1.0
-    return max(0, ceil(needed - 1e-12))
+    return max(0, ceil(needed - 1e-12))  # a whole number that rounding raised is that number
 
 
 def check_alpha(alpha: float) -> float:

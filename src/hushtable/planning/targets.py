@@ -23,6 +23,11 @@ Target = Mapping[tuple[str | int, ...], float] | Mapping[tuple[str, ...], float]
 
 REFERENCE = 1e-6
 """A budget so small that discrete noise is as good as continuous."""
+CLOSE = 1e-9
+"""Relative distance at which a budget counts as found, and by which it is raised to suffice: below what is printed."""
+SCALINGS = 20
+"""Times that a budget is scaled by the law of its errors, which holds after two or three where noise is wide; where it
+does not hold, bisection takes over."""
 
 
 def budget_for(
@@ -65,7 +70,7 @@ def budget_for(
 
     model = model_at(REFERENCE)
     needed = REFERENCE * largest(replace(model, raw={})) ** power
-    steps = 0 if any(s in model.raw for s in sets) else 20
+    steps = 0 if any(s in model.raw for s in sets) else SCALINGS
     needed = _scaled(needed, power, excess, steps) or smallest_budget(
         needed, lambda budget: excess(budget) <= 1.0
     )
@@ -89,8 +94,8 @@ def _scaled(budget: float, power: int, excess: Callable[[float], float], steps: 
     for _ in range(steps):
         ratio = excess(budget) ** power
         budget *= ratio
-        if abs(ratio - 1.0) < 1e-9:
-            return budget * (1.0 + 1e-9)
+        if abs(ratio - 1.0) < CLOSE:
+            return budget * (1.0 + CLOSE)
     return None
 
 
@@ -103,7 +108,7 @@ def smallest_budget(start: float, enough: Callable[[float], bool]) -> float:
             return low
     while not enough(high):
         high *= 2.0
-    while high / low > 1.0 + 1e-9:
+    while high / low > 1.0 + CLOSE:
         middle = (low * high) ** 0.5
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high

@@ -20,7 +20,9 @@ from fractions import Fraction
 from hushtable.errors import BudgetError
 from hushtable.privacy.amounts import Number, positive
 
-_DIGITS = Context(prec=60, Emax=999_999, Emin=-999_999)
+_EXPONENTS = 999_999
+"""Decimal exponents on both sides: what a decimal context has unless it is told, and far beyond every amount."""
+_DIGITS = Context(prec=60, Emax=_EXPONENTS, Emin=-_EXPONENTS)
 _GUARD = Decimal("1e-35")
 """Well above the error of a formula in 60 digits whose terms are below 1e20."""
 
@@ -57,7 +59,8 @@ def epsilon_from(*, rho: Number, delta: Number) -> float:
 
     def too_large(log_order: float) -> bool:
         order = math.exp(log_order)
-        return math.sqrt(target) * order > 1e160 or target * order * order + math.log1p(order) > size
+        far = math.sqrt(target) * order > 1e160  # its square would overflow
+        return far or target * order * order + math.log1p(order) > size
 
     order = math.exp(_bisect(too_large))
     return max(_epsilon_at(budget, log_delta, order), 0.0)
@@ -74,7 +77,7 @@ def _log_inverse(delta: Number) -> Decimal:
 def _epsilon_at_best(size: float, order: float) -> float:
     """epsilon where a is the best, decreasing in a: (L - log(1+a)) (1+2a) / a^2 - log(1 + 1/a)."""
     gap = size - math.log1p(order)
-    if gap <= 0.0 or order < 1e-150:
+    if gap <= 0.0 or order < 1e-150:  # 1 / order^2 would overflow
         return -math.inf if gap <= 0.0 else math.inf
     return gap / order * (1.0 / order + 2.0) - math.log1p(1.0 / order)
 
@@ -103,7 +106,8 @@ def _log_ratio(a: Decimal) -> Decimal:
 
 def _log1p(a: Decimal) -> Decimal:
     """log(1 + a) with 60 correct digits also for tiny and huge a (60 more are carried for the sum)."""
-    wide = Context(prec=60 + max(60, 60 - a.adjusted()), Emax=999_999, Emin=-999_999)
+    carried = max(_DIGITS.prec, _DIGITS.prec - a.adjusted())
+    wide = Context(prec=_DIGITS.prec + carried, Emax=_EXPONENTS, Emin=-_EXPONENTS)
     return _DIGITS.plus(wide.ln(wide.add(a, Decimal(1))))
 
 
@@ -125,7 +129,7 @@ def _bisect(too_large: Callable[[float], bool]) -> float:
             high = middle
         else:
             low = middle
-    return max(low, -700.0)
+    return max(low, -700.0)  # the exponential of less is 0
 
 
 def _nearest(value: Fraction) -> float:

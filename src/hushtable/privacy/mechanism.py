@@ -239,7 +239,7 @@ def pure_rho(xi: Ratio) -> Ratio:
     square, unit = top * top, bottom * bottom
     if 2 * square >= 43 * unit:  # from about here on the convergent exceeds 1
         return xi
-    return square * (60 * unit + square), unit * (120 * unit + 12 * square)
+    return square * (60 * unit + square), unit * (120 * unit + 12 * square)  # the convergent at y = xi/2
 
 
 def total_price(mechanisms: Iterable[Mechanism], rows: int = 1) -> Price:

@@ -42,13 +42,13 @@ def discrete_laplace_variance(scale: Number) -> float:
     1.841347
     """
     half = _float(1 / (2 * positive(scale, "scale")))
-    return 0.0 if half > 372.0 else 0.5 / math.sinh(half) ** 2
+    return 0.0 if half > 372.0 else 0.5 / math.sinh(half) ** 2  # below the least float from there on
 
 
 def discrete_laplace_kurtosis(scale: Number) -> float:
     """Excess kurtosis of the same distribution: 2 + cosh(1 / scale), which is 3 for large scales."""
     rate = _float(1 / positive(scale, "scale"))
-    return math.inf if rate > 709.0 else 2.0 + math.cosh(rate)
+    return math.inf if rate > 709.0 else 2.0 + math.cosh(rate)  # beyond the largest float from there on
 
 
 @lru_cache(maxsize=4096)
