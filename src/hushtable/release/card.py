@@ -125,6 +125,11 @@ class LedgerStamp(PlainRecord):
         )
 
 
+IMPUTED = (
+    "The guarantee takes imputed values of {} as fixed: they were filled in from other people's records."
+)
+
+
 class PlanFacts(PlainRecord):
     """A plan in public words, for the ledger and the card."""
 
@@ -190,6 +195,10 @@ class Card(PlainRecord):
     """What a row counts as, where that is not one."""
     summed: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
     """What a row adds at most to the totals of each column."""
+    fixed: Text | None = None
+    """Which values the guarantee takes as fixed, because they depend on other people's records."""
+    sampling: Text | None = None
+    """What the intervals cover, where the file is a sample."""
     learnt_from_data: Annotated[tuple[Text, ...], Field(strict=False)]
     schema_sha256: Hash
     budget: Text | None = None
@@ -211,6 +220,8 @@ class Card(PlainRecord):
             charged=charged,
             epsilon_by_delta=epsilon_by_delta(charged),
             counted=None if schema.weight is None else schema.weight.note,
+            fixed=IMPUTED.format(", ".join(schema.imputed)) if schema.imputed else None,
+            sampling=None if schema.sampling is None else schema.sampling.note,
             summed=tuple(column.note for column in schema.sums.values()) or None,
             learnt_from_data=tuple(mark.path for mark in schema.learnt),
             schema_sha256=schema.version,

@@ -24,7 +24,12 @@ def approximate(card: Card) -> bool:
 
 
 def interval_promise(card: Card, alpha: float = 0.05, *, simultaneous: bool = False) -> str:
-    """The sentence for intervals at ``1 - alpha`` of the release with this privacy card."""
+    """The sentence for intervals at ``1 - alpha`` of the release with this card; of a sample, what they cover."""
+    told = _noise_promise(card, alpha, simultaneous)
+    return told if card.sampling is None else f"{told} {card.sampling}"
+
+
+def _noise_promise(card: Card, alpha: float, simultaneous: bool) -> str:
     strategy, level = card.plan.strategy, f"{100 * (1 - alpha):.10g}%"
     if simultaneous:
         return f"All intervals of the table are meant to hold together, with probability {level} or more."

@@ -43,6 +43,7 @@ from hushtable.release.outline import Origin, Outline
 from hushtable.release.promise import approximate, interval_promise
 from hushtable.release.record_fits import Priorities, RecordColumns, make_microdata
 from hushtable.release.replicates import replicates_of
+from hushtable.release.sample_errors import with_sampling
 from hushtable.release.table_value import COUNT
 from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
 from hushtable.release.value_tables import value_table
@@ -123,7 +124,8 @@ class Release:
             return self.released_table(*attributes, alpha=alpha, simultaneous=simultaneous, value=value).frame
         axes = self.check_table(attributes)
         numbers = self.columns((tuple(sorted(axes)),), alpha, simultaneous=simultaneous)
-        return tidy(self.schema, axes, numbers)
+        frame = tidy(self.schema, axes, numbers)
+        return frame if self.schema.sampling is None else with_sampling(self, self.schema.sampling, frame)
 
     def check_table(self, attributes: Sequence[str]) -> tuple[int, ...]:
         """The axes of a table that can be read; refuses others."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hushtable.schema.dependencies import Dependency
     from hushtable.schema.dialect import ENCODINGS, Dialect
     from hushtable.schema.document import MAX_STORED_BYTES
+    from hushtable.schema.drawn_sample import DrawnSample
     from hushtable.schema.findings import (
         ColumnFindings,
         FileLook,

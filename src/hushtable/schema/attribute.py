@@ -62,6 +62,8 @@ class Attribute(ABC):
     """Texts that mean a null, those of the dialect included; of numbers and days also by value."""
     levels: Levels | None = None
     """Coarser levels above its categories, if there are any."""
+    imputed: bool = False
+    """Whether values were filled in with the help of other people's records."""
 
     @property
     @abstractmethod

@@ -29,7 +29,7 @@ MAX_CATEGORIES = 20_000_000
 RESERVED = frozenset({"estimate", "std", "lower", "upper", "measured"})
 """Columns that every released table has beside its attributes."""
 
-_COMMON = ("type", "column", "null", "nulls", "outside", "label", "description")
+_COMMON = ("type", "column", "null", "nulls", "outside", "label", "description", "imputed")
 _BINNED = ("bounds", "width", "bins", "cuts")
 _FIELDS = {
     "categorical": (*_COMMON, "values", "labels", "levels", "tree"),
@@ -144,6 +144,7 @@ def _attribute(document: Document, name: str, value: Any, dialect: Dialect) -> k
         "null": fields.choice("null", ("drop", "category"), "drop"),
         "label": fields.text("label"),
         "description": fields.text("description"),
+        "imputed": fields.flag("imputed", False),
         "nulls": tuple(dict.fromkeys((*dialect.nulls, *read_texts(fields, "nulls")))),
     }
     return _MAKERS[kind](fields, common, dialect)

@@ -28,6 +28,7 @@ from hushtable.schema.coverage import Coverage, Loss, losses_of, read_coverage
 from hushtable.schema.dependencies import Dependency, all_dependencies, depending_rules, read_depends
 from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
+from hushtable.schema.drawn_sample import DrawnSample, read_sampling
 from hushtable.schema.fields import Fields, key_text, suggestion
 from hushtable.schema.levels import axes_of
 from hushtable.schema.quality_scale import QualityScale, read_scale
@@ -42,6 +43,7 @@ TOP_FIELDS = (
     "count",
     "sums",
     "coverage",
+    "sample",
     "frozen",
     "csv",
     "about",
@@ -102,6 +104,8 @@ class Schema:
     """Columns whose totals are released beside the counts, by name."""
     coverage: Coverage | None = None
     """The share of a budget for counting what is left out, if any."""
+    sampling: DrawnSample | None = None
+    """What is declared of a file that is a sample."""
     names: tuple[str, ...] = field(init=False)
     """Names of the axes: of the attributes, and in place of one with levels those of its levels, the coarsest first."""
     sizes: tuple[int, ...] = field(init=False)
@@ -185,6 +189,8 @@ class Schema:
             top["sums"] = {name: column.to_dict() for name, column in self.sums.items()}
         if self.coverage is not None:
             top["coverage"] = self.coverage.to_value()
+        if self.sampling is not None:
+            top["sample"] = self.sampling.to_value()
         if self.frozen:
             top["frozen"] = True
         if self.about != About():
@@ -287,6 +293,12 @@ class Schema:
         return (*self.sums.values(), *(() if self.weight is None else (self.weight,)))
 
     @property
+    def imputed(self) -> tuple[str, ...]:
+        """Attributes and summed columns whose values were filled in with the help of other people's records."""
+        columns = (*self.attributes.items(), *self.sums.items())
+        return tuple(dict.fromkeys(name for name, column in columns if column.imputed))
+
+    @property
     def losses(self) -> tuple[Loss, ...]:
         """What may be left out of the rows, for which reasons: the counters of ``coverage``."""
         return losses_of(self.row_fields)
@@ -328,7 +340,7 @@ class Schema:
     def canonical(self) -> str:
         """JSON with sorted keys, without the record of review and the word on changes: equal for equal domains."""
         top = self.to_dict()
-        for field_of_use in ("learnt_from_data", "frozen", "about", "quality", "depends"):
+        for field_of_use in ("learnt_from_data", "frozen", "about", "quality", "depends", "sample"):
             top.pop(field_of_use, None)
         top["attributes"] = [(name, _in_order(fields)) for name, fields in top["attributes"].items()]
         return json.dumps(top, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
@@ -357,7 +369,8 @@ class Schema:
         if not isinstance(other, Schema):
             return NotImplemented
         mine, others = (
-            (s.canonical, s.learnt, s.frozen, s.about, s.quality, s.depends) for s in (self, other)
+            (s.canonical, s.learnt, s.frozen, s.about, s.quality, s.depends, s.sampling)
+            for s in (self, other)
         )
         return mine == others
 
@@ -393,6 +406,7 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         weight=read_weight(fields, dialect),
         sums=MappingProxyType(read_sums(fields, attributes, dialect)),
         coverage=read_coverage(fields),
+        sampling=read_sampling(fields),
         frozen=fields.flag("frozen", False),
         csv=dialect,
         depends=read_depends(source, fields.items("depends") or (), attributes),
@@ -526,6 +540,8 @@ def _attribute_dict(attribute: Attribute, dialect: Dialect) -> dict[str, Any]:
         out["null"] = attribute.null
     if attribute.outside != attribute.default_outside:
         out["outside"] = attribute.outside
+    if attribute.imputed:
+        out["imputed"] = True
     out |= {k: v for k in ("label", "description") if (v := getattr(attribute, k)) is not None}
     return out
 

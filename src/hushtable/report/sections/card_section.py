@@ -40,6 +40,8 @@ def _facts(view: View) -> tuple[tuple[str, str], ...]:
         ("Who is protected", f"{card.unit}. {card.unit.note}"),
         *([] if card.counted is None else [("What a row counts as", card.counted)]),
         *([] if card.summed is None else [("What a row adds to totals", " ".join(card.summed))]),
+        *([] if card.fixed is None else [("Taken as fixed", card.fixed)]),
+        *([] if card.sampling is None else [("What intervals cover", card.sampling)]),
         ("Neighbours", card.neighbours),
         ("Price of this release", f"{card.charged} per person"),
         ("Budget asked for", card.budget or "–"),
