@@ -86,7 +86,6 @@ BARE = {
     "privacy/budget.py": 1,
     "privacy/sampler.py": 5,
     "privacy/sampler_loops.py": 10,
-    "reconstruct/maxent.py": 1,
 }
 """Numbers inside functions that no name and no comment explains, by module: fewer with time, never more."""
 

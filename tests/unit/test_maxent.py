@@ -16,8 +16,9 @@ from hushtable.reconstruct import from_residuals
 from hushtable.reconstruct import maxent_loops as loops
 from hushtable.reconstruct.bounds import Bounder
 from hushtable.reconstruct.dispersion import DISPERSIONS, dispersions
-from hushtable.reconstruct.maxent import fit_maxent, to_simplex
+from hushtable.reconstruct.maxent import fit_maxent
 from hushtable.reconstruct.maxent_tables import MaxentTables
+from hushtable.reconstruct.one_way import to_simplex
 from hushtable.reconstruct.zeros import Zeros
 from simulation import dependent_counts
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Floats
 from hushtable.compiled import njit
-from hushtable.marginals import BINS, LEVELS, SMALLEST, Incidence, Layout, bin_of
+from hushtable.marginals import BINS, LEVELS, SMALLEST, Incidence, Layout, bin_of, put_free
 from hushtable.planning.problem import prices
 
 GRID = 112
@@ -63,6 +63,8 @@ class Allocation:
         self.precision = np.zeros(sets)
         self.active = np.zeros(sets, bool)
         self.total = 1.0
+        plain = (self.order < 2) | layout.has_levels
+        self._shapes = np.where(plain[:, None], 0, layout.shapes)
         self._owners, self._members = pairs.owners, pairs.members
         self._weights = weights
         self.predicted = math.inf
@@ -79,7 +81,7 @@ class Allocation:
     def describe_all(self, numbers: NDArray[np.int64], tables: Floats) -> None:
         """Take over the expected counts of several tables, flat one after the other."""
         ends = np.concatenate([[0], np.cumsum(self.layout.lengths[numbers])])
-        histograms_of(numbers, ends, tables, self.histograms)
+        histograms_of(numbers, ends, tables, self._shapes, self.histograms)
         self.active[numbers] = self.price[numbers] > 0
 
     def disperse_all(self, numbers: NDArray[np.int64], distances: Floats) -> None:
@@ -146,14 +148,15 @@ def expected_errors(histograms: Any, phi: Any, smooth: Any, x: Any, levels: Any)
 
 
 @njit(cache=True, nogil=True)
-def histograms_of(numbers: Any, ends: Any, tables: Any, out: Any) -> None:
-    """Cells of flat tables by the half octave of their expected count, into the rows ``numbers``."""
+def histograms_of(numbers: Any, ends: Any, tables: Any, shapes: Any, out: Any) -> None:
+    """Cells of flat tables by the half octave of what is free of their expected count, into the rows ``numbers``."""
     for j in range(numbers.size):
-        row = out[numbers[j]]
+        row, free = out[numbers[j]], np.empty(ends[j + 1] - ends[j])
         row[:] = 0.0
-        for k in range(ends[j], ends[j + 1]):
-            if tables[k] > SMALLEST:
-                row[bin_of(tables[k])] += 1.0
+        put_free(tables[ends[j] : ends[j + 1]], shapes[numbers[j]], free)
+        for k in range(free.size):
+            if free[k] > SMALLEST:
+                row[bin_of(free[k])] += 1.0
 
 
 @njit(cache=True, nogil=True)

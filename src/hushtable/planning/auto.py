@@ -32,17 +32,20 @@ from hushtable.planning.state import State
 TOTAL = 0.01
 """Share of the budget for the total.  With 0.003 (titanic) and 0.03 nothing moves."""
 ONES = 0.10
-"""Share for the one-way residuals, and more if their expected error stays above ONES_ROUGH of the records.  Half of it
-moves nothing; twice costs 1% at epsilon 10 and took 4% off at 0.1 on adult."""
-ONES_MORE = 0.20
-"""The share that is then added.  Twice costs 2% at epsilon 1 and 10 on titanic, nothing on adult."""
-ONES_ROUGH = 0.02
-"""With 0.08 rough one-way tables stay: 10% on titanic at epsilon 0.1; with 0.005 nothing moves."""
+"""Share for the one-way residuals at first.  With 0.05 1% more error at epsilon 0.1 and 0.2% less at 10, with 0.15 1%
+less and 0.5% more; titanic loses 0.7% at 10 with 0.15.  Unfinished releases of version 0.1 begin with this share."""
+ONES_MORE = 0.25
+"""The most that is added to it.  With 0.35 nothing moves on adult; 1% is lost on titanic at epsilon 0.1."""
+ONES_ROUGH = 5.0
+"""The share that is added, for each part of the records that one-way tables are still wrong by: 0.05 where that is a
+hundredth.  With 10 0.4% is lost at epsilon 1."""
+ONES_LEAST = 0.005
+"""Less than this is not worth a question: a fifteenth of what was spent on them moves their errors by 3%."""
 PAIR_LOOK = 0.03
 """Share for the distances of pairs from independence.  With 0.01 they are too noisy to be asked for on titanic at
 epsilon 1, which costs 15%; with 0.09 1% is lost at epsilon 10."""
-LARGE_LOOK = 0.03
-"""Share for the distances of larger tables.  With 0.09 1% is lost at epsilon 10 on adult, with 0.01 nothing moves."""
+LARGE_LOOK = 0.015
+"""Share for the distances of larger tables.  With 0.03 0.3% is lost at epsilon 10 on adult, with 0.09 1%."""
 FIRST = 0.7
 """Share of what is left after the looks that the first batch spends.  With 0.5 or 0.9 1% to 3% are lost at some
 epsilon."""
@@ -115,6 +118,7 @@ class _Loop:
         self, workload: ResolvedWorkload, state: State, purse: Purse, fit: FitTables, largest: int | None
     ) -> None:
         self.state, self.purse, self.fit = state, purse, fit
+        self._small: FittedTables | None = None
         layout = state.layout
         weights = np.array([float(w) for w in workload.weights])
         self.plan = Allocation(layout, Incidence.between(workload.sets, layout), weights)
@@ -134,17 +138,18 @@ class _Loop:
             size = plan.layout.lengths[self.singles].astype(np.float64) ** (2.0 / 3.0)
             x[self.singles] = 2.0 * ONES * rho * size / float(size @ plan.price[self.singles])
         yield from self.measure("total and one-way tables", x, self.purse.left)
-        self._describe_small(self.fit(self.state, True))
+        self._describe_small(self._one_way())
         rough = plan.errors()[self.singles].mean() if len(self.singles) else 0.0
-        if rough > ONES_ROUGH * plan.total:
-            share = min(self.purse.left, self.purse.limit * Fraction(ONES_MORE))
+        more = min(ONES_MORE, ONES_ROUGH * rough / plan.total)
+        if more > ONES_LEAST:
+            share = min(self.purse.left, self.purse.limit * Fraction(more))
             x = plan.spend(float(share), plan.order < 2)
             yield from self.measure("more of the one-way tables", x, share)
 
     def look_at_pairs(self) -> Generator[Any, Any, None]:
         """Step 2: dispersions of the pairs around independence."""
         plan, sets = self.plan, [self.plan.layout.sets[k] for k in self.pairs]
-        tables = self.fit(self.state, True)
+        tables = self._one_way()
         self._describe_small(tables)
         products = np.concatenate([tables.products[s].reshape(-1) for s in sets])
         plan.describe_all(np.array(self.pairs), products)
@@ -166,7 +171,7 @@ class _Loop:
         if not len(self.large):
             return FIRST
         sets = [plan.layout.sets[k] for k in self.large]
-        plan.describe_all(self.large, self.fit(self.state, True).spread(sets, 1))
+        plan.describe_all(self.large, self._one_way().spread(sets, 1))
         plan.disperse_all(self.large, np.full(len(sets), TRIAL * plan.total))
         paid = plan.price * (plan.spend(float(self.purse.left)) - plan.precision)
         plan.forget(self.large)
@@ -218,6 +223,7 @@ class _Loop:
                 break
             shrink *= float(limit / request.rho) * JUST_BELOW
         self.state.learn((yield request))
+        self._small = None
         plan.precision[numbers] = self.state.precisions[numbers]
 
     def compare(
@@ -241,6 +247,12 @@ class _Loop:
         part = max(0.0, 1.0 - sigma**2 / spread)
         mean = np.maximum(middle + (noisy - middle) * part, 0.0)
         return np.sqrt(mean**2 + part * sigma**2)
+
+    def _one_way(self) -> FittedTables:
+        """The fit of one-way tables to what is known, made again once more is."""
+        if self._small is None:
+            self._small = self.fit(self.state, True)
+        return self._small
 
     def _describe_small(self, tables: FittedTables) -> None:
         plan = self.plan

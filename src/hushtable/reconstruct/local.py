@@ -30,6 +30,7 @@ class LocalTables:
     def __init__(self, layout: Layout, zeros: Zeros | None = None) -> None:
         self.layout, self._zeros = layout, zeros
         self.tables = np.zeros(layout.cells)
+        self._ones: dict[int, Floats] = {}
         self._pairs: dict[AttributeSet, Floats] = {}
 
     def refit(self, state: State, changed: Sequence[int]) -> tuple[Ints, Floats]:
@@ -49,9 +50,11 @@ class LocalTables:
         return np.array(above, np.int64), self.tables
 
     def _fit(self, above: list[AttributeSet], state: State) -> MaxentTables:
-        """Total, one-way and two-way tables; pairs that do not lie above a change stay."""
-        fitted = start_tables(state, self.layout.sets, self._zeros)
-        fresh = {s for s in above if len(s) == 2}
+        """Total, one-way and two-way tables; those that do not lie above a change stay."""
+        fresh = {s for s in above if len(s) <= 2}
+        kept = {axis: table for axis, table in self._ones.items() if (axis,) not in fresh}
+        fitted = start_tables(state, self.layout.sets, self._zeros, kept)
+        self._ones = fitted.ones
         shrink_to_products(fitted, [s for s in fitted.products if s in fresh or s not in self._pairs])
         fitted.pairs = {s: fitted.pairs.get(s, self._pairs.get(s, q)) for s, q in fitted.products.items()}
         self._pairs = fitted.pairs

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hushtable.compiled import njit
-from hushtable.marginals import BINS, SMALLEST, bin_of
+from hushtable.marginals import BINS, SMALLEST, bin_of, put_free
 
 TOLERANCE = 1e-4
 """Sums of a table and the tables below it may differ by this part of the records.  1e-3 costs nothing on adult and 2%
@@ -52,6 +52,9 @@ than a millionth of itself.  Not tuned."""
 GAUSS_NEWTON, SWEEPS = 6, 4
 """Steps of the weights of chains, each with a new mean and dispersion, and sweeps that give a mean its margins.  Not
 tuned; fewer are faster, and leave the weights or the margins of a prior mean further off."""
+
+LEAST_LEFT = 0.2
+"""At least this part of a pair's free numbers is left after the weights of chains were fitted to them.  Not tuned."""
 
 VANISHED = 1e-9
 """Expected records of a cell below which it stays as it is: no release shows a billionth of a record."""
@@ -305,17 +308,59 @@ def solve_in_box(hessian: Any, gradient: Any, spread: float, t: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def free_part(n1: int, n2: int, taken: float) -> float:
+    """The part of a pair's cells that vary freely around a mean that ``taken`` numbers were fitted for."""
+    return max((n1 - 1.0) * (n2 - 1.0) - taken, LEAST_LEFT * (n1 - 1.0) * (n2 - 1.0)) / (n1 * n2)
+
+
+@njit(cache=True, nogil=True)
+def fitted_numbers(hessian: Any, spread: float, t: Any) -> float:
+    """How many numbers of y the weights t took up: trace H (H + 1 / spread)^-1 over weights inside their box.
+
+    The trace of the inverse by Gauss-Jordan steps in place; H is positive and its diagonal is raised, so that no pivot
+    vanishes.
+    """
+    free = np.empty(t.size, np.int64)
+    count = 0
+    for k in range(t.size):
+        if 0.0 < t[k] < CHAINED:
+            free[count] = k
+            count += 1
+    inverse = np.empty((count, count))
+    for j in range(count):
+        for k in range(count):
+            inverse[j, k] = hessian[free[j], free[k]] + (1.0 / spread if j == k else 0.0)
+    for p in range(count):
+        pivot = 1.0 / inverse[p, p]
+        inverse[p, p] = 1.0
+        for k in range(count):
+            inverse[p, k] *= pivot
+        for j in range(count):
+            if j != p:
+                factor = inverse[j, p]
+                inverse[j, p] = 0.0
+                for k in range(count):
+                    inverse[j, k] -= factor * inverse[p, k]
+    taken = float(count)
+    for k in range(count):
+        taken -= inverse[k, k] / spread
+    return taken
+
+
+@njit(cache=True, nogil=True)
 def fit_chains(
     y: Any, product: Any, chains: Any, noise: float, margins: Any, spread: float, grid: Any, mean: Any
-) -> None:
+) -> float:
     """mean ~ product * exp(sum t chains), t in [0, CHAINED] with variance ``spread``: penalised likelihood of y.
 
     y ~ N(mean, phi mean + noise), phi the most likely of ``grid``; Gauss-Newton steps, each solved by coordinates.
+    Gives how many numbers of y the weights took up.
     """
     count, n1, n2 = chains.shape
-    price = (1.0 - 1.0 / n1) * (1.0 - 1.0 / n2)
+    taken = 0.0
     hessian, gradient, t = np.empty((count, count)), np.empty(count), np.zeros(count)
     residual, weight, likelihood = np.empty((n1, n2)), np.empty((n1, n2)), np.empty(grid.size)
+    free = np.empty((n1, n2))
     for step in range(GAUSS_NEWTON + 1):
         chained_mean(product, chains, t, mean)
         scale_to_margins(mean, margins, SWEEPS)
@@ -324,7 +369,9 @@ def fit_chains(
         for a in range(n1):
             for b in range(n2):
                 residual[a, b] = y[a, b] - mean[a, b]
-        dispersion_likelihood(residual.ravel(), mean.ravel(), noise, price, grid, likelihood)
+        price = free_part(n1, n2, taken)
+        put_free(mean.ravel(), chains.shape[1:], free.ravel())
+        dispersion_likelihood(residual.ravel(), free.ravel(), noise, price, grid, likelihood)
         best = 0
         for j in range(grid.size):  # numba takes longer to compile np.argmax
             if likelihood[j] > likelihood[best]:
@@ -332,7 +379,7 @@ def fit_chains(
         phi = grid[best]
         for a in range(n1):
             for b in range(n2):
-                weight[a, b] = mean[a, b] / (phi * mean[a, b] + noise)
+                weight[a, b] = mean[a, b] / (phi * free[a, b] + noise)
         weighted_products(weight, chains, residual, gradient)
         for a in range(n1):
             for b in range(n2):
@@ -342,6 +389,8 @@ def fit_chains(
             for k in range(j):
                 hessian[j, k] = hessian[k, j]
         solve_in_box(hessian, gradient, spread, t)
+        taken = fitted_numbers(hessian, spread, t)
+    return taken
 
 
 @njit(cache=True, nogil=True)

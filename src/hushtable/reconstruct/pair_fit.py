@@ -26,8 +26,8 @@ def fit_pairs(fitted: MaxentTables, pairs: Sequence[AttributeSet]) -> None:
     """Fit the two-way tables: first drawn to independence, then to what chains of the first ones say."""
     fit = _Pairs.of(fitted, pairs)
     products = fit.flat(fitted.products)
-    prior = fit.chained(products, fit.shrunk(products))
-    fitted.pairs = fit.views(fit.shrunk(prior))
+    prior, taken = fit.chained(products, fit.shrunk(products))
+    fitted.pairs = fit.views(fit.shrunk(prior, taken))
     fitted.prior = fit.views(prior)
 
 
@@ -87,28 +87,33 @@ class _Pairs:
         """The tables of a flat array."""
         return _views(self.layout, flat)
 
-    def shrunk(self, prior: Floats) -> Floats:
-        """Every measured pair drawn towards its prior mean, of which it takes the dispersions; the others: the mean."""
+    def shrunk(self, prior: Floats, taken: Floats | None = None) -> Floats:
+        """Every measured pair drawn towards its prior mean, of which it takes the dispersions; the others: the mean.
+
+        ``taken``: how many numbers of each pair its mean was fitted to; around such a mean a pair seems to vary less.
+        """
         layout, noisy, residuals = self.layout, self.noisy, self.fitted.residuals
         pairs, measured = prior.copy(), self.measured.sets
         if not measured:
             return pairs
         likelihoods = np.empty((len(measured), DISPERSIONS.size))
         means, work = layout.tables(prior), self.measured.lengths
-        in_ranges(loops.noisy_likelihoods, work, noisy, means, likelihoods)
+        spent = np.zeros(len(layout.sets)) if taken is None else taken
+        in_ranges(loops.noisy_likelihoods, work, noisy, spent, means, likelihoods)
         found = dispersions_by_set(residuals, measured, self.fitted.total, likelihoods)
         self.fitted.dispersion = found
         strength = np.array([1.0 / (residuals.precision(s) * phi) for s, phi in found.items()])
         in_ranges(loops.shrink_pairs, SWEPT * work, self.around, noisy, strength, means, layout.tables(pairs))
         return pairs
 
-    def chained(self, products: Floats, pairs: Floats) -> Floats:
-        """Prior means from chains of fitted pairs."""
-        layout, prior = self.layout, np.empty_like(products)
+    def chained(self, products: Floats, pairs: Floats) -> tuple[Floats, Floats]:
+        """Prior means from chains of fitted pairs, and how many of each pair's own numbers they took up."""
+        layout, prior, taken = self.layout, np.empty_like(products), np.zeros(len(self.layout.sets))
         chains = min(len(self.fitted.ones), loops.MOST_CHAINS)
         tables = (layout.tables(products), layout.tables(pairs), layout.tables(prior))
-        in_ranges(loops.chain_pairs, layout.lengths * (SWEPT + chains**2), self.around, self.noisy, *tables)
-        return prior
+        work = layout.lengths * (SWEPT + chains**2)
+        in_ranges(loops.chain_pairs, work, self.around, self.noisy, *tables, taken)
+        return prior, taken
 
 
 def _neighbourhood(layout: Layout, total: float, ones: dict[int, Floats]) -> loops.Neighbourhood:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hushtable.compiled import njit
+from hushtable.marginals import put_free
 from hushtable.reconstruct.maxent_loops import (
     Margins,
     dispersion_likelihood,
@@ -130,7 +131,9 @@ def departure_likelihoods(
         price = 1.0
         for n in tables.shapes[measured.numbers[j]]:
             price *= 1.0 - 1.0 / n
-        dispersion_likelihood(move, table_of(tables, measured.numbers[j]), noise[j], price, grid, out[j])
+        free = np.empty(move.size)
+        put_free(table_of(tables, measured.numbers[j]), tables.shapes[measured.numbers[j]], free)
+        dispersion_likelihood(move, free, noise[j], price, grid, out[j])
 
 
 @njit(cache=True, nogil=True)
