@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -76,8 +77,10 @@ class Visitor:
 
 
 @contextmanager
-def started(words: Sequence[str], log: Path, **environment: str) -> Generator[Running]:
-    """`hush serve` with some flags, until the block ends."""
+def started(
+    words: Sequence[str], log: Path, verify: ssl.SSLContext | bool = True, **environment: str
+) -> Generator[Running]:
+    """`hush serve` with some flags, until the block ends; ``verify`` says which certificate is trusted."""
     with log.open("w") as errors:
         process = subprocess.Popen(
             [*HUSH, "serve", *words, "--json"],
@@ -94,7 +97,8 @@ def started(words: Sequence[str], log: Path, **environment: str) -> Generator[Ru
                 said += line
             told = json.loads(said)
             running = Running(told["url"], process, told.get("password", ""), log)
-            wait_for(lambda: httpx.get(f"{running.url}/readyz", trust_env=False).status_code == 200)
+            ready = f"{running.url}/readyz"
+            wait_for(lambda: httpx.get(ready, verify=verify, trust_env=False).status_code == 200)
             yield running
         finally:
             process.send_signal(signal.SIGTERM)

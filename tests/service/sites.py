@@ -45,10 +45,11 @@ class Site:
     settings: Mapping[str, object] = field(default_factory=dict)
     tables: Mapping[str, pl.DataFrame] = field(default_factory=lambda: {"people": people(1000)})
     dataset_settings: str = "largest_rows = 10000\n"
+    schema: str = SCHEMA
 
     def __post_init__(self) -> None:
         self.tokens: dict[str, str] = {}
-        (self.folder / "schema.yaml").write_text(SCHEMA)
+        (self.folder / "schema.yaml").write_text(self.schema)
         (self.folder / "data").mkdir()
         serve = {"database": self.database, "worker": "worker.toml", **self.settings}
         lines = ["[serve]", *(f"{key} = {_toml(value)}" for key, value in serve.items())]

@@ -43,7 +43,7 @@ def profile_figure(planned: PlannedQuestion) -> Figure:
         chart(data)
         .mark_line(interpolate="monotone")
         .encode(
-            x=alt.X("distance:Q", title="if the synthetic answer is so far from the truth"),
+            x=alt.X("distance:Q", title="distance from the truth"),
             y=alt.Y("probability:Q", title="probability", axis=alt.Axis(format="%")),
             color=alt.Color("curve:N", title=None, scale=colours),
             strokeDash=alt.StrokeDash("curve:N", legend=None),

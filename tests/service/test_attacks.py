@@ -1,0 +1,163 @@
+"""What somebody may try: keys of others, names that are scripts, pages that lead away, a connection without TLS."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import polars as pl
+import pytest
+from inside import Inside
+from running import started
+from sites import Site
+
+import hushtable as ht
+from hushtable.service import Role
+
+P = "/v1/datasets/people"
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+BUDGET = ht.ApproxDP(epsilon=50, delta="1e-9", pure=20)
+SHARE = "epsilon=10,delta=1e-9,pure=5"
+
+
+def test_a_guessed_idempotency_key_is_of_no_use(tmp_path: Path) -> None:
+    """The same key of somebody else, of another dataset or of another route is another job."""
+    site = Site(tmp_path, settings={"slots": False})
+    for name in ("anna", "amir"):
+        site.let_in(name, Role.ANALYST, grant="epsilon=1")
+    inside = Inside(site)
+    asked = {"query": "COUNT", "tau": 40, "budget": "epsilon=0.1"}
+    own = {name: {**asked, "synthetic": {"upload": site.upload(name)}} for name in ("anna", "amir")}
+    first = inside.spend("anna", f"{P}/checks", own["anna"], "guessed")
+    inside.work()
+    secret = inside.ask("anna", "GET", f"{first.headers['location']}/result")
+    assert secret.status_code == 200
+    stolen = inside.spend("amir", f"{P}/checks", own["anna"], "guessed")
+    assert stolen.json()["code"] == "upload.absent", "the file of somebody else is absent"
+    mine = inside.spend("amir", f"{P}/checks", own["amir"], "guessed")
+    assert mine.status_code == 202 and mine.json()["id"] != first.json()["id"]
+    assert inside.ask("amir", "GET", f"{first.headers['location']}/result").status_code == 404
+    inside.work()
+    ledger = ht.Ledger.open(site.ledger_of("people"))
+    assert ledger.spent("amir") == ledger.spent("anna") == ht.PureDP("0.1").limit
+    again = inside.spend("anna", f"{P}/checks", own["anna"], "guessed")
+    assert again.content == secret.content and ledger.spent("anna") == ht.PureDP("0.1").limit
+
+
+@pytest.fixture(scope="module")
+def scripted(tmp_path_factory: pytest.TempPathFactory) -> Inside:
+    """A dataset whose categories and labels are scripts, released and published."""
+    schema = f"""
+attributes:
+  kind: {{type: categorical, values: [a, {HOSTILE!r}], label: {HOSTILE!r}}}
+  sex: {{type: categorical, values: [F, M]}}
+"""
+    table = pl.DataFrame({"kind": ["a", HOSTILE] * 50, "sex": ["F", "M"] * 50})
+    site = Site(
+        tmp_path_factory.mktemp("scripted"),
+        schema=schema,
+        tables={"people": table},
+        budget=BUDGET,
+        settings={"slots": False},
+    )
+    site.let_in("clara", Role.CURATOR)
+    site.service.users.set_password(site.service.users.named("clara"), "a long password")
+    inside = Inside(site)
+    body = {"order": 2, "budget": "rho=0.1", "strategy": "residual-planner"}
+    inside.made("clara", f"{P}/releases", body)
+    return inside
+
+
+def test_names_of_categories_are_never_markup(scripted: Inside) -> None:
+    release = scripted.ask("clara", "GET", f"{P}/releases").json()["items"][0]["id"]
+    with scripted.client() as client:
+        signed = client.post("/v1/sign-in", json={"name": "clara", "password": "a long password"})
+        assert signed.status_code == 200
+        places = [f"/datasets/people/{end}" for end in ("", "check", "choose", "release", "budget", "schema")]
+        places = [place.rstrip("/") for place in places] + [f"/datasets/people/releases/{release}"]
+        for place in places:
+            page = client.get(place)
+            assert page.status_code == 200 and page.headers["content-type"].startswith("text/html"), place
+            assert HOSTILE not in page.text and "<img src=x" not in page.text, place
+        told = client.get(f"{P}/releases/{release}/table", params={"attribute": ["kind"]})
+        assert told.headers["content-type"] == "application/json" and HOSTILE in told.text
+        assert told.headers["x-content-type-options"] == "nosniff"
+        report = client.get(f"{P}/releases/{release}/report")
+        assert report.headers["content-disposition"].startswith("attachment")
+        assert HOSTILE not in report.text
+
+
+@pytest.mark.parametrize(
+    "target", ["//example.org", "https://example.org", "/\\example.org", "javascript:alert(1)"]
+)
+def test_no_address_leads_to_another_site(scripted: Inside, target: str) -> None:
+    with scripted.client(follow_redirects=False) as client:
+        for place in ("/", "/sign-in", "/v1/sign-in/oidc", "/datasets/people", "/account"):
+            answer = client.get(place, params={"next": target, "return": target, "url": target})
+            assert answer.headers.get("location", "/sign-in") in ("/sign-in", "/"), place
+        form = {"name": "clara", "password": "a long password", "next": target}
+        answer = client.post("/sign-in", params={"next": target}, data=form)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        answer = client.get(f"/{target}")
+        assert answer.status_code in (303, 404) and "example.org" not in answer.headers.get("location", "")
+
+
+def test_pages_cannot_be_framed_and_load_nothing_from_elsewhere(scripted: Inside) -> None:
+    page = scripted.client().get("/sign-in")
+    assert page.headers["x-frame-options"] == "DENY"
+    policy = page.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in policy and "form-action 'self'" in policy
+    assert not re.search(r"(?:src|href)=\"(?:https?:)?//", page.text)
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate of our own for loopback."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hush")])
+    now = datetime.now(UTC)
+    alternatives = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(alternatives, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / "certificate.pem", folder / "key.pem"
+    files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    files[1].write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    )
+    return files
+
+
+@pytest.mark.long
+def test_a_sign_in_over_tls_has_a_secure_cookie_and_plain_http_gets_nothing(tmp_path: Path) -> None:
+    files = certificate(tmp_path)
+    site = Site(tmp_path, settings={"certificate": files[0].name, "key": files[1].name})
+    site.service.users.add("clara", "a long password")
+    words = ["--config", str(tmp_path / "hush.toml"), "--port", "0"]
+    trusting = ssl.create_default_context(cafile=str(files[0]))
+    with started(words, tmp_path / "log", verify=trusting) as running:
+        assert running.url.startswith("https://")
+        with httpx.Client(base_url=running.url, verify=trusting, trust_env=False) as client:
+            answer = client.post("/v1/sign-in", json={"name": "clara", "password": "a long password"})
+            cookie = answer.headers["set-cookie"]
+            assert cookie.startswith("__Host-hush=") and "Secure" in cookie and "HttpOnly" in cookie
+            assert answer.headers["strict-transport-security"] == "max-age=31536000"
+            assert client.get("/v1/me").json()["name"] == "clara"
+        with pytest.raises(httpx.HTTPError):
+            httpx.get(running.url.replace("https", "http") + "/healthz", trust_env=False)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{running.url}/healthz", trust_env=False)
