@@ -7,6 +7,7 @@ import re
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import polars as pl
@@ -102,8 +103,7 @@ def test_no_address_leads_to_another_site(scripted: Inside, target: str) -> None
         form = {"name": "clara", "password": "a long password", "next": target}
         answer = client.post("/sign-in", params={"next": target}, data=form)
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
-        answer = client.get(f"/{target}")
-        assert answer.status_code in (303, 404) and "example.org" not in answer.headers.get("location", "")
+        assert client.get("/" + quote(target, safe="")).status_code == 404
 
 
 def test_pages_cannot_be_framed_and_load_nothing_from_elsewhere(scripted: Inside) -> None:

@@ -20,7 +20,7 @@ from hushtable.service import Role
 
 PEOPLE, AT_ONCE = 8, 32
 """Analysts of each table, and jobs that wait at the same time: the load under which times are taken."""
-QUESTIONS = [f"COUNT WHERE age >= {low} AND sex = '{sex}'" for low in range(80) for sex in "FM"]
+QUESTIONS = [f"COUNT WHERE age >= {low} AND sex = '{sex}'" for low in range(50) for sex in "FM"]
 
 
 def seen_times(visitor: Visitor, dataset: str, upload: str, number: int) -> list[float]:

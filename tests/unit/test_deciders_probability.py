@@ -418,6 +418,7 @@ def test_a_tau_that_fits_no_synthetic_answer_is_refused_before_there_is_one() ->
         ({"tau": float("nan")}, "query.tau-unreadable"),
         ({"tau": None}, "query.tau-unreadable"),
         ({"tau": 0.2, "synthetic": 10.5}, "query.tau-empty"),
+        ({"tau": 1e308, "synthetic": 10}, "query.tau-too-large"),
         ({"synthetic": float("inf")}, "query.no-synthetic-answer"),
         ({"decider": "count-best"}, "query.unknown-decider"),
         ({"epsilon": 0}, "budget.not-positive"),

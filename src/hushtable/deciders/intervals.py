@@ -15,6 +15,8 @@ from hushtable.privacy import Number, exact_number
 
 BEYOND = 2**62
 """No answer and no noise is as large, so that nothing is lost where a tau beyond 64 bits is cut off here."""
+MOST_TAU = 10**60
+"""Steps of the grid that tau may have: far beyond any answer, and its multiples are still numbers to a processor."""
 
 
 def exact(number: Number) -> Fraction:
@@ -115,6 +117,12 @@ def interval(synthetic: Number, tau: Number, *, resolution: Number = 1, whole: b
         ) from None
     grid = exact(resolution)
     made = Interval(centre / grid, distance_bound(tau, centre) / grid)
+    if made.tau > MOST_TAU:
+        raise QueryError(
+            "query.tau-too-large",
+            "tau is larger than any answer can be.",
+            "Give a smaller tau: every answer lies within this one.",
+        )
     if whole and made.first > made.last:
         raise QueryError(
             "query.tau-empty",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+SHOWN_ROWS = 25
+"""Rows of a grid that are open before somebody asks for the rest: about a screen."""
 Heading = tuple[str, str]
 """A heading, and a format for the column's numbers."""
 

@@ -16,7 +16,8 @@ from hushtable.notebook import html_card
 from hushtable.outputs import can_write, whole_file
 from hushtable.report import javascript
 from hushtable.report.explorer import Explorer
-from hushtable.report.pieces import SHOWN_ROWS, Chapter, Grid, Section
+from hushtable.report.headings import SHOWN_ROWS
+from hushtable.report.pieces import Chapter, Grid, Section
 from hushtable.report.templates import render, script_json, style_text, visible_text
 from hushtable.spreadsheets import write_csv
 from hushtable.texts import visible_lines

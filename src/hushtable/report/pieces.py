@@ -16,8 +16,6 @@ from hushtable.report.bar_table import BarTable
 from hushtable.report.explorer import Explorer
 from hushtable.report.headings import COLUMNS, Heading
 
-SHOWN_ROWS = 25
-"""Rows of a grid that are open before somebody asks for the rest: about a screen."""
 BARE = "bare"
 """The kind of a section whose heading is for those who cannot see that it begins."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from hushtable.report.pieces import SHOWN_ROWS
+from hushtable.report.headings import SHOWN_ROWS
 from hushtable.texts import escaped_json, visible_lines
 
 HOME = Path(__file__).parent

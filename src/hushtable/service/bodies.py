@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hushtable import marginals, planning, release
 from hushtable.errors import UsageError
-from hushtable.linear import OptionMechanism
-from hushtable.marginals import Workload
-from hushtable.planning import PlanOptions
 from hushtable.privacy import Budget, Kind
-from hushtable.release import Plan, Way, choices, plan_release
 from hushtable.schema import Schema
 from hushtable.service.roles import Role, Scope
+
+if TYPE_CHECKING:  # a service that starts answers its first page before it plans anything
+    from hushtable.linear import OptionMechanism
+    from hushtable.marginals import Workload
+    from hushtable.release import Plan
 
 ShortText = Annotated[str, Field(max_length=200)]
 BudgetWords = Annotated[str, Field(max_length=200, examples=["rho=0.01", "epsilon=0.5"])]
@@ -55,8 +57,8 @@ class WorkloadBody(RequestBody):
                 "usage.workload", "Give either order or marginals.", 'Send "order": 2 for all pairs.'
             )
         if self.marginals is None:
-            return Workload.all_marginals(schema, order=self.order or 0)
-        return Workload([tuple(one) for one in self.marginals], weights=self.weights)
+            return marginals.Workload.all_marginals(schema, order=self.order or 0)
+        return marginals.Workload([tuple(one) for one in self.marginals], weights=self.weights)
 
 
 class ReleaseBody(WorkloadBody):
@@ -70,8 +72,10 @@ class ReleaseBody(WorkloadBody):
 
     def plan(self, schema: Schema, kind: Kind) -> Plan:
         """Noise and price, as ``Session.plan`` gives them."""
-        way = Way(self.strategy, self.reconstruct, self.reuse, PlanOptions(self.objective))
-        return plan_release(schema, self.workload(schema), Budget.parse(self.budget), way, lambda: kind)
+        way = release.Way(self.strategy, self.reconstruct, self.reuse, planning.PlanOptions(self.objective))
+        return release.plan_release(
+            schema, self.workload(schema), Budget.parse(self.budget), way, lambda: kind
+        )
 
 
 class SyntheticPlace(RequestBody):
@@ -123,7 +127,7 @@ class ChooseBody(RequestBody):
             files = [Path(folder) / f"option-{k}.yaml" for k in range(len(self.options))]
             for file, text in zip(files, self.options, strict=True):
                 file.write_text(text, encoding="utf-8")
-            return choices.options_from(schema, orders=self.orders, files=files)
+            return release.choices.options_from(schema, orders=self.orders, files=files)
 
 
 class FinishBody(RequestBody):

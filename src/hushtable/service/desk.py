@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hushtable.deciders import CheckPlan, plan_check
+from hushtable import deciders
+from hushtable import release as released
 from hushtable.errors import BudgetExhausted, HushtableError, RefusedError, UsageError
 from hushtable.ledger import Ledger, Remaining
 from hushtable.privacy import Budget, Cost
-from hushtable.release import ChoiceView, Plan, Release, verdicts
 from hushtable.schema import Schema
 from hushtable.service import bodies
 from hushtable.service.catalogue import OPEN, Dataset
@@ -28,6 +28,10 @@ from hushtable.service.service import Service
 from hushtable.service.shelf import KeptRelease
 from hushtable.service.slots import SlotFacts
 from hushtable.service.users import Caller
+
+if TYPE_CHECKING:
+    from hushtable.deciders import CheckPlan
+    from hushtable.release import ChoiceView, Plan, Release
 
 MOST_LISTED = 100
 """Rows of one page of a list: what a screen shows and a program fetches at once."""
@@ -143,11 +147,11 @@ class Desk:
     def plan_check(self, body: bodies.CheckBody) -> CheckPlan:
         """Price and errors of a check."""
         spender = self.access.spender if self.access.spender in self.ledger.grants else None
-        return plan_check(
+        return deciders.plan_check(
             self.schema,
             body.queries,
             self.service.shelf.synthetic_rows(self.synthetic(body.synthetic), self.schema),
-            currency=lambda: verdicts.currency_in(self.ledger, spender),
+            currency=lambda: released.verdicts.currency_in(self.ledger, spender),
             **body.asked(),
         )
 
@@ -181,9 +185,9 @@ class Desk:
 
         def priced() -> Priced:
             plan = self.plan_check(body)
-            asker = verdicts.Asker(self.access.spender, others=self.dataset.shares_answers)
+            asker = released.verdicts.Asker(self.access.spender, others=self.dataset.shares_answers)
             seen = self._hidden.shown(asker.among(self.ledger.mentioning(plan.keys)))
-            known = verdicts.stored_verdicts(self.ledger, seen, plan.keys)
+            known = released.verdicts.stored_verdicts(self.ledger, seen, plan.keys)
             return Priced(plan.without(known).cost, NO_CELLS * len(plan.keys))
 
         return self._submit("check", "check", key, body, priced)
@@ -315,7 +319,7 @@ class Desk:
             raise RefusedError(
                 "choice.waiting", "A step of this choice is waiting.", "Look again when its job is done."
             )
-        return ChoiceView(self.ledger, choice, schema=self.schema)
+        return released.ChoiceView(self.ledger, choice, schema=self.schema)
 
     def choices(self, after: str) -> Listed:
         """Choices within reach, newest first."""

@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from hushtable.deciders import Synthetic, columns_of
+from hushtable import deciders
+from hushtable import release as released
 from hushtable.errors import UsageError
 from hushtable.outputs import whole_file
-from hushtable.release import QueryRelease, Release, make_microdata, write_once
 from hushtable.service.jobs import ServiceJob
 from hushtable.service.storage import Record, Storage, new_id
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from hushtable.deciders import Synthetic
+    from hushtable.release import QueryRelease, Release
     from hushtable.schema import Schema
 
 KEPT_IN_MEMORY = 16
@@ -62,8 +64,8 @@ class Shelf:
 
     def __init__(self, storage: Storage, folder: str | Path) -> None:
         self._storage, self._folder = storage, Path(folder)
-        self._loaded = Recent[Release](KEPT_IN_MEMORY)
-        self._rows = Recent[Synthetic](KEPT_FILES)
+        self._loaded: Recent[Release] = Recent(KEPT_IN_MEMORY)
+        self._rows: Recent[Synthetic] = Recent(KEPT_FILES)
 
     def prepare(self) -> None:
         """Make the folders."""
@@ -77,8 +79,8 @@ class Shelf:
     def keep(self, made: Release | QueryRelease, job: ServiceJob, request: str) -> None:
         """Put the release of a job on the shelf, under the job's id; again for the same job changes nothing."""
         place = self.place(job.id)
-        write_once(place, request, lambda: made.save(place))
-        kind = "tables" if isinstance(made, Release) else "answers"
+        released.write_once(place, request, lambda: made.save(place))
+        kind = "tables" if isinstance(made, released.Release) else "answers"
         facts = {"id": job.id, "dataset": job.dataset, "person": job.person, "job": job.id, "kind": kind}
         with self._storage.writing() as rows:
             rows.add("kept_release", **facts, digest=_digest(place), slot=job.slot)
@@ -102,13 +104,13 @@ class Shelf:
 
     def load(self, release: str) -> Release:
         """The release itself, from its bundle."""
-        return self._loaded.get(release, lambda: Release.load(self.place(release)))
+        return self._loaded.get(release, lambda: released.Release.load(self.place(release)))
 
     def records(self, release: str) -> Path:
         """Records made from a release, by the usual way, as a file that is written once."""
         place = self._folder / "records" / f"{release}.parquet"
         if not place.exists():
-            made = make_microdata(self.load(release))
+            made = released.make_microdata(self.load(release))
             with whole_file(place) as file:
                 made.frame.write_parquet(file)
         return place
@@ -122,9 +124,9 @@ class Shelf:
     def synthetic_rows(self, file: Path, schema: Schema) -> Synthetic:
         """The rows of a synthetic file, read once; files never change."""
         if file.stat().st_size > LARGEST_KEPT:
-            return Synthetic.of(file, columns_of(schema))
+            return deciders.Synthetic.of(file, deciders.columns_of(schema))
         key = f"{file.name} {schema.version}"
-        return self._rows.get(key, lambda: Synthetic.of(file, columns_of(schema)))
+        return self._rows.get(key, lambda: deciders.Synthetic.of(file, deciders.columns_of(schema)))
 
     def upload(self, dataset: str, person: str, content: bytes, ending: str) -> str:
         """Keep a synthetic file under a new id."""

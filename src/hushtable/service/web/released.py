@@ -9,15 +9,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from hushtable import release as library
 from hushtable.errors import UsageError
-from hushtable.release import (
-    QueryRelease,
-    asked_table,
-    checked_replicates,
-    combination_of,
-    quantiles_of,
-    replicates_of,
-)
 from hushtable.service import bodies
 from hushtable.service.web.guard import add_route, desk_of
 from hushtable.service.web.replies import told
@@ -61,7 +54,7 @@ def release_show(request: Request, dataset: str, release: str) -> Response:
 
     def shown() -> dict[str, Any]:
         if kept.kind == "answers":
-            return QueryRelease.load(desk.service.shelf.place(kept.id)).to_dict()
+            return library.QueryRelease.load(desk.service.shelf.place(kept.id)).to_dict()
         return desk.release(release).to_dict()
 
     return _unchanged(request, kept.digest, shown)
@@ -85,7 +78,7 @@ def range_(
     request: Request, dataset: str, release: str, interval: str, by: SeveralNames = NONE, alpha: Level = 0.05
 ) -> Response:
     """An interval is written ``age=18-64``."""
-    return _table(request, release, lambda found: asked_table(found, [interval, *by], (), alpha))
+    return _table(request, release, lambda found: library.asked_table(found, [interval, *by], (), alpha))
 
 
 def area(
@@ -96,7 +89,7 @@ def area(
     by: SeveralNames = NONE,
     alpha: Level = 0.05,
 ) -> Response:
-    return _table(request, release, lambda found: asked_table(found, by, leaf, alpha))
+    return _table(request, release, lambda found: library.asked_table(found, by, leaf, alpha))
 
 
 def quantile(
@@ -108,20 +101,20 @@ def quantile(
     by: SeveralNames = NONE,
     alpha: Level = 0.05,
 ) -> Response:
-    return _table(request, release, lambda found: quantiles_of(found, attribute, at, by, alpha))
+    return _table(request, release, lambda found: library.quantiles_of(found, attribute, at, by, alpha))
 
 
 def replicates(
     request: Request, dataset: str, release: str, number: int = 80, attribute: SeveralNames = NONE
 ) -> Response:
-    wanted = checked_replicates(number)
-    return _table(request, release, lambda found: replicates_of(found, wanted, attribute))
+    wanted = library.checked_replicates(number)
+    return _table(request, release, lambda found: library.replicates_of(found, wanted, attribute))
 
 
 def combine(request: Request, dataset: str, release: str, body: bodies.CombineBody) -> Response:
     columns = list(dict.fromkeys(name for row in body.weights for name in row))
     weights = {name: [row.get(name) for row in body.weights] for name in columns}
-    return told(combination_of(desk_of(request).release(release), weights, body.alpha).to_dict())
+    return told(library.combination_of(desk_of(request).release(release), weights, body.alpha).to_dict())
 
 
 def accuracy(request: Request, dataset: str, release: str, alpha: Level = 0.05) -> Response:

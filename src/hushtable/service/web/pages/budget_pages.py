@@ -8,9 +8,9 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from hushtable import report
 from hushtable.ledger import Holding, Ledger, Statement
 from hushtable.privacy import Cost
-from hushtable.report import BookedSpend, account_section, bought, drawn
 from hushtable.service import bodies
 from hushtable.service.desk import AbsentError, Desk
 from hushtable.service.managing import Manager
@@ -72,15 +72,15 @@ def _account(desk: Desk) -> dict[str, Any]:
     ledger = desk.ledger
     holdings = ledger.reservations()
     spends = [
-        BookedSpend(one.reservation.number, one.reservation.time, one.reservation.kind, one.drawn)
+        report.BookedSpend(one.reservation.number, one.reservation.time, one.reservation.kind, one.drawn)
         for one in holdings
     ]
-    section = account_section(Statement.of(ledger), spends)
+    section = report.account_section(Statement.of(ledger), spends)
     names = desk.service.users.members(desk.dataset.name)
     manager = Manager(desk)
     return {
         "whole": section,
-        "charts": drawn(section),
+        "charts": report.drawn(section),
         "ledger": ledger,
         "statement": Statement.of(ledger),
         "grants": _grants(ledger),
@@ -107,7 +107,7 @@ def _spend(ledger: Ledger, holding: Holding) -> dict[str, Any]:
         "number": entry.number,
         "time": entry.time,
         "kind": entry.kind,
-        "what": bought(ledger, holding),
+        "what": report.bought(ledger, holding),
         "spender": entry.spender or "",
         "cost": str(holding.drawn),
         "state": holding.state,

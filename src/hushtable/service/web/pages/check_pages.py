@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Request, Response
 from pydantic import BaseModel, Field
 
-from hushtable.deciders import DECIDERS, chance_text, number_text
+from hushtable import deciders, report
 from hushtable.errors import UsageError
-from hushtable.report import drawn_figures, profile_figure
 from hushtable.schema import Binned, Schema
 from hushtable.service import bodies
 from hushtable.service.desk import Desk
@@ -57,7 +56,7 @@ def check_page(request: Request, dataset: str) -> Response:
         tab="check",
         sources=_sources(desk, caller_in(request).person.id),
         attributes=_attributes(desk.schema),
-        deciders=["auto", *DECIDERS],
+        deciders=["auto", *deciders.DECIDERS],
         remaining=desk.remaining(),
         history=_history(desk),
     )
@@ -67,17 +66,17 @@ def check_plan(request: Request, dataset: str, asked: Annotated[CheckFields, For
     desk = desk_of(request)
     plan = desk.plan_check(asked.body())
     [one] = plan.planned
-    figure = profile_figure(one)
+    figure = report.profile_figure(one)
     return page(
         request,
         "check-plan.html.j2",
         plan=plan,
         one=one,
         told=one.to_dict(),
-        chance=chance_text,
-        number=number_text,
+        chance=deciders.chance_text,
+        number=deciders.number_text,
         profile=figure,
-        charts=drawn_figures([figure]),
+        charts=report.drawn_figures([figure]),
         remaining=desk.remaining(),
     )
 

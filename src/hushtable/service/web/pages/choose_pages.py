@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 from fastapi import APIRouter, Form, Request, Response
 
+from hushtable import release, report
 from hushtable.errors import HushtableError
-from hushtable.release import ChoiceView, Release
-from hushtable.report import BarTable, drawn_figures, signal_figure
 from hushtable.service import bodies
 from hushtable.service.desk import AbsentError, Desk
 from hushtable.service.roles import ROUTES
@@ -18,6 +16,12 @@ from hushtable.service.web.guard import desk_of
 from hushtable.service.web.pages.form_fields import FormKey, FormLines, FormText
 from hushtable.service.web.pages.frame import page, page_router
 from hushtable.service.web.pages.job_parts import shown_job
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from hushtable.release import ChoiceView
+    from hushtable.report import BarTable
 
 STEPS = ("finish", "abandon", "advance")
 
@@ -60,7 +64,7 @@ def choice_page(request: Request, dataset: str, choice: str) -> Response:
     desk = desk_of(request)
     view = desk.choice(choice)
     open_now = view.state not in ("finished", "abandoned")
-    figure = signal_figure(view) if open_now and view.standings else None
+    figure = report.signal_figure(view) if open_now and view.standings else None
     return page(
         request,
         "choice.html.j2",
@@ -69,7 +73,7 @@ def choice_page(request: Request, dataset: str, choice: str) -> Response:
         told=view.to_dict(),
         open_now=open_now,
         figure=figure,
-        charts={} if figure is None else drawn_figures([figure]),
+        charts={} if figure is None else report.drawn_figures([figure]),
         common=_common(view),
         may=desk.access.only in (None, desk.access.caller.person.id)
         and desk.access.role in ROUTES["finish"].reach,
@@ -104,7 +108,7 @@ def _quoted(name: str) -> str:
 def _common(view: ChoiceView) -> list[BarTable]:
     """A table or two of what the options have in common, where that is tables."""
     common = view.common
-    if not isinstance(common, Release):
+    if not isinstance(common, release.Release):
         return []
     tables: list[BarTable] = []
     for names in common.marginals[:2]:
@@ -112,11 +116,13 @@ def _common(view: ChoiceView) -> list[BarTable]:
         name = " x ".join(one.attributes)
         cells = one.frame.select(one.attributes).rows()
         data = one.frame.select("estimate", "lower", "upper").with_columns(cell=_cells(cells))
-        tables.append(BarTable(f"common-{len(tables)}", name, name, one.promise, data, one.alpha))
+        tables.append(report.BarTable(f"common-{len(tables)}", name, name, one.promise, data, one.alpha))
     return tables
 
 
 def _cells(rows: list[tuple[Any, ...]]) -> pl.Series:
+    import polars as pl
+
     return pl.Series([" · ".join("–" if v is None else str(v) for v in row) for row in rows], dtype=pl.String)
 
 

@@ -8,17 +8,20 @@ import zipfile
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Form, Request, Response
 
-from hushtable.release import Bundle
-from hushtable.report import ReleaseShown, drawn
+from hushtable import release as released
+from hushtable import report
 from hushtable.service import bodies
 from hushtable.service.desk import AbsentError
 from hushtable.service.managing import Manager
 from hushtable.service.web.guard import desk_of
 from hushtable.service.web.pages.frame import elsewhere, not_a_form, page, page_router
+
+if TYPE_CHECKING:
+    from hushtable.report import ReleaseShown
 
 KEPT = 8
 """Releases whose pages stay in memory: what people look at in one morning; each takes some megabytes."""
@@ -31,7 +34,7 @@ def router() -> APIRouter:
 
 @lru_cache(maxsize=KEPT)
 def _read(folder: str, digest: str) -> ReleaseShown:
-    return ReleaseShown.read(Path(folder))
+    return report.ReleaseShown.read(Path(folder))
 
 
 def explore_page(request: Request, dataset: str) -> Response:
@@ -57,7 +60,7 @@ def release_page(request: Request, dataset: str, release: str) -> Response:
         shown=shown,
         packed=explorer,
         first=shown.first,
-        charts=drawn(*shown.about),
+        charts=report.drawn(*shown.about),
         now=time.time(),
     )
 
@@ -79,7 +82,7 @@ def bundle_file(request: Request, dataset: str, release: str) -> Response:
     desk = desk_of(request)
     desk.release(release)
     content = io.BytesIO()
-    bundle = Bundle.open(desk.service.shelf.place(release))
+    bundle = released.Bundle.open(desk.service.shelf.place(release))
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(bundle.files):
             archive.writestr(zipfile.ZipInfo(f"{release}/{name}"), (bundle.place / name).read_bytes())

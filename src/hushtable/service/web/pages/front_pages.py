@@ -10,8 +10,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
+from hushtable import report
 from hushtable.errors import HushtableError
-from hushtable.report import explorer_text, style_text, vega_text
 from hushtable.service import bodies
 from hushtable.service.desk import AbsentError
 from hushtable.service.roles import Role
@@ -69,9 +69,9 @@ def sign_out_form(request: Request) -> Response:
 
 
 ASSETS: dict[str, tuple[str, Callable[[], str]]] = {
-    "style.css": ("text/css", lambda: style_text(STYLES) + _static("pages.css")),
-    "explorer.js": ("text/javascript", explorer_text),
-    "vega.js": ("text/javascript", vega_text),
+    "style.css": ("text/css", lambda: report.style_text(STYLES) + _static("pages.css")),
+    "explorer.js": ("text/javascript", lambda: report.explorer_text()),
+    "vega.js": ("text/javascript", lambda: report.vega_text()),
     "htmx.js": ("text/javascript", lambda: _static("htmx.js")),
     "pages.js": ("text/javascript", lambda: _static("pages.js")),
 }

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from hushtable.planning import STRATEGIES
+from hushtable import planning
 from hushtable.service import bodies
 from hushtable.service.web.guard import desk_of
 from hushtable.service.web.pages.form_fields import FormKey, FormLines, FormText
@@ -45,7 +45,7 @@ def new_release_page(request: Request, dataset: str) -> Response:
         tab="release",
         names=list(desk.schema.names),
         remaining=desk.remaining(),
-        strategies=list(STRATEGIES),
+        strategies=list(planning.STRATEGIES),
     )
 
 
