@@ -78,7 +78,11 @@ class Visitor:
 
 @contextmanager
 def started(
-    words: Sequence[str], log: Path, verify: ssl.SSLContext | bool = True, **environment: str
+    words: Sequence[str],
+    log: Path,
+    verify: ssl.SSLContext | bool = True,
+    ready: str = "/readyz",
+    **environment: str,
 ) -> Generator[Running]:
     """`hush serve` with some flags, until the block ends; ``verify`` says which certificate is trusted."""
     with log.open("w") as errors:
@@ -97,8 +101,8 @@ def started(
                 said += line
             told = json.loads(said)
             running = Running(told["url"], process, told.get("password", ""), log)
-            ready = f"{running.url}/readyz"
-            wait_for(lambda: httpx.get(ready, verify=verify, trust_env=False).status_code == 200)
+            place = f"{running.url}{ready}"
+            wait_for(lambda: httpx.get(place, verify=verify, trust_env=False).status_code == 200)
             yield running
         finally:
             process.send_signal(signal.SIGTERM)

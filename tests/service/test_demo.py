@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
-from running import Running, released_in
+import pytest
+from running import Running, released_in, started
 
 TOWN = "/v1/datasets/town"
+FIRST_PAGE = 3.0
+"""Seconds from the command to the first page."""
 WOMEN = "COUNT WHERE sex = 'F' AND age >= 30"
 
 
@@ -81,3 +85,14 @@ def test_the_auditor_reads_the_account_and_spends_nothing(demo: Running) -> None
     assert audrey.http.get(f"{TOWN}/ledger/export").json()["entries"]
     refused = audrey.spend(f"{TOWN}/checks", {"query": "COUNT", "synthetic": {}, "tau": 1, "budget": "rho=1"})
     assert (refused.status_code, refused.json()["code"]) == (403, "auth.role")
+
+
+@pytest.mark.slow  # a clock: on a machine that does nothing else
+def test_the_first_page_is_answered_within_three_seconds_of_the_command(tmp_path: Path) -> None:
+    taken = []
+    for number in range(3):
+        begun = time.monotonic()
+        with started(["--demo", "--port", "0"], tmp_path / f"log-{number}", ready="/sign-in"):
+            taken.append(time.monotonic() - begun)
+    print(f"first page after {sorted(round(one, 2) for one in taken)} s")
+    assert sorted(taken)[1] < FIRST_PAGE, taken

@@ -65,9 +65,11 @@ class Demonstration:
             f'[worker]\nserve = "hush.toml"\n\n[worker.data]\ntown = "{self.data.name}"\n', encoding="utf-8"
         )
         service = Service.open(ServeConfig.load(self.config))
-        for name, role in ACCOUNTS.items():
-            person = service.users.add(name, PASSWORD, founder=role is Role.CURATOR)
+        made = [service.users.add(name, founder=role is Role.CURATOR) for name, role in ACCOUNTS.items()]
+        for person, role in zip(made, ACCOUNTS.values(), strict=True):
             service.users.set_role(person, "town", role)
+        service.users.set_password(made[0], PASSWORD)
+        service.users.share_password(*made)
         service.storage.close()
 
     def publish_first(self) -> None:
