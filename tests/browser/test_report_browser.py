@@ -34,6 +34,7 @@ def test_the_report_draws_everything_and_asks_nobody_at_any_width_in_light_and_d
             if device == "phone" or scheme == "dark":
                 page.screenshot(path=artefacts / f"town-{device}-{scheme}.png", full_page=True)
             assert_readable(opened)
+            assert page.evaluate("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('nav ul'))")
     page.close()
 
 
@@ -58,6 +59,9 @@ def test_the_report_can_be_read_on_paper_also_from_a_dark_screen(
     )
     assert paper == "rgb(255, 255, 255)" and ink == "rgb(27, 31, 36)"
     assert page.evaluate(CONTRAST) == []
+    sizes = "['.value', '.ends'].map((name) => parseFloat(getComputedStyle(document.querySelector(name)).fontSize))"
+    value, ends = page.evaluate(sizes)
+    assert ends < value, "an interval is not set larger than its number"
     assert not page.locator("nav").is_visible() and not page.locator(".explorer .panel").is_visible()
     content = page.pdf(path=artefacts / "town.pdf", format="A4")
     pypdf = pytest.importorskip("pypdf")
