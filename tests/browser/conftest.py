@@ -49,7 +49,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = make_microdata(release)
     made.frame.write_csv(folder / "records.csv")
     add_explanation(folder / "out", made.explanation)
-    synthetic = people.head(1500).select(schema.names)
+    synthetic = people.head(1500).select(list(schema.attributes))
     session.check(
         ["COUNT WHERE sex = 'F'", "COUNT WHERE age >= 30"], synthetic, tau="20%", budget=ht.PureDP(1)
     )

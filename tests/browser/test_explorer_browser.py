@@ -145,8 +145,8 @@ def test_a_third_attribute_is_held_fixed_in_a_grid_and_listed_in_bars(published:
     page = opened.page
     shown(opened, "sex,age,car")
     table = ht.Release.load(published).table("sex", "age", "car")
-    page.select_option("#explorer-1-fixed-13", label="true")
-    page.wait_for_function("document.querySelector('#explorer-1-fixed-13')?.value === '1'")
+    page.select_option("#explorer-1-fixed-14", label="true")
+    page.wait_for_function("document.querySelector('#explorer-1-fixed-14')?.value === '1'")
     lines = rows_of(saved(opened, "csv")[1])
     expected = table.filter(pl.col("car") == "true" if table["car"].dtype == pl.String else pl.col("car"))
     assert [number(line["estimate"]) for line in lines] == pytest.approx(

@@ -124,7 +124,7 @@ def test_a_link_leads_back_to_the_table_and_its_view(
     assert again.input_value("#explorer-1-show") == "row"
     again.goto(f"{address.split('#')[0]}#table=age,sex,car&only.car=1&sort=-1,up")
     again.wait_for_function("document.querySelector('#explorer')?.dataset.table === 'age,sex,car'")
-    assert again.input_value("#explorer-1-fixed-13") == "1"
+    assert again.input_value("#explorer-1-fixed-14") == "1"
     assert again.locator("th[aria-sort=ascending]").inner_text().startswith("Total")
     again.goto(f"{address.split('#')[0]}#table=age,nothing&view=%ff&only.x=9")
     assert again.locator("#explorer tbody tr").count() > 0

@@ -58,6 +58,8 @@ def test_shown_commands_are_run_as_shown(told: tuple[Path, str]) -> None:
             "preflight",
             "release",
             "table",
+            "table",
+            "table",
             "microdata",
             "choose",
             "check",

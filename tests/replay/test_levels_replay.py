@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 
 import hushtable as ht
 from bit_sources import FixedBits
 from dense_levels import Dense
+from hushtable.marginals import closure
 from hushtable.measurement import ResidualPart
 from hushtable.privacy import sampler
+from hushtable.reconstruct import fit_tables
 
 SCHEMA = {
     "attributes": {
@@ -24,7 +27,7 @@ SCHEMA = {
 ROWS = [("a", 1), ("d", 3), ("f", 7), ("f", 0)]
 
 
-def released(rows, folder, monkeypatch) -> tuple[ht.Release, int]:
+def released(rows, folder, monkeypatch, strategy="residual-planner") -> tuple[ht.Release, int]:
     folder.mkdir()
     bits = FixedBits(seed=5)
     frame = pl.DataFrame(rows, schema={"place": pl.String, "age": pl.Int64}, orient="row")
@@ -32,20 +35,33 @@ def released(rows, folder, monkeypatch) -> tuple[ht.Release, int]:
     with monkeypatch.context() as patch:
         patch.setattr(sampler, "system_bits", lambda: bits)
         workload = ht.Workload([("down", "age"), ("up", "two")])
-        made = session.release(workload, budget=ht.ZCDP("0.1"), strategy="residual-planner", request="one")
+        made = session.release(workload, budget=ht.ZCDP("0.1"), strategy=strategy, request="one")
     return made, len(bits.given)
 
 
-def test_one_person_more_moves_the_integers_by_one_column(tmp_path, monkeypatch):
-    base, bits = released(ROWS, tmp_path / "0", monkeypatch)
+@pytest.mark.parametrize("strategy", ["residual-planner", "identity", "auto"])
+def test_one_person_more_moves_the_integers_by_one_column(tmp_path, monkeypatch, strategy):
+    base, bits = released(ROWS, tmp_path / "0", monkeypatch, strategy)
     part = base.answers.part
     assert isinstance(part, ResidualPart)
     dense = Dense(part.layout.axes)
     columns = np.concatenate([dense.residual(s) for s in part.sets])
     for place, leaf in enumerate("abcdef"):
         for age in (0, 5):
-            more, drawn = released([*ROWS, (leaf, age)], tmp_path / f"{leaf}{age}", monkeypatch)
+            more, drawn = released([*ROWS, (leaf, age)], tmp_path / f"{leaf}{age}", monkeypatch, strategy)
             assert np.array_equal(more.answers.values - base.answers.values, columns[:, place * 8 + age])
             assert drawn == bits
             assert more.card.charged == base.card.charged
             assert more.answers.part.noise.parameters == part.noise.parameters
+
+
+def test_auto_is_the_residual_planner_read_by_maximum_entropy_bit_for_bit(tmp_path, monkeypatch):
+    """So on levels it is never worse: the same integers from the same bits, read in the same way."""
+    auto, _ = released(ROWS, tmp_path / "a", monkeypatch, "auto")
+    batch, _ = released(ROWS, tmp_path / "b", monkeypatch)
+    assert np.array_equal(auto.answers.values, batch.answers.values)
+    assert auto.answers.part.noise.parameters == batch.answers.part.noise.parameters
+    read = fit_tables("maxent", batch.estimates, closure(batch.workload, batch.schema.sizes))
+    for s in auto.workload:
+        shown = auto.table(*(auto.schema.names[a] for a in s))["estimate"].to_numpy()
+        assert np.allclose(shown, read.table(s).ravel(), rtol=1e-9)

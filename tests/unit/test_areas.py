@@ -86,3 +86,5 @@ def test_two_trees_may_read_one_column(tmp_path, monkeypatch):
     release = session.release(wanted, budget=ht.ZCDP(10**5), strategy="residual-planner")
     assert release.table("hospital")["estimate"].to_list() == pytest.approx([4, 3], abs=0.05)
     assert release.table("region", "hospital")["estimate"].to_list() == pytest.approx([2, 2, 2, 1], abs=0.1)
+    records = release.microdata()
+    assert records.height > 3 and records["place"].to_list() == records["care"].to_list()

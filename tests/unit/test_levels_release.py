@@ -11,6 +11,7 @@ import pytest
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import QueryError, WorkloadError
+from hushtable.report import public_report
 
 SCHEMA = """\
 attributes:
@@ -85,6 +86,43 @@ def test_auto_reads_the_same_measurements_without_going_below_zero(session):
         assert set(table["measured"]) == {"fully"}
     state, county = (release.table(level)["estimate"].to_numpy() for level in ("state", "county"))
     assert np.add.reduceat(county, [0, 2, 3, 6, 7]) == pytest.approx(state, rel=1e-6)
+
+
+@pytest.mark.parametrize(("strategy", "least", "most"), [("residual-planner", 0.0, 1e-8), ("auto", 0.0, 2.0)])
+def test_a_release_states_how_far_levels_are_from_adding_up(session, strategy, least, most, tmp_path):
+    release = session.release(ht.Workload(TABLES), budget=ht.ZCDP("0.05"), strategy=strategy)
+    gaps = {(r["table"], r["above"]): r["largest_difference"] for r in release.level_gaps().to_dicts()}
+    assert (
+        len(gaps) == 3
+    )  # county to state, year to decade, state to region; region and decade have none above
+    fine = release.table("county", "age")["estimate"].to_numpy().reshape(8, 30)
+    counties = np.add.reduceat(fine, [0, 2, 3, 6, 7])
+    states = release.table("state", "age")["estimate"].to_numpy().reshape(5, 30)
+    decades = release.table("county", "decade")["estimate"].to_numpy().reshape(8, 3)
+    assert gaps["county x year", "state x year"] == pytest.approx(np.abs(counties - states).max(), abs=1e-9)
+    told = np.abs(fine.reshape(8, 3, 10).sum(axis=2) - decades).max()
+    assert gaps["county x year", "county x decade"] == pytest.approx(told, abs=1e-9)
+    assert all(least <= gap <= most for gap in gaps.values())
+
+
+def test_a_release_without_levels_has_nothing_to_add_up(tmp_path):
+    schema = {"attributes": {"sex": {"type": "categorical", "values": ["F", "M"]}}}
+    frame = pl.DataFrame({"sex": ["F", "M"]})
+    session = ht.Session.open(frame, schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP(1))
+    assert session.release(ht.Workload([("sex",)]), budget=ht.ZCDP(1)).level_gaps().height == 0
+
+
+@pytest.mark.long
+def test_a_report_has_a_section_of_levels(session, tmp_path):
+    release = session.release(ht.Workload(TABLES), budget=ht.ZCDP("0.1"))
+    release.save(tmp_path / "out")
+    page = public_report(tmp_path / "out")
+    (section,) = (s for s in page.sections if s.key == "levels")
+    rows = section.grids[0].data
+    assert rows["level"].to_list() == ["region", "state", "county", "decade", "year"]
+    assert rows["categories"].to_list() == [4, 5, 8, 3, 30]
+    largest = release.level_gaps()["largest_difference"].max()
+    assert f"within {largest:,.1f} records" in section.text[1]
 
 
 def test_only_the_difference_to_a_coarser_release_is_charged(session):

@@ -94,6 +94,8 @@ def test_the_order_of_a_tree_is_part_of_the_version():
         ({**place(), "tree": {"N": {"x": ["a", "a"]}}}, "schema.wrong-tree"),
         ({**place(), "tree": {"N": {"x": {"y": {"z": ["a"]}}}}}, "schema.wrong-tree"),
         ({**place(), "tree": {}}, "schema.wrong-tree"),
+        ({**place(), "tree": {"North": [], "South": []}}, "schema.wrong-tree"),
+        ({**place(), "tree": {"North": ["N1"], "South": ["S1"]}}, "schema.wrong-tree"),
         ({**place(), "tree": "nowhere.csv"}, "schema.wrong-tree"),
         ({**place(), "values": ["a"]}, "schema.wrong-tree"),
         ({**place(), "levels": []}, "schema.wrong-levels"),

@@ -96,6 +96,50 @@ def test_all_ranges_of_1024_values_stay_below_their_promise():
     assert mean_square(1024, range(1024)) <= 18.1
 
 
+def best_by_wavelets(n: int, gram: np.ndarray, groups: int) -> float:
+    """Sum of variances, times twice the budget, of the best noise on Haar wavelets by contrasts of some groups.
+
+    A computation of its own, over dense matrices: each kind of wavelet is measured with one variance; its rows are
+    orthogonal, so what it adds to the error is a trace, what a record pays the square of its entry.
+    """
+    kinds = [np.ones((1, n))]
+    width = n
+    while width > 1:
+        half = width // 2
+        kinds.append(np.kron(np.eye(n // width), np.concatenate([np.ones(half), -np.ones(half)])))
+        width = half
+    total = 0.0
+    for kind in kinds:
+        size = float((kind[0] ** 2).sum())
+        gain = float(np.einsum("ij,jk,ik->", kind, gram, kind)) / size**2
+        # By groups: their sum, whose estimate is spread evenly, and their contrasts, which a record pays 1 - 1/g for.
+        total += np.sqrt(gain * groups / groups**2 * 1.0) + np.sqrt(gain * (groups - 1) * (1 - 1 / groups))
+    return total**2
+
+
+def gram_of(kind: str, n: int) -> np.ndarray:
+    """How often two values are asked for together: in ranges, in prefixes."""
+    low, high = np.minimum.outer(np.arange(n), np.arange(n)), np.maximum.outer(np.arange(n), np.arange(n))
+    return ((low + 1.0) * (n - high)) if kind == "ranges" else (n - high).astype(float)
+
+
+@pytest.mark.parametrize("kind", ["ranges", "prefixes"])
+@pytest.mark.parametrize(
+    "n", [64, pytest.param(256, marks=pytest.mark.long), pytest.param(1024, marks=pytest.mark.slow)]
+)
+def test_ranges_and_prefixes_by_sex_are_within_a_hundredth_of_dense_wavelets(n, kind):
+    declared = schema(n)
+    workload = ht.Workload([(f"x={kind}", "sex")]).resolve(declared)
+    part = plan_residuals(workload, rho=RHO).part
+    estimates = from_answers(Answers(part, np.zeros(part.layout.cells, np.int64)))
+    total = 0.0
+    for a in range(n if kind == "ranges" else 1):
+        rows = np.tril(np.ones((n, n)))[a:]
+        rows[:, :a] = 0.0
+        total += float(sum_variances(estimates, workload.sets[0], [rows, np.eye(2)]).sum())
+    assert total * 2 * float(RHO) <= best_by_wavelets(n, gram_of(kind, n), 2) * 1.01
+
+
 def test_halves_of_halves_are_levels_with_names():
     declared = schema(10)
     assert declared.names == ("x.8", "x.4", "x.2", "x", "sex")

@@ -75,11 +75,14 @@ class _Story:
         )
         self._do(f"preflight {data} {self._known}")
         self._say(
-            "2. All tables of two attributes, for a fifth of it.  The rounds show where the budget went."
+            "2. All tables of two attributes, for a fifth of it.  Districts lie in regions: both are measured."
         )
         self._do(f"release {data} {self._known} --order 2 --budget rho=0.1 --out {tables} --no-report")
         self._say("   One of the 105 tables.  Every number has an error bar.")
         self._do(f"table {tables} employment sex --rows 9")
+        self._say("   A region, from the same answers; and an area that no region is.")
+        self._do(f"table {tables} region car")
+        self._do(f'table {tables} car --area "Harbour,Station,University"')
         self._say(
             "3. Records, for those who need a file.  They are made from the tables and cost nothing more."
         )
@@ -115,6 +118,8 @@ class _Story:
         data, records = self._at("town.csv"), self._at("records.csv")
         return [
             f"table {tables} age health",
+            f"quantile {tables} age --by region",
+            f"export {tables} --format csv --publish --out {self._at('published')}",
             f'plan --schema {schema} --order 1 --want "age=25"',
             f"microdata {tables} --explain",
             f'check {data} {self._known} --synthetic {records} --query "MEDIAN(age)" --tau 2 '

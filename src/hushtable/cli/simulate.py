@@ -109,9 +109,11 @@ def shuffle(records: Path, out: Path) -> None:
 
 
 def _categories() -> dict[str, NDArray[Any]]:
-    """The declared values of every categorical attribute."""
+    """The declared values of every categorical attribute; of districts the leaves of their tree."""
     declared: dict[str, dict[str, Any]] = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))["attributes"]
-    return {name: np.array(entry["values"]) for name, entry in declared.items() if "values" in entry}
+    found = {name: np.array(entry["values"]) for name, entry in declared.items() if "values" in entry}
+    regions: dict[str, list[str]] = declared["district"]["tree"]
+    return {**found, "district": np.array([district for inside in regions.values() for district in inside])}
 
 
 def _employment(

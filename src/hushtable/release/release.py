@@ -34,6 +34,7 @@ from hushtable.reconstruct import (
     reconstruction_named,
 )
 from hushtable.release import bundle, sums
+from hushtable.release.adding_up import level_gaps_of
 from hushtable.release.area_maps import AreaMap
 from hushtable.release.card import Card, L1Bounds
 from hushtable.release.exports import Exported, export_columns, write_export
@@ -243,6 +244,10 @@ class Release:
             },
             nan_to_null=True,
         )
+
+    def level_gaps(self) -> pl.DataFrame:
+        """For each table on a level that has one above it: how far its numbers are from adding up to those, at most."""
+        return level_gaps_of(self)
 
     @property
     def reads_roughly(self) -> bool:

@@ -17,6 +17,8 @@ COLUMNS: dict[str, Heading] = {
     "sample_share": ("As good as a plain sample of", "{:.2%}"),
     "attribute": ("Attribute", "{:,}"),
     "value": ("Value", "{:,}"),
+    "level": ("Level", "{:,}"),
+    "categories": ("Categories", "{:,}"),
     "records": ("Records", "{:,}"),
     "this": ("This", "{:,.1f}"),
     "last": ("Last", "{:,.1f}"),

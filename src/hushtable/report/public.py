@@ -21,6 +21,7 @@ from hushtable.report.sections.coverage_section import coverage_section
 from hushtable.report.sections.error_map_section import error_map_section
 from hushtable.report.sections.explore_section import explore_section, first_table
 from hushtable.report.sections.groups_section import groups_section
+from hushtable.report.sections.levels_section import levels_section
 from hushtable.report.sections.marginals_section import marginals_section
 from hushtable.report.sections.microdata_section import microdata_section
 from hushtable.report.sections.opening_section import opening_section
@@ -96,6 +97,7 @@ def report_of(
                 "Quality",
                 reading_section(view),
                 error_map_section(view),
+                levels_section(view),
                 marginals_section(view),
                 groups_section(view),
                 coverage_section(view),

@@ -6,7 +6,7 @@ that is counted; records made from a release obey them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,9 @@ else:
 
 MOST_STEPS = 4_000_000
 """Steps of an attribute that others follow from, such as days: eleven thousand years; more would take memory."""
+MOST_RULED = 1_000_000
+"""Pairs of categories that rules are written for, a second of work; records of more are made to agree when they are
+drawn."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august"),
@@ -210,7 +213,7 @@ def _refuse_circles(document: Document, made: Mapping[str, Dependency]) -> None:
 def all_dependencies(
     declared: Sequence[Dependency], attributes: Mapping[str, Attribute]
 ) -> tuple[Dependency, ...]:
-    """Those that are declared, and the attributes that read the column of another one, which has more bins."""
+    """Those that are declared, and the attributes that read the column of another one, which has more categories."""
     following = {one.attribute for one in declared}
     columns: dict[tuple[str, str], list[tuple[str, Binned]]] = {}
     for name, attribute in attributes.items():
@@ -220,7 +223,22 @@ def all_dependencies(
     for group in columns.values():
         finest = max(group, key=lambda entry: entry[1].regular)[0]
         same += [Dependency(name, finest) for name, _ in group if name != finest and name not in following]
-    return (*same, *declared)
+    return (*same, *_read_again(attributes, following), *declared)
+
+
+def _read_again(attributes: Mapping[str, Attribute], following: Collection[str]) -> Iterator[Dependency]:
+    """Categories that read the column of another attribute have its value, where both list it."""
+    columns: dict[str, list[Categorical]] = {}
+    for name, attribute in attributes.items():
+        if isinstance(attribute, Categorical) and name not in following:
+            columns.setdefault(attribute.column, []).append(attribute)
+    for group in columns.values():
+        first = max(group, key=lambda attribute: attribute.regular)
+        texts = set(first.texts)
+        for other in group:
+            map = {text_of(value): value for value in other.values if text_of(value) in texts}
+            if other is not first and map:
+                yield Dependency(other.name, first.name, None, map)
 
 
 def depending_rules(
@@ -230,6 +248,8 @@ def depending_rules(
     place = {name: k for k, name in enumerate(attributes)}
     for one in dependencies:
         made, other = attributes[one.attribute], attributes[one.on]
+        if one.map and made.regular * other.regular > MOST_RULED:
+            continue
         for codes, possible in _possible(one, attributes).items():
             never = tuple(code for code in range(made.regular) if code not in possible)
             if never and possible:
@@ -243,16 +263,16 @@ def _possible(one: Dependency, attributes: Mapping[str, Attribute]) -> dict[tupl
     """The codes of the attribute that each category of the other allows, categories that allow the same together."""
     other = attributes[one.on]
     allowed: dict[frozenset[int], list[int]] = {}
+    mapped = one.mapped(attributes) if one.map else None
     for code in range(other.regular):
-        found = frozenset(int(c) for c in _codes_inside(one, attributes, code) if c >= 0)
+        inside = _codes_inside(one, attributes, code) if mapped is None else mapped[code : code + 1]
+        found = frozenset(int(c) for c in inside if c >= 0)
         allowed.setdefault(found, []).append(code)
     return {tuple(codes): found for found, codes in allowed.items()}
 
 
 def _codes_inside(one: Dependency, attributes: Mapping[str, Attribute], code: int) -> Any:
     other = attributes[one.on]
-    if one.map:
-        return one.mapped(attributes)[code : code + 1]
     if not isinstance(other, Binned):
         return ()
     low: Any = other.starts[code]

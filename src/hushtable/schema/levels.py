@@ -282,6 +282,8 @@ def _checked_paths(fields: Fields, rows: list[TreePath], names: Sequence[str]) -
         twice = any(above.setdefault(str(row[-1]), row[:-1]) != row[:-1] for row in rows)
         raise _wrong_tree(fields, "has a leaf under two parents" if twice else "has a leaf twice")
     for depth in range(1, len(names)):
+        if all(row[depth] == row[depth - 1] for row in rows):
+            raise _wrong_tree(fields, f"has no category on the level {names[depth]!r}")
         parent: dict[str, TreePath] = {}
         for row in rows:
             if parent.setdefault(str(row[depth]), row[:depth]) != row[:depth]:
