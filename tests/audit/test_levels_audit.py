@@ -22,7 +22,7 @@ from hushtable.kernel import draw, open_counter
 from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Answers, DiscreteNoise, Measure, ResidualPart, parts
-from hushtable.planning import plan_residuals
+from hushtable.planning import plan_identity, plan_residuals
 from hushtable.privacy import GaussianNoise
 from hushtable.reconstruct import from_answers
 from hushtable.schema import Schema
@@ -119,8 +119,8 @@ def dearer(level: int, layout: Layout, mechanisms) -> DiscreteNoise:
 parts_level_noise = parts.level_noise
 
 
-def plan() -> ResidualPart:
-    return plan_residuals(ResolvedWorkload(SETS, (Fraction(1),) * 3, AXES), rho=Fraction(1, 200)).part
+def plan(way=plan_residuals) -> ResidualPart:
+    return way(ResolvedWorkload(SETS, (Fraction(1),) * 3, AXES), rho=Fraction(1, 200)).part
 
 
 def row_costs(part: ResidualPart) -> list[Fraction]:
@@ -131,16 +131,17 @@ def row_costs(part: ResidualPart) -> list[Fraction]:
     return [sum(Fraction(int(q)) ** 2 / v for q, v in zip(c, variances, strict=True)) / 2 for c in queries.T]
 
 
-def test_a_level_that_is_priced_too_low_shows_in_the_cost_of_a_row(monkeypatch):
-    assert max(row_costs(plan())) == plan().rho
+@pytest.mark.parametrize("way", [plan_residuals, plan_identity])
+def test_a_level_that_is_priced_too_low_shows_in_the_cost_of_a_row(way, monkeypatch):
+    assert max(row_costs(plan(way))) == plan(way).rho
     for level in (0, 1, 2):
         monkeypatch.setattr(parts, "level_noise", partial(dearer, level))
-        assert max(row_costs(plan())) > plan().rho
+        assert max(row_costs(plan(way))) > plan(way).rho
 
 
-def coverage(runs: int, seed: int) -> tuple[float, float]:
+def coverage(runs: int, seed: int, way=plan_residuals) -> tuple[float, float]:
     """Share of cells on all levels whose 95% interval holds the truth, and its standard error over runs."""
-    part, layout, chance = plan(), Layout(AXES, (*SETS, (2,), (1, 3), ())), np.random.default_rng(seed)
+    part, layout, chance = plan(way), Layout(AXES, (*SETS, (2,), (1, 3), ())), np.random.default_rng(seed)
     dense = Dense(AXES)
     counts = chance.integers(0, 500, 24)
     exact = np.concatenate([dense.residual(s) @ counts for s in part.sets])
@@ -157,12 +158,14 @@ def coverage(runs: int, seed: int) -> tuple[float, float]:
 @pytest.mark.parametrize(
     "runs", [pytest.param(400, id="quick"), pytest.param(2000, id="full", marks=pytest.mark.slow)]
 )
-def test_intervals_on_every_level_hold_as_often_as_they_say(runs):
-    mean, error = coverage(runs, 3)
+@pytest.mark.parametrize("way", [plan_residuals, plan_identity])
+def test_intervals_on_every_level_hold_as_often_as_they_say(runs, way):
+    mean, error = coverage(runs, 3, way)
     assert abs(mean - 0.95) < Z * error + 0.003  # steps of whole numbers
 
 
-def test_scaling_that_is_left_out_shows_in_the_intervals(monkeypatch):
+@pytest.mark.parametrize("way", [plan_residuals, plan_identity])
+def test_scaling_that_is_left_out_shows_in_the_intervals(way, monkeypatch):
     monkeypatch.setattr(parts, "level_noise", unscaled)
-    mean, error = coverage(800, 3)
+    mean, error = coverage(800, 3, way)
     assert abs(mean - 0.95) > Z * error + 0.003

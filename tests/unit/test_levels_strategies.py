@@ -176,6 +176,29 @@ def test_a_choice_on_crooked_levels_adds_up_the_dearest_rows_unless_frozen(peopl
         assert spent > 1.01 * alone
 
 
+def test_topping_up_on_crooked_levels_adds_each_draw_s_dearest_row(people, tmp_path):
+    """Draws at different times: who pays most for the second is not who paid most for the first."""
+    session = ht.Session.open(
+        people, schema=ht.Schema.loads(CROOKED), ledger=tmp_path / "r", budget=ht.ZCDP(1)
+    )
+    ways = {"strategy": "residual-planner"}
+    first = session.release(ht.Workload([("state", "sex")]), budget=ht.ZCDP("0.1"), **ways).answers.part
+    target = session.plan(ht.Workload(FINE), budget=ht.ZCDP("0.12"), **ways).noise.part
+    before = session.remaining.cost.rho
+    session.release(ht.Workload(FINE), budget=ht.ZCDP("0.12"), reuse=True, **ways)
+    spent = before - session.remaining.cost.rho
+    had = dict(zip(first.sets, first.precisions, strict=True))
+    lacks = {s: p - had.get(s, 0) for s, p in zip(target.sets, target.precisions, strict=True)}
+    world, rows = Dense(target.layout.axes), 0
+    for s, more in lacks.items():
+        units = np.array([float(u) for u in world.unit_noise(s)])
+        noisy = units > 0
+        if more > 0 and noisy.any():
+            rows = rows + (world.residual(s)[noisy] ** 2 / units[noisy, None]).sum(axis=0) * float(more) / 2
+    assert spent == pytest.approx(float(np.max(rows)) * 10**12, abs=3)
+    assert spent + ht.ZCDP("0.1").limit.rho > 1.01 * ht.ZCDP("0.12").limit.rho
+
+
 def test_what_is_even_costs_its_option_however_it_is_reached(session):
     before = session.remaining.cost.rho
     choice = session.choose(options(session.schema), budget=ht.ZCDP("0.1"))
