@@ -33,6 +33,36 @@ def random_axes(chance: np.random.Generator) -> Axes:
     return Axes(sizes, parents, blocks)
 
 
+def crooked_axes(chance: np.random.Generator) -> Axes:
+    """A tree of three levels where nobody has neighbours on all of them, perhaps another one, and a plain attribute.
+
+    Under every first category there is one child with several of its own, or there are several with one each.
+    """
+    sizes: list[int] = []
+    parents: list[int] = []
+    blocks: list[list[int]] = []
+    for _ in range(int(chance.integers(1, 3))):
+        narrow = chance.permutation([True, False, *chance.choice([True, False], int(chance.integers(0, 2)))])
+        second = [1 if one else int(chance.integers(2, 4)) for one in narrow]
+        third = [
+            int(chance.integers(2, 4)) if one else 1
+            for one, n in zip(narrow, second, strict=True)
+            for _ in range(n)
+        ]
+        first = len(sizes)
+        for parent, children in ((-1, [len(narrow)]), (first, second), (first + 1, third)):
+            blocks.append([0, *np.cumsum(children).tolist()])
+            sizes.append(int(sum(children)))
+            parents.append(parent)
+    if chance.random() < 0.5 or len(sizes) == 3:
+        blocks.append([0, int(chance.integers(2, 4))])
+        sizes.append(blocks[-1][-1])
+        parents.append(-1)
+    if prod(sizes[a] for a in range(len(sizes)) if a not in parents) > 150:
+        return crooked_axes(chance)
+    return Axes(sizes, parents, blocks)
+
+
 def random_workload(axes: Axes, chance: np.random.Generator) -> tuple[tuple[int, ...], ...]:
     """Some marginals on some levels."""
     every = [s for s in closure([axes.finest], axes) if s]

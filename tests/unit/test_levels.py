@@ -9,9 +9,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dense_levels import Dense, random_axes, random_workload
+from dense_levels import Dense, crooked_axes, random_axes, random_workload
 from hushtable.axes import Axes
-from hushtable.marginals import Layout, ResolvedWorkload
+from hushtable.marginals import Layout, ResolvedWorkload, sorted_sets
 from hushtable.measurement import Answers, ResidualPart
 from hushtable.planning import plan_residuals
 from hushtable.reconstruct import from_answers
@@ -22,9 +22,10 @@ RHO = Fraction(1, 4)
 
 @cache
 def planned(case: int):
-    chance = np.random.default_rng(case)
-    axes = random_axes(chance)
+    chance, crooked = np.random.default_rng(case), case % 3 == 0
+    axes = crooked_axes(chance) if crooked else random_axes(chance)
     sets = random_workload(axes, chance)
+    sets = sorted_sets({*sets, axes.finest}) if crooked else sets
     weights = tuple(Fraction(int(k)) for k in chance.integers(1, 5, len(sets)))
     return axes, sets, weights, plan_residuals(ResolvedWorkload(sets, weights, axes), rho=RHO)
 
@@ -113,6 +114,15 @@ def test_the_plan_is_within_a_millionth_of_the_optimum(case):
     )
     best.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     assert ours <= best.value * (1 + 1e-6)
+
+
+def test_the_cases_have_single_children_deep_trees_and_rows_of_different_classes():
+    """What the closed form cannot plan is among them: no row pays for all residuals."""
+    made = [planned(case) for case in range(CASES)]
+    classes = [len(axes.row_classes({a for s in plan.part.sets for a in s})) for axes, _, _, plan in made]
+    single = sum(any((np.diff(b) == 1).any() for b in axes.blocks) for axes, *_ in made)
+    assert sum(n > 1 for n in classes) == 20 and single >= 40
+    assert {len(axes.finest) for axes, *_ in made} == {1, 2, 3}
 
 
 def test_children_add_up_to_their_parents():
