@@ -17,6 +17,7 @@ from hushtable.cli.app import run
 from hushtable.errors import HushtableError
 from hushtable.kernel.sources import open_counter
 from hushtable.marginals import COVERAGE, Counting, Layout
+from hushtable.measurement import QuantityPart, ResidualPart
 from hushtable.privacy import UNIT
 from hushtable.release.loss_counts import loss_counts
 from hushtable.session import draft
@@ -192,3 +193,13 @@ def test_init_proposes_it_and_shares_that_cannot_be_are_refused(tmp_path: Path, 
         assert ht.Schema.loads(declared.to_yaml()) == declared
     assert run(["plan", "--schema", "none.yaml"]) == 2
     capsys.readouterr()
+
+
+def test_residuals_of_which_a_row_has_several_cells_are_refused_because_their_squares_do_not_add() -> None:
+    """Two cells that differ in both attributes move 4 contrasts of a 2 x 2 table by 2 each: 16, not 2 x 4."""
+    contrast = np.kron([[1, -1], [-1, 1]], [[1, -1], [-1, 1]])
+    assert (contrast[:, [0, 3]].sum(axis=1) ** 2).sum() == 16 > 2 * (contrast[:, 0] ** 2).sum()
+    part = ResidualPart((2, 2), ((0, 1),), (Fraction(1),))
+    assert QuantityPart("sum(x)", part, 5).rho == 25 * part.rho
+    with pytest.raises(HushtableError, match="cell by cell"):
+        QuantityPart("sum(x)", part, 5, touched=2)

@@ -38,6 +38,15 @@ class QuantityPart(Part):
     largest: Fraction | int = 1
     touched: int = 1
 
+    def __post_init__(self) -> None:
+        # Contrasts of two cells may point the same way (both attributes differ): their squares do not just add.
+        if self.touched > 1 and not isinstance(self.table, MarginalPart):
+            raise WorkloadError(
+                "release.many-cells",
+                "What a row has in several cells of a table is measured cell by cell.",
+                "Please report this.",
+            )
+
     @property
     def layout(self) -> Layout:
         """The marginals to add up."""
