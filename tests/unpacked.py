@@ -42,12 +42,12 @@ def tables_of(data: dict[str, Any]) -> dict[tuple[str, ...], dict[str, Any]]:
             width = COLUMNS[index["kinds"][k]] + isinstance(error, list)
             columns = numbers[at : at + width * cells].reshape(width, cells)
             at += width * cells
-            found[tuple(names[a] for a in axes)] = _table(index, k, columns)
+            found[tuple(names[a] for a in axes)] = _table(index, k, columns, data["least"])
         assert at == len(numbers)
     return found
 
 
-def _table(index: dict[str, Any], k: int, columns: Any) -> dict[str, Any]:
+def _table(index: dict[str, Any], k: int, columns: Any, least: float) -> dict[str, Any]:
     kind, step, error = index["kinds"][k], index["steps"][k], index["error"][k]
     flags, columns = columns[0], columns[1:]
     estimate = columns[0] * step
@@ -66,7 +66,7 @@ def _table(index: dict[str, Any], k: int, columns: Any) -> dict[str, Any]:
     std, reach, far = own.T
     unbiased = estimate if kind == "0" else (columns[0] + columns[1]) * step
     lower = np.maximum(0, np.minimum(estimate, unbiased - reach))
-    upper = np.maximum(0, np.maximum(estimate, unbiased + reach))
+    upper = np.maximum(least * reach, np.maximum(estimate, unbiased + reach))
     return made | {
         "unbiased": unbiased,
         "std": std,

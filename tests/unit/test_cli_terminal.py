@@ -12,6 +12,7 @@ from hushtable.cli.app import run
 from hushtable.cli.newcomer import next_step
 from hushtable.cli.output import StepBar
 from hushtable.cli.table import bar, print_table
+from hushtable.release import ReleasedTable
 
 
 def test_hush_alone_leads_from_an_empty_folder_to_a_report(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_tables_without_standard_errors_are_printed_with_their_bounds(
         },
         schema_overrides={"std": pl.Float64},
     )
-    print_table(frame, ["sex"], promise="What it promises.", rows=10)
+    print_table(ReleasedTable(("sex",), frame, 0.05, "What it promises."), rows=10)
     shown = capsys.readouterr().out
     assert "–" in shown and "partly" in shown and "(null)" in shown and "model's guess" in shown
     assert "What it promises." in shown

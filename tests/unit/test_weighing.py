@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hushtable as ht
 from hushtable.errors import UsageError
 from hushtable.kernel import covers
 from hushtable.kernel.tabulate import tabulate
 from hushtable.kernel.weighing import RowTabulator, Weigher
-from hushtable.marginals import Layout
+from hushtable.marginals import Counting, Layout
 
 
 def brute_force(codes: list[np.ndarray], values: np.ndarray, layout: Layout) -> np.ndarray:
@@ -49,15 +50,17 @@ def test_any_sets_of_any_sizes_are_summed_as_brute_force_does(layout: Layout, re
         np.testing.assert_array_equal(row, brute_force(codes, value, layout))
 
 
-def test_ones_are_counted():
+def test_weights_of_one_are_counted_as_rows_are():
     sizes = (5, 2, 18, 6, 9)
+    attributes = {f"a{k}": {"type": "categorical", "values": list(range(n))} for k, n in enumerate(sizes)}
+    schema = ht.Schema.from_dict({"attributes": attributes, "weight": {"column": "w", "bounds": [0, 9]}})
     layout = Layout(sizes, tuple(s for k in range(4) for s in combinations(range(5), k)))
     rng = np.random.default_rng(1)
     codes = [rng.integers(0, n, 10_000).astype(np.uint8) for n in sizes]
     for threads in (1, None):
-        tabulator = RowTabulator(layout, weighted=True, threads=threads)
+        tabulator = RowTabulator(schema, [Counting(layout)], threads=threads)
         tabulator.add([*codes, np.ones(10_000, np.int64)])
-        np.testing.assert_array_equal(tabulator.counts(), tabulate([codes], layout))
+        np.testing.assert_array_equal(tabulator.counts()[0], tabulate([codes], layout))
 
 
 def test_every_set_lies_in_its_cover_and_covers_keep_their_size():

@@ -97,7 +97,7 @@ class _Dense(RootRows):
         return _owned(len(there), *np.nonzero(there & (there.sum(axis=0) == 1)))
 
     def solve(self, system: Floats, right: Floats) -> Floats:
-        if not np.isfinite(system).all():
+        if not (np.isfinite(system).all() and np.isfinite(right).all()):
             raise ValueError("The system is not finite.")
         lower = np.linalg.cholesky(system)
         return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)), np.float64)

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from hushtable.reconstruct.bounds import (
         DERIVED,
         FULLY,
+        LEAST_UPPER,
         PARTLY,
         intervals,
         least_upper,

@@ -34,7 +34,7 @@ OWN = 0.8
 from below, whose share is divided once more, become narrower by about as much."""
 
 
-LEAST = 0.5
+LEAST_UPPER = 0.5
 """Share of the half-width that an upper end has at least: about a standard error at 95%.  Noise that drew a count far
 below zero would leave 0 to 0, which reads as certainty; given such a draw, counts up to about one standard error are
 still likely (a truncated normal law has 95% below 0.8 to 1.1 of it for draws of -3 to -2).  With more, intervals of the
@@ -56,11 +56,11 @@ class CellBounds:
 
 
 def least_upper(lower: Floats, upper: Floats) -> Floats:
-    """The upper ends of unbiased intervals of counts, none below what noise alone leaves possible: see ``LEAST``.
+    """The upper ends of unbiased intervals of counts, none below what noise alone leaves possible: see ``LEAST_UPPER``.
 
     They are only moved up, so that they hold all the more.
     """
-    return np.maximum(upper, LEAST * 0.5 * (upper - lower))
+    return np.maximum(upper, LEAST_UPPER * 0.5 * (upper - lower))
 
 
 def published_ends(lower: Floats, upper: Floats, estimate: Floats) -> tuple[Floats, Floats]:

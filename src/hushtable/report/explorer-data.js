@@ -113,7 +113,7 @@ hushtable.data = (() => {
         made.reach[k] = reach;
         made.far[k] = far;
         made.lower[k] = Math.max(0, Math.min(value, unbiased - reach));
-        made.upper[k] = Math.max(0, value, unbiased + reach);
+        made.upper[k] = Math.max(this.about.least * reach, value, unbiased + reach);
       }
       return made;
     }

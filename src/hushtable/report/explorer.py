@@ -13,7 +13,7 @@ from typing import Any
 from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet
 from hushtable.planning import normal_spread
-from hushtable.reconstruct import reconstruction_named
+from hushtable.reconstruct import LEAST_UPPER, reconstruction_named
 from hushtable.release import CAUTION_ABOVE, QUALITY_FLAGS, UNRELIABLE_ABOVE, Release
 from hushtable.report.cells import FAR, Cells
 from hushtable.report.deflated import deflated_json
@@ -108,6 +108,7 @@ def explorer_words(release: Release, alpha: float) -> dict[str, Any]:
         "alpha": alpha,
         "far": FAR,
         "spread": normal_spread(alpha),
+        "least": LEAST_UPPER,
         "promise": release.promise(alpha),
         "estimate": reconstruction_named(release.reconstruction).estimate,
         "limits": [CAUTION_ABOVE, UNRELIABLE_ABOVE],
