@@ -183,8 +183,9 @@ class Outline:
         """The refusal of an interval."""
         return WorkloadError(
             "range.bins",
-            f"The interval is not made of whole bins of {attribute!r} that were released, or lies outside its bounds.",
-            "Give ends of bins, as `hush table` shows them.",
+            f"The interval is not made of whole bins of {attribute!r} in a table that was measured in full, or lies "
+            "outside its bounds.",
+            "Give ends of bins, as `hush table` shows them; the strategy residual-planner measures all tables in full.",
         )
 
     def ordered(self, attribute: str) -> Iterator[tuple[int, Binned]]:
