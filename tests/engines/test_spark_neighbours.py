@@ -144,7 +144,7 @@ class Reader:
             rows[f"{query.column} on its grid"] = Counter(found.tolist())
         layout = Layout(schema.sizes, (tuple(range(min(2, len(attributes)))),))
         rows["counts"] = Counter(dict(enumerate(counter.tabulate(layout).tolist())))
-        return TableRead(rows)
+        return TableRead(rows, weighed={"counts": 1 if schema.weight is None else schema.weight.per_row})
 
 
 class _Values:

@@ -41,6 +41,8 @@ class TableRead:
 
     rows: Mapping[str, Counter[Any]] = field(default_factory=dict[str, Counter[Any]])
     words: tuple[str, ...] = ()
+    weighed: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What one row may count as at most, where that is not 1."""
 
     @property
     def codes(self) -> Counter[RowCodes]:
@@ -206,8 +208,9 @@ def _difference(more: TableRead, fewer: TableRead, person: Person) -> str:
         if smaller - larger:
             return f"{what} of somebody else changed"
         added = larger - smaller
-        if added.total() > person.most:
-            return f"{what} of one person count {added.total()} times, at most {person.most} are allowed"
+        most = person.most * more.weighed.get(what, 1)
+        if added.total() > most:
+            return f"{what} of one person count {added.total()} times, at most {most} are allowed"
         if what == "codes" and person.codes is not None and added != person.codes:
             return "codes of an ordinary person are not what they mean"
     return ""
