@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.reconstruct.bounds import LEAST, OWN
+from hushtable.reconstruct.bounds import LEAST_UPPER, OWN
 from hushtable.release.query_release import QueryRelease
 from hushtable.report.public import write_report
 
@@ -74,7 +74,7 @@ def test_no_lower_end_is_negative_and_the_unbiased_interval_is_kept(
         wider = norm.isf(OWN * alpha / 2) / norm.isf(alpha / 2)
         reach = wider * (fully["unbiased_upper"] - fully["unbiased"])
         low = np.minimum(fully["unbiased"] - reach, fully["estimate"])
-        high = np.maximum(np.maximum(fully["unbiased"] + reach, LEAST * reach), fully["estimate"])
+        high = np.maximum(np.maximum(fully["unbiased"] + reach, LEAST_UPPER * reach), fully["estimate"])
         assert (fully["lower"] >= np.maximum(low, 0) - 1e-9).all()
         assert (fully["upper"] <= np.maximum(high, 0) + 1e-9).all()
         below += int((fully["unbiased_lower"] < 0).sum())
@@ -101,7 +101,7 @@ def test_an_end_below_zero_leaves_about_a_standard_error(session: ht.Session, tm
     assert (
         drawn_low.height > 0
     )  # of 16 empty cells; 0.03% of runs have none whose estimate is a deviation below zero
-    assert np.allclose(drawn_low["upper"], LEAST * norm.isf(0.025) * drawn_low["std"], rtol=0.05)
+    assert np.allclose(drawn_low["upper"], LEAST_UPPER * norm.isf(0.025) * drawn_low["std"], rtol=0.05)
     release.save(tmp_path / "out")
     made = release.export(tmp_path / "csv", format="csv")
     exported = pl.read_csv(next(iter(sorted(Path(tmp_path / "csv").rglob("*age*.csv")))))
