@@ -237,7 +237,7 @@ def test_a_job_that_fails_is_told_in_a_sentence(kind: str, how: str, code: str, 
 
     frame = getattr(sparks, kind).range(10).selectExpr("cast(id as int) as age").coalesce(1)
     error = refusal(frame.mapInArrow(bad, frame.schema))
-    assert error.code == code and error.exit_code == 1 and "Nothing was spent" in str(error.fix)
+    assert error.code == code and error.exit_code == 1 and "Nothing more was spent" in str(error.fix)
 
 
 def test_memory_that_ends_in_our_own_task_is_told(sparks: Sparks) -> None:

@@ -14,6 +14,9 @@ from pathlib import Path
 from hushtable.addresses import is_file
 from hushtable.errors import HushtableError, SourceError
 
+DELTA_LOG = "_delta_log"
+"""The folder in which a Delta table says which of its files count."""
+
 
 @dataclass(frozen=True)
 class DataFile:
@@ -61,6 +64,15 @@ def find(data: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Data
     return [file for item in typed for file in _matches(str(item))]
 
 
+def versioned_folder(kind: str) -> SourceError:
+    """The refusal of the files of a table with versions: they hold rows that were deleted, and others twice."""
+    return SourceError(
+        "source.versioned-folder",
+        "These files are of a table with versions, and hold rows that were deleted from it.",
+        f"Read the table as {kind}:FOLDER.",
+    )
+
+
 def shown(files: Sequence[DataFile]) -> str:
     """All of them, in a message."""
     return files[0].shown if len(files) == 1 else "the files"
@@ -75,6 +87,8 @@ def _matches(typed: str) -> list[DataFile]:
     if not files:
         fix = "Check the path, or use a glob such as 'people/*.parquet' for a folder."
         raise SourceError("source.missing-file", f"There is no file {typed!r}.", fix)
+    if any((folder / DELTA_LOG).is_dir() for folder in {file.parent for file in files}):
+        raise versioned_folder("delta")
     shown = (f"{typed!r} (file {i + 1} of {len(files)})" for i in range(len(files)))
     return [DataFile(file, name, _stamp(file)) for file, name in zip(files, shown, strict=True)]
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from hushtable.errors import SchemaError, SourceError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.arrow import fs, pa, pq
-from hushtable.kernel.sources.files import Guard
+from hushtable.kernel.sources.files import DELTA_LOG, Guard, versioned_folder
 from hushtable.kernel.sources.lake_url import LakeUrl
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
@@ -67,6 +67,7 @@ class ParquetFolder:
             elif info.type == fs.FileType.Directory:
                 infos = self._files.get_file_info(fs.FileSelector(self._root, recursive=True))
         guard.raise_failure()
+        _require_no_log([info.path.removeprefix(self._root) for info in infos])
         parts: list[_Part] = []
         for info in sorted(infos, key=lambda info: info.path):
             below = info.path.removeprefix(self._root).strip("/").split("/")
@@ -155,6 +156,12 @@ class S3Opener(TableOpener):
 
     def table(self, data: str, schema: Schema | None) -> ParquetFolder:
         return ParquetFolder("s3", data)
+
+
+def _require_no_log(below: Sequence[str]) -> None:
+    for kind, mark in (("delta", f"/{DELTA_LOG}/"), ("iceberg", ".metadata.json")):
+        if any(mark in f"/{path.strip('/')}" for path in below):
+            raise versioned_folder(kind)
 
 
 def _file_system(scheme: str, place: str) -> tuple[Any, str]:

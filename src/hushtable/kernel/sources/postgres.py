@@ -197,8 +197,8 @@ class PostgresOpener(TableOpener):
 _NAMES = (
     "Give the name letter for letter, with its schema and a point before it if it is not on the search path."
 )
-_ANEW = "Nothing was spent; type the command again."
-_AGAIN = "Nothing was spent; check the connection and the server's log, and type the command again."
+_ANEW = "Nothing more was spent; type the command again."
+_AGAIN = "Nothing more was spent; check the connection and the server's log, and type the command again."
 _ACCESS = (
     "Let its owner grant SELECT to your role; with row policies, read as a role that they do not apply to."
 )

@@ -134,7 +134,7 @@ class EngineCounter:
             if found is not None:
                 self._require_same_rows(wanted, found[-PRINT:])
                 return found[:-PRINT]
-        fix = "Nothing was spent; check that the table gives the same rows each time, and type the command again."
+        fix = "Nothing more was spent; check that the table gives the same rows each time, and type the command again."
         raise SourceError("source.two-versions", "The engine gave a part of the table in two versions.", fix)
 
     def _run(self, reading: Reading, wanted: RowSum, step: str) -> Ints | None:

@@ -7,7 +7,7 @@ import re
 from hushtable.errors import HushtableError, SourceError
 
 _NO_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "PARSE_SYNTAX_ERROR", "SCHEMA_NOT_FOUND")
-_AGAIN = "Nothing was spent; check that Spark runs, its memory and its logs, and type the command again."
+_AGAIN = "Nothing more was spent; check that Spark runs, its memory and its logs, and type the command again."
 _MEMORY = re.compile(
     r"source\.no-memory|OutOfMemory|OOMKilled|^[\w.]*MemoryError|memory limits", re.MULTILINE
 )
@@ -57,31 +57,31 @@ def _failure(said: str) -> SourceError | None:
         return SourceError(
             "source.other-versions",
             "Some executors have other versions of our packages than others.",
-            "Nothing was spent; give all of them one environment.",
+            "Nothing more was spent; give all of them one environment.",
         )
     if _ENDED.search(said):
         return SourceError(
             "source.session-ended",
             "The session of Spark has ended, or its server does not answer.",
-            "Nothing was spent; open the table in a session that runs.",
+            "Nothing more was spent; open the table in a session that runs.",
         )
     if _MEMORY.search(said):
         return SourceError(
-            "source.no-memory", "An executor ran out of memory.", f"Nothing was spent; {_MORE}."
+            "source.no-memory", "An executor ran out of memory.", f"Nothing more was spent; {_MORE}."
         )
     if _CRASHED.search(said):
         return SourceError(
             "source.worker-crashed",
             "A Python worker of an executor crashed in compiled code.",
-            "Nothing was spent; this is a fault of a package or of the machine, and not for want of memory. Type the "
-            "command again; if it happens again, Spark's log has the line of code.",
+            "Nothing more was spent; this is a fault of a package or of the machine, and not for want of memory. Type "
+            "the command again; if it happens again, Spark's log has the line of code.",
         )
     if _GONE.search(said):
         return SourceError(
             "source.worker-killed",
             "A Python worker or an executor was ended from outside; Spark does not say by whom.",
-            "Nothing was spent; it is mostly the system or the cluster's manager, when memory ends (their logs tell: "
-            f"dmesg, the pod, the container). Then {_MORE}. If somebody stopped it, type the command again.",
+            "Nothing more was spent; it is mostly the system or the cluster's manager, when memory ends (their logs "
+            f"tell: dmesg, the pod, the container). Then {_MORE}. If somebody stopped it, type the command again.",
         )
     return None
 
