@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -143,6 +143,14 @@ class ResidualPart(Part):
         """Lifted residuals."""
         return lift_all(self.layout, counts)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What a reader needs beside sets and precisions: nothing."""
+        return {}
+
+    def again(self, sets: tuple[AttributeSet, ...], precisions: tuple[Fraction, ...]) -> ResidualPart:
+        """The same with sets and noise as they were stored."""
+        return replace(self, sets=sets, precisions=precisions)
+
     def check(self, names: Sequence[str] = (), largest: int = 1) -> None:
         """Refuse what could overflow, from public sizes and what a row has; ``names`` are for the message."""
         check_arithmetic(self.layout.axes.widest, self.sets, self.precisions, names, largest)
@@ -195,6 +203,14 @@ class MarginalPart(Part):
     def exact(self, counts: Ints) -> Ints:
         """The counts themselves."""
         return counts
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a reader needs beside sets and precisions."""
+        return {"marginals": {"noise": self.law.name, "bound": self.bound}}
+
+    def again(self, sets: tuple[AttributeSet, ...], precisions: tuple[Fraction, ...]) -> MarginalPart:
+        """The same with sets and noise as they were stored."""
+        return replace(self, sets=sets, precisions=precisions)
 
     def check(self, names: Sequence[str] = (), largest: int = 1) -> None:
         """Refuse what could overflow, from public sizes and what a row has; ``names`` are for the message."""

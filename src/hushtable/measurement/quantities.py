@@ -168,7 +168,7 @@ class JointPart(Part):
         return zip(self.parts, np.split(flat, ends), strict=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """What a reader needs beside sets and parameters."""
+        """What a reader needs beside sets and precisions."""
         return {"quantities": [_told(part) for part in self.parts]}
 
     def again(self, sets: tuple[AttributeSet, ...], precisions: tuple[Fraction, ...]) -> JointPart | None:
@@ -178,16 +178,14 @@ class JointPart(Part):
         made: list[QuantityPart] = []
         for part in self.parts:
             many = len(part.table.sets)
-            made.append(replace(part, table=replace(part.table, precisions=precisions[:many])))
+            made.append(replace(part, table=part.table.again(part.table.sets, precisions[:many])))
             precisions = precisions[many:]
         return JointPart(tuple(made))
 
 
 def _told(part: QuantityPart) -> dict[str, Any]:
     told = {"of": part.of, "sets": len(part.table.sets), "sizes": list(part.table.sizes)}
-    if isinstance(part.table, ResidualPart):
-        return told
-    return {**told, "marginals": {"noise": part.table.law.name, "bound": part.table.bound}}
+    return {**told, **part.table.to_dict()}
 
 
 def quantities_in(

@@ -19,7 +19,7 @@ import numpy as np
 from hushtable.arrays import Floats, Ints
 from hushtable.errors import BudgetError
 from hushtable.marginals import AttributeSet, Layout
-from hushtable.measurement.parts import ResidualPart, TablePart, computed_once
+from hushtable.measurement.parts import TablePart, computed_once
 from hushtable.measurement.quantities import JointPart
 from hushtable.privacy import UNIT, Cost, DistanceNoise, Selection
 
@@ -148,10 +148,7 @@ class Measure(Request):
     ) -> Reply | None:
         if len(sets) != len(parameters) or sorted(sets) != sorted(self.part.sets):
             return None
-        if isinstance(self.part, JointPart):
-            part = self.part.again(sets, parameters)
-        else:
-            part = replace(self.part, sets=sets, precisions=parameters)
+        part = self.part.again(sets, parameters)
         if part is None:
             return None
         asked = replace(self, part=part)
@@ -159,12 +156,8 @@ class Measure(Request):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a reader needs beside sets and parameters: nothing for residuals."""
-        if isinstance(self.part, ResidualPart):
-            return {}
-        if isinstance(self.part, JointPart):
-            return self.part.to_dict()
-        return {"marginals": {"noise": self.part.law.name, "bound": self.part.bound}}
+        """What a reader needs beside sets and parameters."""
+        return self.part.to_dict()
 
     def words(self) -> str:
         return f"measure {self.part.sets} {[str(p) for p in self.part.precisions]}"
