@@ -17,7 +17,7 @@ demo: $(VENV)/.runtime
 help:
 	@sed -n '/^```sh/,/^```$$/{/^```/!p}' CONTRIBUTING.md
 
-# A first look in under a minute: no browser, fuzzing, audits, crashes or snippets, and no test that takes a second.
+# A first look in under a minute: no browser, fuzzing, audits, crashes or snippets, and no test that takes a third of a second.
 quick: $(VENV)/.dev
 	$(PYTEST) -n 2 -m "not slow and not long" tests/unit tests/contract tests/docs/test_links.py tests/docs/test_reference.py
 

@@ -88,7 +88,7 @@ def an_init(hush: Callable[..., Any]) -> None:
 
 def a_review(hush: Callable[..., Any]) -> None:
     Path("draft.yaml").write_text(ht.session.draft("people.csv"))
-    printed = hush("review", "draft.yaml", "--accept", "@names", "--drop", "age")
+    printed = hush("review", "draft.yaml", "--accept", "@names", "--accept", "@unit", "--drop", "age")
     assert printed == plain(ht.schema.review_file("draft.yaml").to_dict())
     assert [item["name"] for item in printed["unreviewed"]] == ["sex"]
 
@@ -283,6 +283,7 @@ ELSEWHERE = {"demo", "bench", "selftest", "completion", "serve", "worker", "user
 service: shown by their own tests."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.__name__)
 def test_a_command_prints_what_the_library_gives(walk: Callable[..., None], hush: Callable[..., Any]) -> None:
     walk(hush)
@@ -292,6 +293,7 @@ def test_every_command_is_walked_through() -> None:
     assert set(commands(app)) == set.union(ELSEWHERE, *WALKS.values())
 
 
+@pytest.mark.long
 def test_every_result_has_a_short_text_and_a_look_in_notebooks(desk: Path) -> None:
     session = opened()
     release = ht.Release.load("out")

@@ -56,6 +56,7 @@ def test_a_session_releases_from_it(
         assert released(release) == truth(small_frame)
 
 
+@pytest.mark.long
 def test_a_session_checks_chooses_and_evaluates_with_it(
     url: str, tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
 ) -> None:

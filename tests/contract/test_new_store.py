@@ -47,6 +47,7 @@ def test_a_session_spends_from_it_and_finds_what_it_stored(
     assert [spend.reservation.kind for spend in account.reservations()] == ["release", "check", "choose"]
 
 
+@pytest.mark.long
 def test_the_command_line_takes_its_address(
     tmp_path: Path,
     small_schema: ht.Schema,

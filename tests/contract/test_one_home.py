@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from source_trees import ROOT, SOURCE, modules, parsed, text_of
 
 from hushtable.cli.app import app
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "hushtable"
-MODULES = [(file.relative_to(SOURCE), ast.parse(file.read_text("utf-8"))) for file in SOURCE.rglob("*.py")]
 COMMANDS = {Path("cli", f"{name}.py") for name in app.commands}
 """A command's module has the command's name, also where a package has it."""
 PAST = {
@@ -112,7 +110,7 @@ COPIED = (
 def homes() -> dict[str, set[Path]]:
     """Where modules and types have their names; a package and its module of the same name are one home."""
     found: defaultdict[str, set[Path]] = defaultdict(set)
-    for file, tree in MODULES:
+    for file, tree in modules().items():
         home = file.parent if file.stem in ("__init__", file.parent.name) else file.with_suffix("")
         if file not in COMMANDS:
             found[home.name].add(home)
@@ -135,7 +133,7 @@ def types_in(tree: ast.Module) -> Iterator[str]:
 def offered(package: Path) -> set[str]:
     """Names that a package's ``__init__`` holds."""
     names: set[str] = set()
-    for node in ast.walk(dict(MODULES)[package / "__init__.py"]):
+    for node in ast.walk(modules()[package / "__init__.py"]):
         if isinstance(node, ast.ImportFrom):
             names |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -198,30 +196,30 @@ def decimals(tree: ast.AST) -> list[str]:
 
 
 def test_what_a_float_means_has_one_home() -> None:
-    assert {file.as_posix() for file, tree in MODULES if decimals(tree)} <= {EXACT}
-    assert decimals(ast.parse("Fraction(repr(float(x))) + Fraction(str(x)) + Fraction(x)")) == [
+    assert {file.as_posix() for file, tree in modules().items() if decimals(tree)} <= {EXACT}
+    assert decimals(parsed("Fraction(repr(float(x))) + Fraction(str(x)) + Fraction(x)")) == [
         "Fraction(repr(float(x)))",
         "Fraction(str(x))",
     ]
 
 
 def test_a_package_is_used_through_its_init() -> None:
-    found = {(file.as_posix(), name) for file, tree in MODULES for name in past(file, tree)}
+    found = {(file.as_posix(), name) for file, tree in modules().items() for name in past(file, tree)}
     assert found == set(PAST)
 
 
 def test_benchmarks_and_pages_reach_inside_for_what_they_measure_alone() -> None:
     files = [*ROOT.joinpath("bench").rglob("*.py"), *ROOT.joinpath("docs").rglob("*.py")]
-    found = {name for file in files for name in past(Path(file.name), ast.parse(file.read_text("utf-8")))}
+    found = {name for file in files for name in past(Path(file.name), parsed(text_of(file)))}
     assert found == set(MEASURED)
 
 
 @pytest.mark.parametrize("name", COPIED)
 def test_what_others_copy_uses_packages_through_their_init_too(name: str) -> None:
     text = (Path(__file__).parent / name).read_text("utf-8")
-    quoted = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    quoted = [node.value for node in ast.walk(parsed(text)) if isinstance(node, ast.Constant)]
     brought = [part for part in quoted if isinstance(part, str) and "import" in part and ".register(" in part]
-    found = {each for part in (text, *brought) for each in past(Path(name), ast.parse(part))}
+    found = {each for part in (text, *brought) for each in past(Path(name), parsed(part))}
     inside = {each for each in found if not SOURCE.joinpath(*each.split(".")).is_dir()}  # a package is none
     assert inside <= {"cli.app"}, "the command line is what the test calls"
 
@@ -229,7 +227,7 @@ def test_what_others_copy_uses_packages_through_their_init_too(name: str) -> Non
 def test_only_axes_ask_whether_lengths_are_those_of_levels() -> None:
     found = {
         file.as_posix()
-        for file, tree in MODULES
+        for file, tree in modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
@@ -241,11 +239,11 @@ def test_only_axes_ask_whether_lengths_are_those_of_levels() -> None:
 
 def test_the_rule_sees_what_it_is_for() -> None:
     def seen(text: str, file: str = "kernel/x.py") -> list[str]:
-        return list(past(Path(file), ast.parse(text)))
+        return list(past(Path(file), parsed(text)))
 
     assert seen("from hushtable.schema.write import block") == ["schema.write"]
     assert seen("from hushtable.schema import write") == ["schema.write"]
     assert seen("from hushtable.schema import Schema\nfrom hushtable.errors import SchemaError") == []
     assert seen("from hushtable.schema.write import block", "schema/x.py") == []
     written = "class Step: ...\nPlaces = NDArray[np.int32]\nMOST = 3\nT = TypeVar('T')\nx = int"
-    assert list(types_in(ast.parse(written))) == ["Step", "Places"]
+    assert list(types_in(parsed(written))) == ["Step", "Places"]

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from source_trees import FILES, SOURCE, parsed, text_of
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "hushtable"
-MODULES = sorted(SOURCE.rglob("*.py"))
 MOST_LINES, MOST_SESSION, MOST_PARAMETERS = 600, 300, 8
 COMPILERS = ("njit", "vectorize", "guvectorize", "intrinsic")
 INTERFACE = {("session.py", "release")}
@@ -127,7 +126,7 @@ def is_command(file: Path, function: Function) -> bool:
 
 
 def too_many(file: Path, text: str) -> list[str]:
-    tree = ast.parse(text)
+    tree = parsed(text)
     spared = compiled(tree) | {name for home, name in INTERFACE if home == file.name}
     return [
         f"{function.name} takes {parameters(function)}"
@@ -168,7 +167,7 @@ def has_comment(lines: Sequence[str], node: ast.stmt) -> bool:
 
 def unexplained(text: str) -> list[str]:
     """Numbers without a docstring or comment; neighbours without a line between them share one."""
-    lines, body, bare = text.splitlines(), ast.parse(text).body, list[str]()
+    lines, body, bare = text.splitlines(), parsed(text).body, list[str]()
     for k, node in enumerate(body):
         if not is_numeric(node) or has_comment(lines, node):
             continue
@@ -186,12 +185,12 @@ def unexplained(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "file",
-    [file for file in MODULES if file.relative_to(SOURCE).parts[0] not in SPARED],
+    [file for file in FILES if file.relative_to(SOURCE).parts[0] not in SPARED],
     ids=lambda file: str(file.relative_to(SOURCE)),
 )
 def test_a_chosen_number_says_why(file: Path) -> None:
     spared = NOT_CHOSEN.get(file.relative_to(SOURCE).as_posix(), set())
-    assert set(unexplained(file.read_text(encoding="utf-8"))) == spared
+    assert set(unexplained(text_of(file))) == spared
 
 
 def is_chosen(value: object) -> bool:
@@ -206,7 +205,7 @@ def is_chosen(value: object) -> bool:
 def bare_numbers(text: str) -> list[float]:
     """Numbers in the bodies of functions, in lines without a comment; defaults of parameters have a name."""
     lines, found = text.splitlines(), dict[tuple[int, int], float]()
-    for function in functions(ast.parse(text)):
+    for function in functions(parsed(text)):
         for node in (node for part in function.body for node in ast.walk(part)):
             if (
                 isinstance(node, ast.Constant)
@@ -220,16 +219,16 @@ def bare_numbers(text: str) -> list[float]:
 def test_numbers_inside_functions_become_fewer() -> None:
     """A number that was chosen stands at the top of its module, where it says why; formulas have small ones."""
     found = {
-        file.relative_to(SOURCE).as_posix(): len(bare_numbers(file.read_text(encoding="utf-8")))
-        for file in MODULES
+        file.relative_to(SOURCE).as_posix(): len(bare_numbers(text_of(file)))
+        for file in FILES
         if file.relative_to(SOURCE).parts[0] in COMPUTING
     }
     assert {name: number for name, number in found.items() if number} == BARE
 
 
-@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(SOURCE)))
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
 def test_modules_are_short_and_functions_are_given_little(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
+    text = text_of(file)
     assert len(text.splitlines()) <= MOST_LINES
     assert too_many(file, text) == []
 

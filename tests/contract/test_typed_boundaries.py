@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
+
+from source_trees import modules
 
 import hushtable
 
-SOURCE = Path(hushtable.__file__).parent
 BY_TEXT = re.compile(r"\b(dict|Mapping|defaultdict)\[(str|Text), ")
 SPOKEN = {"to_dict", "from_dict"}
 KEPT_AS_JSON = {
@@ -86,11 +86,11 @@ def exported() -> dict[tuple[str, str], Any]:
         if package.ispkg:
             for name in getattr(import_module(package.name), "__all__", ()):
                 found |= _looked_up(package.name, name)
-    for file in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for file, tree in modules().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hushtable."):
                 home = str(node.module).split(".")[1]
-                if home != file.relative_to(SOURCE).parts[0].removesuffix(".py"):
+                if home != file.parts[0].removesuffix(".py"):
                     for alias in node.names:
                         found |= _looked_up(str(node.module), alias.name)
     return found

@@ -7,10 +7,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import combinations
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "hushtable"
+from source_trees import FILES, ROOT, SOURCE, parsed, text_of
+
 PAGE = ROOT / "docs" / "duplicates.md"
 LINES, MOST_PAIRS = 6, 20
 Pair = tuple[str, str]
@@ -20,7 +19,7 @@ def code_of(text: str) -> list[str]:
     """The lines that count: no imports, comments, blank lines or lone brackets; white space folded."""
     imports = {
         number
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parsed(text))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
@@ -49,9 +48,7 @@ def pairs(files: Iterable[tuple[str, str]]) -> set[Pair]:
 
 def test_every_pair_is_listed_with_a_reason() -> None:
     rows = re.findall(r"^\| `([\w/.]+)` \| `([\w/.]+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.M)
-    files = [
-        (str(p.relative_to(SOURCE)), p.read_text(encoding="utf-8")) for p in sorted(SOURCE.rglob("*.py"))
-    ]
+    files = [(str(file.relative_to(SOURCE)), text_of(file)) for file in FILES]
     found = pairs(files)
     assert found == {(one, two) for one, two, _ in rows}
     assert len(found) <= MOST_PAIRS

@@ -22,6 +22,7 @@ def release(
     return session.release(pairs, budget=ht.ZCDP(1), strategy="residual-planner")
 
 
+@pytest.mark.long
 def test_frames_of_every_kind_hold_the_same_table(release: ht.Release) -> None:
     table = release.table("sex", "age")
     assert release.to_polars("sex", "age").equals(table)

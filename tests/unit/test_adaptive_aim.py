@@ -165,6 +165,7 @@ def test_changes_of_one_or_many_residuals_move_gaps_of_every_shape(
     assert all(a == b for a, b in zip(touched, norms, strict=True))
 
 
+@pytest.mark.long
 def test_scores_select_as_the_exponential_mechanism_over_the_published_score() -> None:
     workload = workload_of((3, 2, 4), 2)
     layout = Layout(workload.sizes, workload.closure)

@@ -119,6 +119,7 @@ def noisy_counts(seed: int):
     return from_residuals(layout, lifted + noise, precisions), true
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("simultaneous", [False, True])
 def test_intervals_of_rough_tables_use_the_tables_below_and_hold(simultaneous: bool) -> None:
     layout = Layout(SIZES, ROUGHLY)

@@ -263,6 +263,7 @@ def test_an_empty_table_is_released_like_any_other(desk: Path, capfd: Any) -> No
     assert run(["table", "out", "age"]) == 0
 
 
+@pytest.mark.long
 def test_a_refused_release_leaves_no_note_and_an_interrupted_one_is_found_again(
     desk: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def test_tables_without_standard_errors_are_printed_with_their_bounds(
     assert "What it promises." in shown
 
 
+@pytest.mark.long
 def test_hush_bench_lists_the_programs_of_a_checkout_and_runs_one(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["bench"]) == 0
     assert "hush bench sampler" in capfd.readouterr().out

@@ -59,6 +59,7 @@ def test_the_round_trip_returns_the_budget_and_not_more(log_epsilon: float, log_
         assert true_epsilon(rho, delta) >= mpmath.mpf(repr(epsilon)) * (1 - amplified * 1000)
 
 
+@pytest.mark.long
 def test_dp_accounting_agrees() -> None:
     orders = 1 + np.geomspace(1e-3, 1e5, 60_001)
     for rho in (1e-3, 0.1, 1.0, 10.0):

@@ -206,6 +206,7 @@ def test_races_err_at_most_as_often_as_their_premise_says(
     check(name, values, centre, tau, epsilon, {"bound": bound})
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(
     name=st.sampled_from(PLAIN_SUMS),

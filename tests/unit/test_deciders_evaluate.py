@@ -100,6 +100,7 @@ def clauses(count: int) -> list[str]:
     return [*PIECES, *(clause(3) for _ in range(count))]
 
 
+@pytest.mark.long
 def test_counts_agree_with_sqlite_under_three_valued_logic() -> None:
     checked = 0
     with closing(sqlite3.connect(":memory:")) as database:

@@ -235,6 +235,7 @@ FEW_DRAWS = ("count-lm", "count-optimal", "sum-lm", "sum-margin", "avg-margin", 
 FEW_DRAWS += ("median-histogram", "median-histogram-tight")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FEW_DRAWS)
 def test_decisions_on_integer_noise_have_the_stated_probability(name: str) -> None:
     within = intervals(DECIDERS[name].aggregate.name)[3]

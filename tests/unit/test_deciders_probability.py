@@ -264,6 +264,7 @@ def test_count_em_is_a_sigmoid_of_the_clipped_margin(epsilon: float, distance: i
     assert found == pytest.approx(expected, rel=1e-13)
 
 
+@pytest.mark.long
 def test_huge_answers_do_not_overflow() -> None:
     # the paper's q12, where exp(7527) was infinite
     def p(name: str) -> float:

@@ -328,6 +328,7 @@ def test_clauses_that_can_go_either_way_are_accepted(where: str) -> None:
     assert canonical(f"COUNT WHERE {where}")
 
 
+@pytest.mark.long
 def test_coverage_agrees_with_trying_every_row() -> None:
     columns = {
         "a": Column("a", "integer", Fraction(0), Fraction(4), resolution=Fraction(1), nullable=True),

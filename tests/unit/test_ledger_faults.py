@@ -109,6 +109,7 @@ def spend(ledger: Ledger, request: str = "r") -> None:
     ledger.settle(reservation)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "step", [pytest.param(1, marks=pytest.mark.slow), 10], ids=["every call", "some calls"]
 )

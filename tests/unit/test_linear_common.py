@@ -298,6 +298,7 @@ def test_many_options_with_matrices_that_commute_need_no_program():
     assert bound == pytest.approx((turn * values.max(axis=0)) @ turn.T)
 
 
+@pytest.mark.long
 def test_a_program_that_is_too_large_is_refused_by_size():
     options = [LinearGaussian(np.eye(70), s) for s in random_covariances(np.random.default_rng(47), 3, 70)]
     with pytest.raises(WorkloadError, match=r"linear\.too-large"):

@@ -94,6 +94,7 @@ def test_the_rational_price_of_a_pure_mechanism_lies_just_above_the_true_one(xi:
     assert rho <= epsilon and rho <= epsilon**2 / 2
 
 
+@pytest.mark.long
 def test_randomised_response_is_the_worst_pure_mechanism() -> None:
     """epsilon tanh(epsilon/2) bounds D_alpha / alpha of random pairs with ratios up to exp(epsilon)."""
     rng = np.random.default_rng(7)
@@ -108,6 +109,7 @@ def test_randomised_response_is_the_worst_pure_mechanism() -> None:
             assert all(divergence(p, q, alpha) / alpha <= bound for alpha in ALPHAS)
 
 
+@pytest.mark.long
 def test_selection_costs_at_least_the_divergence_of_the_exponential_mechanism() -> None:
     """Scores of sensitivity 1 move by -1, 0 or 1 each: all 3^4 neighbours of random scores."""
     rng = np.random.default_rng(8)

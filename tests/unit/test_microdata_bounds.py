@@ -108,6 +108,7 @@ def test_the_bounds_grow_as_the_theorem_says():
     assert capped[1] == pytest.approx(capped[0], rel=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [{"epsilon": 0.5}, {"epsilon": 0.5, "delta": 1e-9}, {"rho": 0.1}])
 def test_what_can_be_promised_lies_above_what_must_be_paid(budget):
     for d in (2, 100, 10**6):

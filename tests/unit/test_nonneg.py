@@ -194,6 +194,7 @@ def half_squares(residuals: Residuals, tables: Layout, flat: np.ndarray) -> floa
     return summed
 
 
+@pytest.mark.long
 def test_the_tables_are_not_the_most_likely_ones_and_lie_nearer_to_the_truth() -> None:
     """What ``nonneg`` is: less likely than the most likely tables, which follow the noise, and more than the truth.
 

@@ -113,6 +113,7 @@ def test_values_in_no_order_lose_little() -> None:
     assert np.mean(ratios) < 1.05
 
 
+@pytest.mark.long
 def test_what_sums_leave_free_is_the_variance_of_a_cell_given_its_margins() -> None:
     """Tables with given margins are permutations of one column against the other: variances over all of 7! / 1."""
     rows, columns = np.array([0, 0, 0, 0, 1, 1, 2]), np.array([0, 0, 0, 0, 0, 1, 1])

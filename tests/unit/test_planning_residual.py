@@ -116,6 +116,7 @@ def test_attributes_of_size_one_need_no_measurement_and_change_nothing():
     assert with_one == {(): without[()], (0,): without[(0,)], (2,): without[(1,)], (0, 2): without[(0, 1)]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 def test_the_certificate_of_the_largest_variance_is_a_true_bound(seed):
     sizes, workload, rho, weights = random_case(100 + seed)

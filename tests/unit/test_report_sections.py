@@ -172,6 +172,7 @@ def test_records_without_an_explanation_have_a_score_too(
     assert f"{1000 * sum(overlaps) / len(overlaps):,.0f} of 1,000" in said and "3 released tables" in said
 
 
+@pytest.mark.long
 def test_rounds_of_a_strategy_that_chooses_nothing_have_no_empty_columns(
     tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
 ) -> None:

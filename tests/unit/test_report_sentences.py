@@ -139,6 +139,7 @@ def test_no_interval_begins_below_zero_and_only_unbiased_estimates_are_called_so
     assert ("nonnegative model" in text) == (not unbiased)
 
 
+@pytest.mark.long
 def test_the_price_counts_checks_choices_and_other_releases(tmp_path: Path) -> None:
     frame = people(2000)
     budget = ht.ApproxDP(epsilon=9, delta="1e-9", pure=2)

@@ -75,6 +75,7 @@ def test_a_release_that_earlier_ones_paid_for_is_not_held_against_its_own_price(
         assert (standing(View.open(tmp_path / str(number))) is None) == (number > 0)
 
 
+@pytest.mark.long
 def test_the_report_of_the_command_shows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

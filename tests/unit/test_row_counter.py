@@ -53,6 +53,7 @@ def passes(source: Source, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
+@pytest.mark.long
 def test_tallies_of_many_small_frames_are_those_of_all_rows(
     frame: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def frame_of(seed: int, rows: int, weights: np.ndarray) -> pl.DataFrame:
     return pl.DataFrame({"sex": sexes, "age": rng.integers(0, 100, rows), "w": weights})
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-50, 500), max_size=30), st.integers(0, 99))
 def test_weights_are_clipped_rounded_and_added_up_in_every_kind_of_table(

@@ -220,6 +220,7 @@ def test_high_halves_of_products_are_right() -> None:
             assert int(sampler_loops._high_half(a, b)) == int(a) * int(b) >> 64
 
 
+@pytest.mark.long
 def test_caps_leave_less_than_one_in_total_for_every_residue() -> None:
     for law in (gaussian, laplace):
         for scale in (

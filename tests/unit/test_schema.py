@@ -95,6 +95,7 @@ values = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(values)
 def test_values_come_back_as_given_through_yaml(given_values):
@@ -409,6 +410,7 @@ days = st.dates() | st.dates(date(1, 1, 1), date(1100, 1, 1)) | st.dates(date(99
 widths = st.sampled_from(["1 day", "2 weeks", "1 month", "5 months", "10 years", "1000000 years"])
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(days, days, widths, st.integers(0, 3))
 def test_dates_of_any_year_are_read_labelled_and_written(one, other, width, form):

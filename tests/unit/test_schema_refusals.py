@@ -204,6 +204,7 @@ def test_any_other_input_is_a_schema_or_a_schema_error(fields, kind, rest):
             assert error.code.startswith("schema.")
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=60) | st.text("ab:{}[],-\n '\"&*!?|>%@`#", max_size=60))
 def test_any_other_text_is_a_schema_or_a_schema_error(text):

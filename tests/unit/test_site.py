@@ -67,6 +67,7 @@ def test_the_archive_of_a_release_is_the_release(site: Path, releases: Path, tmp
     assert not (tmp_path / "2024" / "notes.txt").exists()
 
 
+@pytest.mark.long
 def test_the_same_releases_make_the_same_bytes(site: Path, releases: Path, tmp_path: Path) -> None:
     write_site([releases / "2024", releases / "2025"], tmp_path / "again", formats=["csv"])
     ours = {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
@@ -86,6 +87,7 @@ def test_nothing_runs_but_the_files_of_the_site_and_no_address_leads_elsewhere(s
         assert "<script>alert" not in text and "People &amp; &lt;b&gt;pets" in text
 
 
+@pytest.mark.long
 def test_a_release_that_somebody_may_cite_does_not_vanish(site: Path, releases: Path) -> None:
     before = (site / "2025" / "index.html").read_bytes()
     with pytest.raises(HushtableError, match="has the release 2025, which would vanish") as refused:

@@ -386,6 +386,7 @@ def equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, len(OBJECTS) + len(NO_KEYS) - 1), max_size=40))
 def test_objects_are_one_person_exactly_when_python_calls_them_equal(places: list[int]) -> None:
@@ -407,6 +408,7 @@ def test_all_pairs_of_objects_are_told_apart_as_python_does() -> None:
             assert (one_key == other_key) == equal(one, other), (type(one), type(other))
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(

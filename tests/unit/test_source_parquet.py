@@ -80,6 +80,7 @@ def test_rows_come_in_file_order_and_in_batches_of_the_size_asked_for(tmp_path: 
     assert [x for block in found for x in block[0]] == list(range(300_000))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("different", [3, 70_000])
 def test_text_is_the_same_from_small_and_from_large_dictionaries(tmp_path: Path, different: int) -> None:
     numbers = np.random.default_rng(4).integers(0, different, 150_000)

@@ -266,6 +266,7 @@ def test_two_ledgers_keep_different_rows():
     assert rows_of(frame, 1, "one") == rows_of(frame, 1, "one") != rows_of(frame, 1, "two")
 
 
+@pytest.mark.long
 def test_other_people_play_no_part():
     frame = crowd(60, 4)
     alone = {who: rows_of(frame.filter(pl.col("id") == who), 2) for who in range(60)}

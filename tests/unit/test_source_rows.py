@@ -91,6 +91,7 @@ hostile = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.long
 @settings(max_examples=400, deadline=None)
 @given(hostile, st.integers(1, 3), st.sampled_from([COMMA, BACKSLASH, NO_QUOTE, COMMA._replace(utf8=False)]))
 def test_a_line_is_read_as_the_rules_say(text, width, marks):

@@ -306,6 +306,7 @@ def test_a_slip_is_refused_before_a_library_is_loaded(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_what_the_schema_refuses_loads_what_reads_the_schema(tmp_path: Path) -> None:
     write_declared(tmp_path)
     listed = sorted(DECLARED, key=lambda row: row[1][0] == "check")  # the parser of queries stays loaded
@@ -349,6 +350,7 @@ ON_LEVELS = PLANS[:6]
 EVERY = [(more, PLAIN) for more in PLANS] + [(more, LEVELS) for more in ON_LEVELS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("more", "declared"),
     EVERY,

@@ -158,6 +158,7 @@ def test_a_median_is_where_half_of_the_records_are(session):
     assert share["estimate"] == pytest.approx((people()["pay"] < 200).mean(), abs=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "runs", [pytest.param(150, id="quick"), pytest.param(2000, id="full", marks=pytest.mark.slow)]
 )

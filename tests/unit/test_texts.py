@@ -212,6 +212,7 @@ def test_a_draft_shows_control_characters_and_means_the_same(
     assert set(ht.Schema.loads(text).to_dict()["attributes"]["kind"]["values"]) == set(values)
 
 
+@pytest.mark.long
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=2, unique=True))
 def test_a_saved_schema_holds_nothing_invisible(values: list[str]) -> None:
     try:

@@ -54,6 +54,7 @@ def opened(frame: pl.DataFrame, declared: ht.Schema, folder: Path, budget: int =
     return ht.Session.open(frame, schema=declared, ledger=folder / "l", budget=ht.ZCDP(budget))
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(-2000, 3000), st.floats(-1, 9)), max_size=20),

@@ -36,6 +36,7 @@ def layouts(draw: st.DrawFn) -> Layout:
     return Layout(sizes, tuple(kept or [()]))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(layouts(), st.integers(0, 3000), st.integers(0, 2**32 - 1))
 def test_any_sets_of_any_sizes_are_summed_as_brute_force_does(layout: Layout, records: int, seed: int):
