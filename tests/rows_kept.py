@@ -7,6 +7,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import date
+from functools import reduce
 from typing import Any, TypeVar
 
 from hushtable.schema import Binned, Real, Schema
@@ -54,7 +55,6 @@ def siphash128(message: bytes, key: bytes) -> bytes:
 
 def rank(name: bytes, schema: Schema, codes: Sequence[int], values: Sequence[Any], ledger: str) -> bytes:
     """The hash of a row, in an order in which bytes compare as the hashes do."""
-    key = hashlib.blake2b(ledger.encode(), digest_size=16, person=b"hush rows kept").digest()
     words: list[int] = []
     room = 0
     for attribute, code, value in zip(schema.attributes.values(), codes, values, strict=True):
@@ -79,6 +79,19 @@ def rank(name: bytes, schema: Schema, codes: Sequence[int], values: Sequence[Any
         else:
             words.append(word)
             room = (1 << 64) // below
+    return _in_order(name, words, ledger)
+
+
+def mark_rank(name: bytes, marks: Sequence[int], ledger: str) -> bytes:
+    """The hash of what befell a row, the same way: marks below 5, of which 27 make a word."""
+    words = [
+        reduce(lambda word, mark: 5 * word + mark, marks[k : k + 27], 0) for k in range(0, len(marks), 27)
+    ]
+    return _in_order(name, words, ledger)
+
+
+def _in_order(name: bytes, words: Sequence[int], ledger: str) -> bytes:
+    key = hashlib.blake2b(ledger.encode(), digest_size=16, person=b"hush rows kept").digest()
     found = siphash128(struct.pack(f"<{len(words)}Q", *words), siphash128(name, key))
     return found[7::-1] + found[:7:-1]
 

@@ -28,7 +28,7 @@ from hushtable.kernel.sources import (
     open_counter,
     register,
 )
-from hushtable.marginals import Layout
+from hushtable.marginals import Counting, Layout
 from hushtable.schema import Schema
 
 
@@ -122,6 +122,11 @@ class ClusterCounter:
 
     def tabulate(self, layout: Layout) -> Any:
         return np.sum([counter.tabulate(layout) for counter in self._counters], axis=0)
+
+    def totals(self, wanted: Sequence[Counting]) -> list[Any]:
+        return [
+            np.sum(same, axis=0) for same in zip(*(c.totals(wanted) for c in self._counters), strict=True)
+        ]
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:
         found = zip(*(counter.tally(questions) for counter in self._counters), strict=True)

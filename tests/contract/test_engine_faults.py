@@ -19,7 +19,7 @@ from hushtable.deciders import plan_check
 from hushtable.errors import SourceError
 from hushtable.kernel.sources import open_counter
 from hushtable.kernel.sources.engines import EngineCounter, engine_counter, parcels, tasks
-from hushtable.marginals import Layout
+from hushtable.marginals import COVERAGE, Counting, Layout
 
 FIELDS = {
     "sex": {"type": "categorical", "values": ["F", "M"], "null": "category"},
@@ -32,7 +32,8 @@ ALWAYS_EXACT = {"shuffled", "sent twice"}
 
 def schema(limit: int | None) -> ht.Schema:
     capped = {} if limit is None else {"person": "who", "max_rows_per_person": limit}
-    return ht.Schema.from_dict({"attributes": FIELDS, **capped})
+    sums = {"income": {"bounds": [0, 8], "resolution": 0.01}}
+    return ht.Schema.from_dict({"attributes": FIELDS, "coverage": "1%", "sums": sums, **capped})
 
 
 def table(rows: int, seed: int = 1) -> pa.Table:
@@ -73,6 +74,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def integers(counter: Any, declared: ht.Schema) -> list[int]:
     staged = counter.staged()
     found = [counter.tabulate(LAYOUT), staged.tabulate(LAYOUT), staged.tabulate(LAYOUT)]
+    losses = Layout((len(declared.losses),), ((0,),))
+    wanted = [Counting(LAYOUT, "sum(income)"), Counting(losses, COVERAGE), Counting(LAYOUT)]
+    found += [*counter.totals(wanted), *staged.totals(wanted)]
     for tally in counter.tally(questions(declared)):
         found += [tally.counts, tally.sums]
     return np.concatenate(found).tolist()
@@ -136,6 +140,7 @@ def wrong(declared: ht.Schema, fault: str) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_without_one_of_the_checks_wrong_counts_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(parcels.Arrivals, "is_new", lambda self, parcel: parcel.number != parcels.LAST)
@@ -179,6 +184,7 @@ def test_a_pass_in_two_versions_is_run_again_and_then_refused() -> None:
         assert caught.value.code == code and engine.jobs == engine_counter.TRIES
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [None, 2])
 def test_rows_that_change_between_passes_are_refused(limit: int | None) -> None:
     declared = schema(limit)
@@ -296,8 +302,8 @@ from hushtable.deciders.parser import parse
 schema = '{attributes: {n: {type: integer, bounds: [0, 9]}}, person: who}'
 rows = pa.RecordBatch.from_pydict({"n": [1, 2, 3], "who": [1, 1, 2]})
 tallies = row_sums.TallySum((Asked(parse("SUM(n) WHERE n > 1"), (3,)), Asked(parse("COUNT"), ())))
-for plain, wanted in ((False, row_sums.TableSum((10,), ((0,),))), (True, tallies)):
-    reading = tasks.Reading(schema, "", bytes(16), bytes(16), plain, own_versions(), 8)
+for wanted in (row_sums.TableSum((10,), ((((0,),), "rows"),)), tallies, row_sums.LossSum(4)):
+    reading = tasks.Reading(schema, "", bytes(16), bytes(16), wanted.view, own_versions(), 8)
     moved = list(tasks.LabelRows(reading)(iter([rows]), Place(0, 0)))
     kept = list(tasks.KeepRows(reading)(iter(moved), Place(0, 1)))
     list(tasks.AddSums()(tasks.CountParcels(reading, wanted)(iter(kept), Place(0, 2)), Place(0, 3)))

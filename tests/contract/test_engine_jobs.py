@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from random import Random
 
@@ -14,7 +15,9 @@ from engine_in_pieces import Engine, Pieces
 from foreign_counters import known_openers
 
 import hushtable as ht
+from hushtable.kernel.sources import open_counter
 from hushtable.kernel.sources.engines import engine_counter
+from hushtable.marginals import COVERAGE, Counting, Layout
 from hushtable.planning import AimPlan, Keeping
 from hushtable.watching import WatchNotes
 
@@ -63,6 +66,26 @@ def test_a_table_of_several_passes_says_how_many_jobs(
     ((text, charges),) = noted.told
     _, jobs = numbers(text)
     assert charges == 0 and noted.engine.jobs == jobs > 1
+
+
+def test_totals_share_a_pass_and_what_is_left_out_takes_one_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = {"sums": {name: {"bounds": [0, 3], "resolution": 1} for name in "ab"}, "coverage": "1%"}
+    declared = ht.Schema.from_dict(SCHEMA.to_dict() | more)
+    sets = tuple(s for order in (1, 2, 3) for s in combinations(range(3), order))  # 124 cells
+    wanted = [Counting(Layout(declared.sizes, sets), of) for of in ("sum(a)", "rows", "sum(b)")]
+    wanted.insert(1, Counting(Layout((len(declared.losses),), ((0,),)), COVERAGE))
+    chance = np.random.default_rng(2)
+    rows = pa.table({name: chance.integers(-1, 5, 300) for name in "abc"})
+    expected = [found.tolist() for found in open_counter(rows, declared).totals(wanted)]
+    for most, jobs in ((1 << 24, 2), (150, 4)):
+        monkeypatch.setattr(engine_counter, "PASS_CELLS", most)
+        engine, told = Engine(Random(1)), list[str]()
+        with WatchNotes(told.append):
+            found = open_counter(Pieces(rows, 3, engine), declared).totals(wanted)
+        assert [one.tolist() for one in found] == expected and any(expected[1])
+        assert engine.jobs == jobs == numbers(told[0])[1]
 
 
 def test_rounds_that_count_again_say_how_often_at_most(

@@ -1,6 +1,7 @@
 """Neighbour fuzzing of what runs on an engine: one person's rows change nobody else's, wherever they come from.
 
-What is compared are the rows that tasks hand on to be counted, codes and values; the engine shuffles and repeats.
+What is compared are the rows that tasks hand on to be counted, codes, values and marks; the engine shuffles and
+repeats.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from hushtable.kernel.sources.engines.parcels import PARCEL, Arrivals, parcels_i
 from hushtable.kernel.sources.engines.tasks import EncodeRows, KeepRows, LabelRows, Reading
 from hushtable.kernel.sources.engines.versions import own_versions
 from hushtable.kernel.sources.row_tables import require_fit
+from hushtable.kernel.sources.source import RowView
 from hushtable.schema import Schema
 from hushtable.selftest.neighbours import SourceKind, campaign
 from hushtable.selftest.neighbours.layouts import MadeRow
@@ -40,13 +42,13 @@ class PiecesLayout(PolarsLayout):
 
 
 def on_engine(data: Pieces, schema: Schema) -> TableRead:
-    """Rows that count, as the tasks of a release and of a check hand them on."""
+    """Rows that count, as the tasks of a release and of a check hand them on, and what befell them."""
     rows: dict[str, Counter[Any]] = {}
     try:
         frame = data.frame()
         require_fit([frame.header], schema)
-        for name, plain in (("codes", False), ("values", True)):
-            reading = Reading(schema.to_yaml(), "", bytes(16), bytes(16), plain, own_versions(), 4)
+        for view in RowView:
+            reading = Reading(schema.to_yaml(), "", bytes(16), bytes(16), view, own_versions(), 4)
             chosen = frame.chosen(schema.columns)
             if schema.person is None:
                 sent = chosen.mapped(EncodeRows(reading), PARCEL)
@@ -56,7 +58,7 @@ def on_engine(data: Pieces, schema: Schema) -> TableRead:
                     .gathered("bucket")
                     .mapped(KeepRows(reading), PARCEL)
                 )
-            rows[name] = counted(sent.collected(""), reading)
+            rows[view.value] = counted(sent.collected(""), reading)
     except HushtableError as error:
         return TableRead(rows, (f"{error.code}: {error}",))
     return TableRead(rows)

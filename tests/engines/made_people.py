@@ -15,6 +15,7 @@ SECRET = "planted-Zyzzyva"
 """A value that no log and no message may hold."""
 
 SCHEMA = {
+    "coverage": "2%",
     "attributes": {
         "sex": {"type": "categorical", "values": ["F", "M", "é ☃"], "null": "category", "outside": "other"},
         "age": {"type": "integer", "bounds": [0, 99], "width": 25},
@@ -34,8 +35,10 @@ def schema(limit: int | None = None) -> ht.Schema:
 
 
 def weighed(limit: int | None = None) -> ht.Schema:
-    """The same with a row's age as its weight."""
-    return ht.Schema.from_dict(schema(limit).to_dict() | {"weight": {"column": "age", "bounds": [0, 99]}})
+    """The same with a row's age as its weight, and totals of its cost."""
+    sums = {"cost": {"bounds": [-5, 5], "resolution": 0.01}}
+    more = {"weight": {"column": "age", "bounds": [0, 99]}, "sums": sums}
+    return ht.Schema.from_dict(schema(limit).to_dict() | more)
 
 
 def people(rows: int, seed: int = 1) -> pa.Table:

@@ -44,7 +44,7 @@ def stored_payloads(
 ) -> list[str]:
     """SHA-256 of everything that is stored by releases of all strategies, a choice and checks.
 
-    Rows that are weighed cannot be checked.
+    Rows that are weighed cannot be checked, and ``aim`` measures no totals.
     """
     with monkeypatch.context() as patch:
         patch.setattr(sampler, "_SHARED", 1 << 20)  # one thread draws, so that the order of bits is fixed
@@ -54,7 +54,7 @@ def stored_payloads(
         patch.setattr(kernel, "place_of", lambda data: None, raising=False)
         session = ht.Session.open(data, schema=declared, ledger=ledger, budget=ht.ZCDP(50))
         workload = ht.Workload.all_marginals(declared, order=2)
-        for strategy in STRATEGIES:
+        for strategy in STRATEGIES if not declared.sums else [s for s in STRATEGIES if s != "aim"]:
             session.release(workload, budget=ht.ZCDP(0.2), strategy=strategy, request=strategy)
         options = [ht.linear.marginals(declared, order=k) for k in (1, 2)]
         session.choose(options, budget=ht.ZCDP(0.2)).finish(1)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pyiceberg.catalog
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from made_people import people, schema, shuffled
+from made_people import people, schema, shuffled, weighed
 from moto.server import ThreadedMotoServer
 from payloads import stored_payloads
 from pyiceberg.catalog.sql import SqlCatalog
@@ -63,12 +63,10 @@ def test_delta_gives_the_payloads_of_parquet(tmp_path: Path, monkeypatch: pytest
     pq.write_table(table, tmp_path / "t.parquet")
     write_deltalake(tmp_path / "delta", shuffled(table, 4).slice(0, 250))
     write_deltalake(tmp_path / "delta", shuffled(table, 4).slice(250), mode="append")
-    for limit in (None, 2):
-        expected = stored_payloads(
-            tmp_path / "t.parquet", schema(limit), tmp_path / f"{limit}.a", monkeypatch
-        )
-        url = f"delta:{tmp_path / 'delta'}"
-        assert stored_payloads(url, schema(limit), tmp_path / f"{limit}.b", monkeypatch) == expected
+    url = f"delta:{tmp_path / 'delta'}"
+    for number, declared in enumerate((schema(), schema(2), weighed(2))):
+        expected = stored_payloads(tmp_path / "t.parquet", declared, tmp_path / f"{number}.a", monkeypatch)
+        assert stored_payloads(url, declared, tmp_path / f"{number}.b", monkeypatch) == expected
 
 
 def numbers(folder: Path, *parts: range) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from itertools import chain
 from math import ceil
 from pathlib import Path
@@ -26,9 +27,9 @@ from hushtable.errors import HushtableError
 from hushtable.kernel.sources.engines import EngineCounter, engine_counter, tasks
 from hushtable.kernel.sources.engines.engine_counter import _Prints
 from hushtable.kernel.sources.engines.parcels import LAST, parcels_in
-from hushtable.kernel.sources.engines.row_sums import TableSum
 from hushtable.kernel.sources.engines.spark import SparkFrame
 from hushtable.kernel.sources.records import record_frame
+from hushtable.kernel.sources.source import RowView
 from hushtable.marginals import Layout
 from hushtable.schema import Schema
 from hushtable.selftest.neighbours import SourceKind, TableRead, campaign
@@ -89,7 +90,7 @@ class SparkLayout(TypedLayout):
 
 
 class Reader:
-    """Reads the tables of a campaign in three jobs; those that a job fails for, each by itself."""
+    """Reads the tables of a campaign in four jobs; those that a job fails for, each by itself."""
 
     def __init__(self, spark: Any, folder: Path) -> None:
         self._spark, self._folder = spark, folder
@@ -127,17 +128,19 @@ class Reader:
         return str(place)
 
     def _table(self, shared: EngineCounter, frame: ManyTables, schema: Schema) -> TableRead:
-        """Rows that count, as codes and as values, from the parcels that they travel in; and a table of them."""
+        """Rows that count, as codes, marks and values, from the parcels that they travel in; and a table of them."""
         counter = copy(shared)
         counter._frame = frame
         counter._prints = _Prints(shared._prints.keys)
-        rows: dict[str, Counter[Any]] = {"codes": Counter()}
-        for arrays in kept(counter, plain=False):
-            stacked = np.stack([column.astype(np.int64) for column in arrays], axis=1)
-            rows["codes"].update(map(tuple, stacked.tolist()))
+        rows: dict[str, Counter[Any]] = {}
+        for view in (RowView.CODES, RowView.MARKS):
+            rows[view.value] = Counter()
+            for arrays in kept(counter, view):
+                stacked = np.stack([column.astype(np.int64) for column in arrays], axis=1)
+                rows[view.value].update(map(tuple, stacked.tolist()))
         attributes = list(schema.attributes.values())
-        empty = [np.empty(0, kind) for kind in counter._reading(_Values()).kinds]
-        values = record_frame(attributes, [empty, *kept(counter, plain=True)])
+        empty = [np.empty(0, kind) for kind in counter._reading(_Wanted(RowView.VALUES)).kinds]
+        values = record_frame(attributes, [empty, *kept(counter, RowView.VALUES)])
         rows["values"] = Counter(values.rows())
         for query in _grid_queries(schema):
             found = grid_values(query, values, columns_of(schema))
@@ -147,13 +150,14 @@ class Reader:
         return TableRead(rows, weighed={"counts": 1 if schema.weight is None else schema.weight.per_row})
 
 
-class _Values:
-    plain = True
+@dataclass(frozen=True)
+class _Wanted:
+    view: RowView
 
 
-def kept(counter: EngineCounter, *, plain: bool) -> Iterator[Sequence[Any]]:
+def kept(counter: EngineCounter, view: RowView) -> Iterator[Sequence[Any]]:
     """The rows that count, as the arrays that tasks add up."""
-    reading = counter._reading(_Values() if plain else TableSum((), ()))
+    reading = counter._reading(_Wanted(view))
     fresh = copy(counter)
     fresh._codes = None
     for batch in fresh._kept_codes(reading).collected("reading").to_batches():

@@ -83,6 +83,7 @@ def counted(data: Any, declared: ht.Schema) -> list[int]:
     return found.tolist()
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(ROWS, st.sampled_from([1, 2, 3]))
 def test_rows_are_counted_by_field_and_reason_in_every_kind_of_table(
@@ -97,6 +98,7 @@ def test_rows_are_counted_by_field_and_reason_in_every_kind_of_table(
         assert counted(data, declared) == by_hand(rows, reasons)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(ROWS, ROWS, st.sampled_from([1, 2]))
 def test_a_person_moves_the_counters_by_no_more_than_is_paid_for(
@@ -131,6 +133,7 @@ def test_the_price_is_that_of_the_worst_person(rows: int, largest: int):
     assert float(lost.price(declared.most_per_person).xi) == pytest.approx(0.1, rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["residual-planner", "auto", "aim", "identity"])
 def test_card_and_report_tell_what_is_left_out(strategy: str, tmp_path: Path):
     chance = np.random.default_rng(3)

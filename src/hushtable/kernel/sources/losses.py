@@ -20,7 +20,7 @@ from hushtable.kernel.sources.text import Values
 from hushtable.schema import CLIPPED, MISSING, OUTSIDE, UNKNOWN, Attribute, Binned, Real, Schema, fates_of
 
 Fates = NDArray[np.uint8]
-_MOST_FATES = CLIPPED + 1
+MARKS_BELOW = CLIPPED + 1
 """Above every mark, so that the marks of a row are packed into few words."""
 
 
@@ -50,7 +50,7 @@ def marks(attributes: Sequence[Attribute], values: Sequence[Values], codes: Sequ
 
 def mark_words(found: Sequence[NDArray[Any]]) -> Words:
     """All marks of a row in few words: rows with the same are alike to whoever counts them."""
-    return packed(found, [_MOST_FATES] * len(found))
+    return packed(found, [MARKS_BELOW] * len(found))
 
 
 class LossCounter:

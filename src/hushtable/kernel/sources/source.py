@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -42,6 +43,14 @@ _THREADS = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") 
 measured."""
 _FEW = 8
 """Below one row in this many, picking rows from each attribute takes less time than computing words of all."""
+
+
+class RowView(Enum):
+    """What a pass gives of rows: codes for tables, plain values for checks, or marks of what befell them."""
+
+    CODES = "codes"
+    VALUES = "values"
+    MARKS = "marks"
 
 
 @dataclass(frozen=True)
@@ -80,10 +89,6 @@ def _as_whole(whole: Callable[[Floats], Ints]) -> _Shape:
     return lambda _encoder, reader, values, codes: whole(reader.read(values, codes))
 
 
-def _shape(plain: bool) -> _Shape:
-    return _as_values if plain else _as_codes
-
-
 class Source:
     """Rows of a table as codes; can be read any number of times."""
 
@@ -107,25 +112,30 @@ class Source:
         found._ranking = Ranking(ledger)
         return found
 
-    def labelled(self, key: Words, *, plain: bool) -> Iterator[LabelledRows]:
-        """All rows that the schema keeps, of every person, each with what decides whether it counts.
+    def labelled(self, key: Words, view: RowView) -> Iterator[LabelledRows]:
+        """All rows that the schema keeps, or all to which anything befell, each with what decides whether it counts.
 
         For those who bring a person's rows together elsewhere; people are told apart by a hash under ``key``.
         """
         guard = Guard(self._table.shown)
-        with (
-            guard,
-            closing(self._each(self._columns, partial(self._label, _shape(plain), key))) as stream,
-        ):
+        with guard, closing(self._each(self._columns, partial(self._label, view, key))) as stream:
             yield from stream
         guard.raise_failure()
 
-    def kinds(self, *, plain: bool) -> list[np.dtype[Any]]:
+    def kinds(self, view: RowView) -> list[np.dtype[Any]]:
         """The type of each array of a batch."""
+        if view is RowView.MARKS:
+            return [np.dtype(np.uint8)] * (len(self._encoders) + 1)
+        plain = view is RowView.VALUES
         attributes = zip(self._encoders, self._readers, strict=True)
         found = [reader.dtype if plain else np.dtype(encoder.dtype) for encoder, reader in attributes]
         numbers = [] if plain else [np.dtype(np.int64)] * len(self.schema.row_numbers)
         return [*found[: len(self.schema.attributes)], *numbers]
+
+    def viewed(self, view: RowView) -> Iterator[list[NDArray[Any]]]:
+        """Batches of rows that count, one contiguous array per column of ``kinds``."""
+        passes = {RowView.CODES: self.batches, RowView.VALUES: self.plain_batches, RowView.MARKS: self.marked}
+        return passes[view]()
 
     def batches(self, rows: int = BATCH) -> Iterator[list[CodeArray]]:
         """Batches of at most ``rows`` rows: one contiguous array of codes per attribute, then of each ``row_numbers``.
@@ -152,7 +162,7 @@ class Source:
 
     def _mark(self, crowded: Crowded | None, columns: _Columns) -> _Encoded:
         arrays = marks(self.schema.row_fields, *self._read(columns))
-        touched = np.any([array > 0 for array in arrays], axis=0)
+        touched = _touched(arrays)
         if crowded is None or self.schema.person is None:
             return _Encoded(_chosen(arrays, touched))
         column = columns[self._columns.index(self.schema.person)]
@@ -239,12 +249,21 @@ class Source:
         numbers = [_as_whole(number.whole) for number in self.schema.row_numbers]
         return [shape] * len(self.schema.attributes) + (numbers if shape is _as_codes else [])
 
-    def _label(self, shape: _Shape, key: Words, columns: _Columns) -> LabelledRows:
-        values, codes, arrays = self._assigned(shape, columns)
+    def _label(self, view: RowView, key: Words, columns: _Columns) -> LabelledRows:
         column = columns[self._columns.index(str(self.schema.person))]
         keys = as_keys(column)
-        rows = np.flatnonzero(_kept(codes) & (keys.starts != keys.ends))
-        ranks = self._ranks(column, rows, values, codes)
+        somebody = keys.starts != keys.ends
+        if view is RowView.MARKS:
+            arrays = marks(self.schema.row_fields, *self._read(columns))
+            rows = np.flatnonzero(_touched(arrays) & somebody)
+            names = as_names(column, rows, self.schema.csv.encoding)
+            ranks = self._ranking.ranks(names, mark_words([_picked(array, rows) for array in arrays]))
+        else:
+            values, codes, arrays = self._assigned(
+                _as_values if view is RowView.VALUES else _as_codes, columns
+            )
+            rows = np.flatnonzero(_kept(codes) & somebody)
+            ranks = self._ranks(column, rows, values, codes)
         whose = keys if len(rows) == len(keys) else keys.take(rows)
         return LabelledRows(hashes_of(whose, key), ranks, [_picked(array, rows) for array in arrays])
 
@@ -311,6 +330,11 @@ def _chosen(arrays: list[NDArray[Any]], keep: NDArray[np.bool_]) -> list[NDArray
 def _picked(array: NDArray[Any], rows: Ints) -> NDArray[Any]:
     """Some rows, in order; all of them without a copy."""
     return array if len(rows) == len(array) else array[rows]
+
+
+def _touched(arrays: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+    """Rows to which anything befell."""
+    return np.any([array > 0 for array in arrays], axis=0)
 
 
 def _kept(codes: Sequence[Codes]) -> NDArray[np.bool_]:

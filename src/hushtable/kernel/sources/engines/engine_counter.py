@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from hushtable.errors import SourceError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.engines.engine_frame import EngineFrame
 from hushtable.kernel.sources.engines.parcels import BUCKET_FACTS, PARCEL, PARTIAL, PartialSums
-from hushtable.kernel.sources.engines.row_sums import PRINT, RowSum, TableSum, TallySum
+from hushtable.kernel.sources.engines.row_sums import PRINT, LossSum, RowSum, TableSum, TallySum
 from hushtable.kernel.sources.engines.tasks import (
     AddSums,
     CountParcels,
@@ -31,6 +32,7 @@ from hushtable.kernel.sources.engines.tasks import (
     Reading,
 )
 from hushtable.kernel.sources.engines.versions import own_versions
+from hushtable.kernel.sources.source import RowView
 from hushtable.kernel.sources.tallying import Asked
 from hushtable.marginals import COVERAGE, Counting, Layout
 from hushtable.schema import Schema
@@ -57,10 +59,10 @@ TRIES = 3
 
 @dataclass
 class _Prints:
-    """The fingerprints of the first passes, of codes and of values; one for all counters of a table."""
+    """The fingerprints of the first passes, of each view of the rows; one for all counters of a table."""
 
     keys: tuple[bytes, bytes] = field(default_factory=lambda: (os.urandom(16), os.urandom(16)))
-    seen: dict[tuple[bool, str], Ints] = field(default_factory=dict[tuple[bool, str], Ints])
+    seen: dict[tuple[RowView, str], Ints] = field(default_factory=dict[tuple[RowView, str], Ints])
 
 
 class EngineCounter:
@@ -78,29 +80,27 @@ class EngineCounter:
 
     def tabulate(self, layout: Layout) -> Ints:
         """One pass, or several over codes that the engine keeps for them."""
-        return self._tables(Counting(layout))
+        return self.totals([Counting(layout)])[0]
 
     def totals(self, wanted: Sequence[Counting]) -> list[Ints]:
-        """One quantity after the other; what is left out of rows is not counted on an engine."""
-        if any(one.of == COVERAGE for one in wanted):
-            raise SourceError(
-                "source.no-coverage",
-                "What is left out of the rows is not counted on an engine.",
-                "Nothing was spent; leave `coverage` out of the schema.",
-            )
-        return [self._tables(one) for one in wanted]
-
-    def _tables(self, wanted: Counting) -> Ints:
-        layout = wanted.layout
-        passes = list(layout.pieces(PASS_CELLS))
-        flat = np.empty(layout.cells, np.int64)
-        counter = self if self._keeps_codes or len(passes) == 1 else self.staged()
-        if len(passes) > 1:
-            tell_note(f"Counting {layout.cells:,} cells takes {len(passes)} jobs on the engine, a pass each.")
-        for number, (where, part) in enumerate(passes, start=1):
-            step = "counting" if len(passes) == 1 else f"counting, pass {number} of {len(passes)}"
-            flat[where] = counter._summed(TableSum(part.sizes, part.sets, wanted.of), step)
-        return flat
+        """As many tables in a pass as fit; what is left out of the rows is a pass of its own."""
+        passes = _passes(wanted)
+        lost = any(one.of == COVERAGE for one in wanted)
+        jobs, cells = len(passes) + lost, sum(one.layout.cells for one in wanted)
+        if jobs > 1:
+            tell_note(f"Counting {cells:,} cells takes {jobs} jobs on the engine, a pass each.")
+        counter = self if self._keeps_codes or len(passes) < 2 else self.staged()
+        found = [np.empty(one.layout.cells, np.int64) for one in wanted]
+        for number, parts in enumerate(passes, start=1):
+            step = "counting" if jobs == 1 else f"counting, pass {number} of {jobs}"
+            tables = tuple((part.layout.sets, wanted[part.number].of) for part in parts)
+            flat = counter._summed(TableSum(parts[0].layout.sizes, tables), step)
+            for part in parts:
+                found[part.number][part.where], flat = np.split(flat, [part.layout.cells])
+        if lost:
+            losses = self._summed(LossSum(len(self._schema.losses)), f"counting, pass {jobs} of {jobs}")
+            found = [losses if one.of == COVERAGE else flat for one, flat in zip(wanted, found, strict=True)]
+        return found
 
     def tally(self, questions: Sequence[Question]) -> list[Tally]:
         """One pass over the values."""
@@ -141,7 +141,7 @@ class EngineCounter:
         capped = self._schema.person is not None
         rows, workers = self._frame.chosen(self._schema.columns), self._workers(wanted)
         buckets = reading.buckets if capped else 0
-        if self._keeps_codes and not wanted.plain:
+        if self._keeps_codes and wanted.view is RowView.CODES:
             counted = self._kept_codes(reading).fewer(workers).mapped(CountParcels(reading, wanted), PARTIAL)
         elif capped:
             counted = _kept(rows, reading).fewer(workers).mapped(CountParcels(reading, wanted), PARTIAL)
@@ -171,14 +171,39 @@ class EngineCounter:
     def _reading(self, wanted: RowSum) -> Reading:
         keys = self._prints.keys
         buckets = max(BUCKETS, min(MOST_BUCKETS, BUCKETS_OF_A_PART * self._frame.places))
-        return Reading(self._schema.to_yaml(), self._ledger, *keys, wanted.plain, own_versions(), buckets)
+        return Reading(self._schema.to_yaml(), self._ledger, *keys, wanted.view, own_versions(), buckets)
 
     def _require_same_rows(self, wanted: RowSum, found: Ints) -> None:
-        first = self._prints.seen.setdefault((wanted.plain, self._ledger), found)
+        first = self._prints.seen.setdefault((wanted.view, self._ledger), found)
         if not np.array_equal(first, found):
             raise SourceError(
                 "source.changed", "The table gives other rows than it gave before.", "Open it again."
             )
+
+
+@dataclass(frozen=True)
+class _TablesOfPass:
+    """Some of the tables that were wanted: where they lie in which of the results."""
+
+    number: int
+    where: Any
+    layout: Layout
+
+
+def _passes(wanted: Sequence[Counting]) -> list[list[_TablesOfPass]]:
+    """All tables of rows and their columns in order, as many to a pass as it has cells for."""
+    passes: list[list[_TablesOfPass]] = []
+    room = 0
+    for number, one in enumerate(wanted):
+        if one.of == COVERAGE:
+            continue
+        for where, layout in one.layout.pieces(PASS_CELLS):
+            if layout.cells > room or not passes:
+                passes.append([])
+                room = PASS_CELLS
+            passes[-1].append(_TablesOfPass(number, where, layout))
+            room -= layout.cells
+    return passes
 
 
 def _kept(rows: EngineFrame, reading: Reading) -> EngineFrame:

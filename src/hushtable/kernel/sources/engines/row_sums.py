@@ -18,12 +18,14 @@ from hushtable.arrays import Ints, Words
 from hushtable.compiled import njit
 from hushtable.deciders import Tally, columns_of
 from hushtable.kernel.sources.kept_rows import packed
+from hushtable.kernel.sources.losses import MARKS_BELOW, LossCounter
 from hushtable.kernel.sources.people import siphash128
 from hushtable.kernel.sources.records import FRAME_BYTES, record_frame
 from hushtable.kernel.sources.rows import Octets
+from hushtable.kernel.sources.source import RowView
 from hushtable.kernel.sources.tallying import Asked
 from hushtable.kernel.weighing import RowTabulator
-from hushtable.marginals import ROWS, Counting, Layout
+from hushtable.marginals import AttributeSet, Counting, Layout
 from hushtable.schema import Schema
 
 Batch = Sequence[NDArray[Any]]
@@ -69,8 +71,8 @@ class RowSum(Protocol):
     """What is added up; begun anew in every task."""
 
     @property
-    def plain(self) -> bool:
-        """Whether it takes plain values, and codes otherwise."""
+    def view(self) -> RowView:
+        """What it takes of rows."""
         ...
 
     @property
@@ -97,24 +99,26 @@ class RunningSum(Protocol):
 
 @dataclass(frozen=True)
 class TableSum:
-    """The marginals of a layout, of rows or of another quantity."""
+    """Marginals, each list of them of rows or of another quantity; ``sizes`` know how levels lie in each other."""
 
     sizes: Any
-    sets: tuple[tuple[int, ...], ...]
-    of: str = ROWS
-    plain: bool = False
+    tables: tuple[tuple[tuple[AttributeSet, ...], str], ...]
+    view: RowView = RowView.CODES
 
     @property
     def length(self) -> int:
         """Cells."""
-        return Layout(self.sizes, self.sets).cells
+        return sum(one.layout.cells for one in self._wanted())
 
     def begin(self, schema: Schema, key: bytes) -> RunningSum:
         """One thread: the engine has as many tasks as it has processors."""
         below = [attribute.size for attribute in schema.attributes.values()]
         below += [n.largest + 1 if n.least == 0 else 1 << 64 for n in schema.row_numbers]
-        tabulator = RowTabulator(schema, [Counting(Layout(self.sizes, self.sets), self.of)], threads=1)
+        tabulator = RowTabulator(schema, self._wanted(), threads=1)
         return _RunningTables(tabulator, Fingerprint(key, below))
+
+    def _wanted(self) -> list[Counting]:
+        return [Counting(Layout(self.sizes, sets), of) for sets, of in self.tables]
 
 
 class _RunningTables:
@@ -135,7 +139,7 @@ class TallySum:
     """The tallies of questions: counts and sums of each, one after another."""
 
     asked: tuple[Asked, ...]
-    plain: bool = True
+    view: RowView = RowView.VALUES
 
     @property
     def length(self) -> int:
@@ -181,3 +185,29 @@ class _RunningTallies:
         parts: list[Ints] = reduce(lambda found, t: [*found, t.counts, t.sums], tallies, list[Ints]())
         self._flat += np.concatenate(parts)
         self._waiting = []
+
+
+@dataclass(frozen=True)
+class LossSum:
+    """Rows that were dropped or moved to a bound, by field and reason, as ``Schema.losses`` lists them."""
+
+    length: int
+    view: RowView = RowView.MARKS
+
+    def begin(self, schema: Schema, key: bytes) -> RunningSum:
+        """The fingerprint is of the rows to which anything befell."""
+        return _RunningLosses(schema, key)
+
+
+class _RunningLosses:
+    def __init__(self, schema: Schema, key: bytes) -> None:
+        self._losses = LossCounter(schema)
+        self._print = Fingerprint(key, [MARKS_BELOW] * (len(schema.row_fields) + 1))
+
+    def add(self, batch: Batch) -> None:
+        if len(batch[0]):
+            self._losses.add(batch)
+            self._print.add(batch)
+
+    def flat(self) -> Ints:
+        return np.concatenate([self._losses.counts(), self._print.integers()])

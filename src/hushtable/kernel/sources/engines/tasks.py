@@ -39,7 +39,7 @@ from hushtable.kernel.sources.kept_rows import Held
 from hushtable.kernel.sources.people import People
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
 from hushtable.kernel.sources.rows import Octets
-from hushtable.kernel.sources.source import LabelledRows, Source
+from hushtable.kernel.sources.source import LabelledRows, RowView, Source
 from hushtable.schema import Schema
 
 FLUSH_ROWS = 1 << 20
@@ -60,7 +60,7 @@ class Reading:
     ledger: str
     people_key: bytes
     print_key: bytes
-    plain: bool
+    view: RowView
     versions: tuple[tuple[str, str], ...]
     buckets: int
     """Into which people are divided."""
@@ -78,7 +78,7 @@ class Reading:
     @cached_property
     def kinds(self) -> list[np.dtype[Any]]:
         """The types of the arrays of a batch."""
-        return self.source(()).kinds(plain=self.plain)
+        return self.source(()).kinds(self.view)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in self.__dataclass_fields__}
@@ -147,8 +147,7 @@ class EncodeRows:
 
 
 def _batches(reading: Reading, batches: Iterator[Any]) -> Iterator[Sequence[NDArray[Any]]]:
-    source = reading.source(batches)
-    return source.plain_batches() if reading.plain else source.batches()
+    return reading.source(batches).viewed(reading.view)
 
 
 class _RowBytes:
@@ -203,7 +202,7 @@ class LabelRows:
         key = np.frombuffer(self.reading.people_key, np.uint64).copy()
         labelled = _Labelled(self.reading.kinds)
         sent, waiting, rows = np.zeros(self.reading.buckets, np.int64), list[Octets](), 0
-        for found in self.reading.source(batches).labelled(key, plain=self.reading.plain):
+        for found in self.reading.source(batches).labelled(key, self.reading.view):
             waiting.append(labelled.labelled(found))
             rows += len(found.people)
             if rows >= FLUSH_ROWS:
