@@ -9,7 +9,7 @@ from inside import Inside
 from sites import Site
 
 from hushtable.service import Role, Scope
-from hushtable.service.users import MOST_WRONG
+from hushtable.service.wrong_passwords import MOST_WRONG
 
 PASSWORD = "correct horse battery"
 
@@ -78,6 +78,35 @@ def test_wrong_passwords_lock_their_own_address_out_and_nobody_elsewhere(inside:
     assert [one.status_code for one in answers] == [401] * MOST_WRONG["pair"] + [429]
     assert sign_in(inside, "victim", PASSWORD, "10.6.6.6")[1].json()["code"] == "user.too-many-attempts"
     assert sign_in(inside, "victim", PASSWORD, "10.0.0.2")[1].status_code == 200
+
+
+def test_wrong_passwords_of_others_at_the_same_address_do_not_keep_a_known_browser_out(
+    inside: Inside,
+) -> None:
+    shared = "10.7.7.7"
+    known, first = sign_in(inside, "victim", PASSWORD, shared)
+    assert first.status_code == 200 and "hush-known" in known.cookies
+    for _ in range(MOST_WRONG["pair"]):
+        sign_in(inside, "victim", "wrong password", shared)
+    assert sign_in(inside, "victim", PASSWORD, shared)[1].status_code == 429, "an unknown browser waits"
+    form = {"name": "victim", "password": PASSWORD}
+    assert known.post("/v1/sign-in", json=form).status_code == 200
+    stolen = inside.client(client=(shared, 1234))
+    stolen.cookies.set("hush-known", known.cookies["hush-known"])
+    assert stolen.post("/v1/sign-in", json={"name": "maria", "password": "wrong password"}).status_code == 401
+    for _ in range(MOST_WRONG["pair"]):
+        sign_in(inside, "maria", "wrong password", shared)
+    assert stolen.post("/v1/sign-in", json={"name": "maria", "password": PASSWORD}).status_code == 429, (
+        "a browser is known for its own person alone"
+    )
+
+
+def test_wrong_passwords_in_a_known_browser_are_counted_too(inside: Inside) -> None:
+    known, _ = sign_in(inside, "maria", PASSWORD, "10.8.8.8")
+    wrong = {"name": "maria", "password": "wrong password"}
+    answers = [known.post("/v1/sign-in", json=wrong).status_code for _ in range(MOST_WRONG["browser"] + 1)]
+    assert answers == [401] * MOST_WRONG["browser"] + [429]
+    assert sign_in(inside, "maria", PASSWORD, "10.8.8.9")[1].status_code == 200
 
 
 def test_a_wrong_name_and_a_wrong_password_get_the_same_answer(inside: Inside) -> None:

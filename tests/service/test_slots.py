@@ -13,7 +13,7 @@ from sites import Site
 from hushtable.errors import RefusedError
 from hushtable.privacy import Cost
 from hushtable.service import Role
-from hushtable.service.jobs import MOST_WAITING, JobAnswer, JobOrder
+from hushtable.service.jobs import AHEAD, MOST_WAITING, REGRET, JobAnswer, JobOrder
 from hushtable.service.slots import LONGER, SHARE, SlotFacts, first_slot
 
 P = "/v1/datasets/people"
@@ -87,7 +87,8 @@ def test_what_is_left_does_not_move_between_handing_in_and_the_end_of_the_slot(t
     before = inside.ask("anna", "GET", f"{P}/remaining").json()
     handed = inside.spend("anna", f"{P}/checks", body)
     waiting = inside.ask("anna", "GET", f"{P}/remaining").json()
-    inside.work()
+    time.sleep(max(0.0, handed.json()["begins"] - time.time()) + 0.01)
+    assert inside.work() == 1
     charged = inside.ask("anna", "GET", f"{P}/remaining").json()
     assert inside.ask("anna", "GET", handed.headers["location"]).json()["state"] == "waiting"
     time.sleep(max(0.0, handed.json()["ready"] - time.time()) + 0.05)
@@ -95,17 +96,52 @@ def test_what_is_left_does_not_move_between_handing_in_and_the_end_of_the_slot(t
     assert before != waiting == charged == after
 
 
-def test_a_job_is_cancelled_before_a_worker_takes_it_and_not_after(tmp_path: Path) -> None:
+def test_a_job_is_cancelled_until_a_public_time_whether_a_worker_is_there_or_not(tmp_path: Path) -> None:
+    """Neither a quick worker nor a slow one moves the time, so that trying to cancel is no clock."""
     site = Site(tmp_path)
     site.let_in("anna", Role.ANALYST, grant="epsilon=1")
     inside = Inside(site)
     body = {"query": "COUNT", "synthetic": {"upload": site.upload("anna")}, "tau": 9, "budget": "epsilon=0.1"}
-    place = inside.spend("anna", f"{P}/checks", body).headers["location"]
-    assert inside.ask("anna", "DELETE", place).json()["state"] == "cancelled"
-    assert inside.work() == 0
-    place = inside.spend("anna", f"{P}/checks", body).headers["location"]
-    inside.work()
-    assert inside.ask("anna", "DELETE", place).json()["code"] == "job.begun"
+    told = inside.spend("anna", f"{P}/checks", body)
+    assert inside.work() == 0, "no worker begins before that time"
+    assert told.json()["submitted"] < told.json()["begins"] < told.json()["ready"]
+    assert inside.ask("anna", "DELETE", told.headers["location"]).json()["state"] == "cancelled"
+    for worked in (False, True):
+        told = inside.spend("anna", f"{P}/checks", body)
+        time.sleep(told.json()["begins"] - time.time() + 0.01)
+        assert inside.work() == 1 if worked else True
+        refused = inside.ask("anna", "DELETE", told.headers["location"])
+        assert (refused.status_code, refused.json()["code"]) == (409, "job.begun")
+        inside.work()
+
+
+def test_a_job_in_a_long_queue_can_be_cancelled_for_long(tmp_path: Path) -> None:
+    jobs, facts = Site(tmp_path).service.jobs, SlotFacts("check", 64, 1_000_000_000)
+    made = [jobs.submit(order("anna", number), facts)[0] for number in range(9)]
+    ahead = max(AHEAD, 2 * made[0].seconds)
+    for one in made:
+        assert one.begins == max(one.submitted + REGRET * one.seconds, one.slot - ahead)
+    assert jobs.take("worker", 9) == []
+    assert jobs.cancel(made[-1]) and not jobs.cancel(made[-1])
+
+
+def test_a_place_in_the_queue_is_free_again_when_a_slot_ends_and_not_when_a_worker_is_done(
+    tmp_path: Path,
+) -> None:
+    jobs, facts = Site(tmp_path).service.jobs, SlotFacts("release", 64, 1_000_000_000)
+    for number in range(MOST_WAITING):
+        jobs.submit(order("anna", number), None if number else facts)
+    for job in jobs.take("worker", MOST_WAITING):
+        jobs.finish(job, "worker", JobAnswer(200, "{}"))
+    assert {one.state: one.jobs for one in jobs.counts()} == {"done": MOST_WAITING - 1, "waiting": 1}
+    for number in range(MOST_WAITING, 2 * MOST_WAITING - 1):
+        jobs.submit(order("anna", number), facts)
+    with jobs._storage.writing() as rows:  # a quick worker
+        rows.run("UPDATE job SET state = 'done' WHERE state = 'queued'")
+    with pytest.raises(RefusedError) as caught:
+        jobs.submit(order("anna", 2 * MOST_WAITING), facts)
+    assert caught.value.code == "serve.too-many-jobs"
+    assert {one.state: one.jobs for one in jobs.counts()}["waiting"] == MOST_WAITING
 
 
 def test_what_somebody_else_asked_is_free_only_where_the_curator_allows_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -87,6 +87,12 @@ class Listed:
 
     rows: list[Any]
     cursor: str | None
+
+    @classmethod
+    def of(cls, found: Sequence[Any], told: Callable[[Any], dict[str, Any]]) -> Listed:
+        """The first of what was found, each as it is told; the cursor is the id of the last where there may be more."""
+        rows = [told(one) for one in found[:MOST_LISTED]]
+        return cls(rows, found[MOST_LISTED - 1].id if len(found) >= MOST_LISTED else None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -266,16 +272,16 @@ class Desk:
         """Jobs within reach, newest first."""
         now = time.time()
         found = self.service.jobs.listed(self.dataset.name, self.access.only, after, MOST_LISTED, kind)
-        return Listed(
-            [one.to_dict(now) for one in found], found[-1].id if len(found) == MOST_LISTED else None
-        )
+        return Listed.of(found, lambda one: one.to_dict(now))
 
     def cancel(self, job: str) -> ServiceJob:
-        """Cancel a job that no worker has taken."""
+        """Cancel a job whose time to be begun has not come."""
         found = self.job(job)
         if not self.service.jobs.cancel(found):
             raise RefusedError(
-                "job.begun", "The job was begun, and may have been charged.", "Wait for its answer."
+                "job.begun",
+                "The time to cancel this job is over: it may have been charged.",
+                "Wait for its answer.",
             )
         return self.job(job)
 
@@ -302,10 +308,14 @@ class Desk:
 
     def releases(self, after: str) -> Listed:
         """Releases within reach, newest first."""
-        now = time.time()
-        found = self.service.shelf.listed(self.dataset.name, after, MOST_LISTED)
-        shown = [one.to_dict() for one in found if self.access.sees(one, now)]
-        return Listed(shown, found[-1].id if len(found) == MOST_LISTED else None)
+        now, shown = time.time(), list[KeptRelease]()
+        while len(shown) < MOST_LISTED:
+            found = self.service.shelf.listed(self.dataset.name, after, MOST_LISTED)
+            shown += [one for one in found if self.access.sees(one, now)]
+            if len(found) < MOST_LISTED:
+                break
+            after = found[-1].id
+        return Listed.of(shown, KeptRelease.to_dict)
 
     # Choices
 
@@ -325,8 +335,7 @@ class Desk:
         """Choices within reach, newest first."""
         found = self.service.jobs.listed(self.dataset.name, self.access.only, after, MOST_LISTED, "choose")
         now = time.time()
-        shown = [{"id": one.request, "job": one.id, "state": one.shown(now)} for one in found]
-        return Listed(shown, found[-1].id if len(found) == MOST_LISTED else None)
+        return Listed.of(found, lambda one: {"id": one.request, "job": one.id, "state": one.shown(now)})
 
     def noted(self, action: str, do: Callable[[], Any]) -> Any:
         """Do something and write down who did it and how it ended."""

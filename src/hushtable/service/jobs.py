@@ -30,6 +30,15 @@ FREE = json.dumps(Cost.ZERO.to_dict())
 WAITING = ("queued", "running")
 UNSEEN = "((slot > ? AND state <> 'cancelled') OR state IN ('queued', 'running'))"
 """In words of SQL, what nobody may see yet: its slot has not ended, or it is late."""
+AHEAD, REGRET = 60.0, 0.25
+"""A job may be begun so many seconds before the end of its slot, or two slots where that is more, so that a worker that
+was killed can catch up; and not in the first quarter of a slot's time after it was handed in.  Until then it can be
+cancelled: a time that follows from public facts, so that trying to cancel does not tell how fast a worker is."""
+BEGUN = (
+    f"(slot - CASE WHEN 2 * seconds > {AHEAD} THEN 2 * seconds ELSE {AHEAD} END <= ? "
+    f"AND submitted + {REGRET} * seconds <= ?)"
+)
+"""In words of SQL, of a job: that this time has come."""
 LIGHT = "check"
 """The kind of job of which a worker does many at once: each is short, and takes its time to wait for the disk."""
 
@@ -117,11 +126,17 @@ class ServiceJob:
             return "cancelled"
         return "waiting" if self.state in WAITING or now < self.slot else self.state
 
+    @property
+    def begins(self) -> float:
+        """From when on it may be worked on, and not cancelled any more."""
+        return max(self.submitted + REGRET * self.seconds, self.slot - max(AHEAD, 2 * self.seconds))
+
     def to_dict(self, now: float) -> dict[str, Any]:
         """Plain JSON values: public facts, and once the slot has ended what came of it."""
         state = self.shown(now)
         told = {"id": self.id, "dataset": self.dataset, "kind": self.kind, "state": state}
-        told |= {"submitted": self.submitted, "ready": self.slot, "price": json.loads(self.price)}
+        told |= {"submitted": self.submitted, "begins": self.begins, "ready": self.slot}
+        told |= {"price": json.loads(self.price)}
         told |= {"made": self.made} if state == "done" else {}
         return told | ({"progress": self.steps(now)} if self.steps(now) else {})
 
@@ -249,13 +264,17 @@ class Jobs:
             return rows.one(asked, dataset, *routes, now) is not None
 
     def cancel(self, job: ServiceJob) -> bool:
-        """Cancel a job that no worker has taken; whether it was in time."""
+        """Cancel a job whose time to be begun has not come; whether it was in time.
+
+        Where slots are off it is in time until a worker takes it.
+        """
+        now, fresh = time.time(), f"state = 'queued' AND attempts = 0 AND (seconds = 0 OR NOT {BEGUN})"
         with self._storage.writing() as rows:
-            done = "UPDATE job SET state = 'cancelled' WHERE id = ? AND state = 'queued'"
-            return rows.run(done, job.id) == 1
+            done = f"UPDATE job SET state = 'cancelled' WHERE id = ? AND {fresh}"
+            return rows.run(done, job.id, now, now) == 1
 
     def take(self, worker: str, most: int = 1, *, light: bool | None = None) -> list[ServiceJob]:
-        """The jobs whose slots end first among those that nobody works on; they are this worker's from now on.
+        """The jobs whose slots end first among those that may be begun and nobody works on: this worker's from now on.
 
         ``light`` asks for those of which a worker does many at once, or for the others.
         """
@@ -264,8 +283,10 @@ class Jobs:
         with self._storage.writing() as rows:
             found = rows.all(
                 f"SELECT * FROM job WHERE (state = 'queued' OR (state = 'running' AND heartbeat < ?)) {kinds} "
-                f"ORDER BY slot, id LIMIT ? {rows.locking}",
+                f"AND {BEGUN} ORDER BY slot, id LIMIT ? {rows.locking}",
                 now - SILENT,
+                now,
+                now,
                 most,
             )
             if found:
@@ -341,10 +362,13 @@ class Jobs:
         return tuple(SlotLength(row["kind"], row["factor"], row["overruns"]) for row in found)
 
     def counts(self) -> tuple[JobCount, ...]:
-        """How many jobs are in each state."""
+        """How many jobs are in each state, as everybody may know it: those whose slots have not ended wait."""
+        seen = f"CASE WHEN {UNSEEN} THEN 'waiting' ELSE state END"
         with self._storage.reading() as rows:
-            found = rows.all("SELECT state, count(*) AS n FROM job GROUP BY state ORDER BY state")
-        return tuple(JobCount(row["state"], row["n"]) for row in found)
+            found = rows.all(
+                f"SELECT {seen} AS seen, count(*) AS n FROM job GROUP BY 1 ORDER BY 1", time.time()
+            )
+        return tuple(JobCount(row["seen"], row["n"]) for row in found)
 
 
 def _factor(rows: TableRows, kind: str) -> float:
@@ -372,8 +396,9 @@ def _lengthen(rows: TableRows, job: ServiceJob) -> None:
 
 
 def _require_room(rows: TableRows, order: JobOrder) -> None:
-    waiting = "SELECT count(*) AS n FROM job WHERE state IN ('queued', 'running')"
-    everybody, mine = rows.one(waiting), rows.one(f"{waiting} AND person = ?", order.person)
+    """Refuse what is too much; a job counts until its slot has ended, or a refusal would tell how fast a worker is."""
+    waiting, now = f"SELECT count(*) AS n FROM job WHERE {UNSEEN}", time.time()
+    everybody, mine = rows.one(waiting, now), rows.one(f"{waiting} AND person = ?", now, order.person)
     if (everybody is not None and everybody["n"] >= MOST_ALL) or (
         mine is not None and mine["n"] >= MOST_WAITING
     ):

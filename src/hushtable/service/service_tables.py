@@ -21,6 +21,8 @@ TABLES = (
         scopes TEXT NOT NULL, expires DOUBLE PRECISION NOT NULL, revoked BIGINT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS sign_in (
         hash TEXT PRIMARY KEY, person TEXT NOT NULL, csrf TEXT NOT NULL, expires DOUBLE PRECISION NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS known_browser (
+        hash TEXT PRIMARY KEY, person TEXT NOT NULL, expires DOUBLE PRECISION NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS failure (
         id TEXT PRIMARY KEY, place TEXT NOT NULL, at DOUBLE PRECISION NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS failure_place ON failure (place, at)",

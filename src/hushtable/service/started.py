@@ -58,11 +58,7 @@ def main(words: Sequence[str]) -> int:
             follow(int(words[4]))
             from hushtable.service.web import run_web
 
-            run_web(
-                ServeConfig.load(words[1]),
-                socket.socket(fileno=int(words[2])),
-                metrics=words[3] == "0",
-            )
+            run_web(ServeConfig.load(words[1]), socket.socket(fileno=int(words[2])), int(words[3]))
     except HushtableError as error:
         sys.stderr.write(f"hush: {error.message}\n  {error.fix}\n  [{error.code}]\n")
         return error.exit_code

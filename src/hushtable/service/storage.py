@@ -7,6 +7,7 @@ count is ever in them; amounts of privacy are the ledger's, and stay there.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import queue
 import secrets
 import sqlite3
@@ -35,6 +36,11 @@ Record = Mapping[str, Any]
 def new_id() -> str:
     """An id that nobody guesses, and that sorts by the time at which it was made."""
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+
+
+def digest_of(secret: str) -> str:
+    """The hash under which a random secret is kept."""
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class TableRows(ABC):

@@ -5,7 +5,6 @@ Secrets are stored as hashes: passwords by argon2id; tokens and sign-ins, which 
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import time
 from collections.abc import Sequence
@@ -16,7 +15,8 @@ from typing import Any
 from hushtable.errors import RefusedError, UsageError
 from hushtable.lazily import Later
 from hushtable.service.roles import Role, Scope
-from hushtable.service.storage import Record, Storage, TableRows, new_id
+from hushtable.service.storage import Record, Storage, TableRows, digest_of, new_id
+from hushtable.service.wrong_passwords import SignInPlace, know, note_wrong, require_calm
 
 argon2 = Later("argon2")
 
@@ -28,11 +28,6 @@ SIGNED_IN = 12 * 3600.0
 """Seconds that a browser stays signed in: a working day."""
 LONGEST_TOKEN = 366 * 86400.0
 """Seconds until the last token ends: whoever needs one longer looks at it once a year."""
-WINDOW = 900.0
-"""Seconds over which wrong passwords are counted."""
-MOST_WRONG = {"pair": 5, "address": 50}
-"""Wrong passwords from one address for one name, and for all names, until that address waits.  Nobody elsewhere does:
-counting them by name alone would let anybody lock somebody else out."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +68,6 @@ class NewToken:
         """Plain JSON values, with the secret."""
         told = {"id": self.id, "token": self.secret, "label": self.label}
         return told | {"scopes": list(self.scopes), "expires": self.expires}
-
-
-def digest_of(secret: str) -> str:
-    """The hash under which a random secret is kept."""
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 @cache
@@ -146,37 +136,24 @@ class Users:
             rows.run("UPDATE person SET password = ? WHERE id = ?", hashed, person.id)
             rows.run("DELETE FROM sign_in WHERE person = ?", person.id)
 
-    def with_password(self, name: str, password: str, address: str) -> User:
-        """The person of a name and password; refused after too many wrong ones from this address."""
-        self._require_calm(name, address)
+    def with_password(self, name: str, password: str, place: SignInPlace) -> User:
+        """The person of a name and password; refused after too many wrong ones from the same place."""
         with self._storage.reading() as rows:
+            require_calm(rows, name, place)
             row = rows.one("SELECT * FROM person WHERE name = ? AND disabled = 0", name)
         kept = row["password"] if row is not None else None
         fits = _fits(kept or _nobody(), password) and kept is not None
         found = _person(row)
         if not fits or found is None:
-            self._note_failure(name, address)
+            with self._storage.writing() as rows:
+                note_wrong(rows, name, place)
             raise wrong_password()
         return found
 
-    def _require_calm(self, name: str, address: str) -> None:
-        since = time.time() - WINDOW
-        with self._storage.reading() as rows:
-            for kind, place in _places(name, address).items():
-                found = rows.one("SELECT count(*) AS n FROM failure WHERE place = ? AND at > ?", place, since)
-                if found is not None and found["n"] >= MOST_WRONG[kind]:
-                    raise RefusedError(
-                        "user.too-many-attempts",
-                        "There were too many wrong passwords from this address.",
-                        f"Wait {round(WINDOW / 60)} minutes, or sign in from where you usually do.",
-                    )
-
-    def _note_failure(self, name: str, address: str) -> None:
-        now = time.time()
+    def known_browser(self, person: User, place: SignInPlace) -> str | None:
+        """A secret by which the browser of somebody who has just signed in is known; None where it has one."""
         with self._storage.writing() as rows:
-            rows.run("DELETE FROM failure WHERE at < ?", now - WINDOW)
-            for place in _places(name, address).values():
-                rows.add("failure", id=new_id(), place=place, at=now)
+            return know(rows, person.id, person.name, place)
 
     def sign_in(self, person: User) -> tuple[str, str]:
         """A new sign-in of a browser: the secret of its cookie, and the token of its forms."""
@@ -315,10 +292,6 @@ def _fits(hashed: str, password: str) -> bool:
         return bool(_hasher().verify(hashed, password[:LONGEST]))
     except argon2.exceptions.Argon2Error:
         return False
-
-
-def _places(name: str, address: str) -> dict[str, str]:
-    return {"pair": digest_of(f"{address}\n{name}"), "address": digest_of(address)}
 
 
 def _person(row: Record | None) -> User | None:

@@ -58,9 +58,9 @@ def service_of(request: Request) -> Service:
     return request.app.state.service
 
 
-def cookie_name(service: Service) -> str:
-    """The cookie of sign-ins; under TLS its prefix keeps other sites of the domain from setting it."""
-    return "__Host-hush" if service.config.secure else "hush"
+def cookie_name(service: Service, end: str = "") -> str:
+    """The cookie of sign-ins, or one beside it; under TLS its prefix keeps other sites of a domain from setting it."""
+    return f"{'__Host-hush' if service.config.secure else 'hush'}{end}"
 
 
 def address_of(request: Request) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from hushtable.errors import RefusedError, UsageError
+from hushtable.errors import HushtableError, RefusedError, UsageError
 from hushtable.lazily import Later
 from hushtable.service.config import ServeConfig
 from hushtable.service.service import Service
@@ -57,8 +57,8 @@ def check_certificate(config: ServeConfig) -> None:
         ) from None
 
 
-def run_web(config: ServeConfig, listening: socket.socket, *, metrics: bool = True) -> None:
-    """Serve until a signal says to stop; requests that have begun are ended first."""
+def run_web(config: ServeConfig, listening: socket.socket, number: int = 0) -> None:
+    """Serve until a signal says to stop; requests that have begun are ended first.  Web processes are numbered."""
     from hushtable.service.web.application import application
 
     check_certificate(config)
@@ -79,33 +79,37 @@ def run_web(config: ServeConfig, listening: socket.socket, *, metrics: bool = Tr
         limiter.current_default_thread_limiter().total_tokens = THREADS
         await app(scope, receive, send)
 
-    with _metrics(config, app) if metrics else contextlib.nullcontext():
+    with _metrics(config, app, number):
         uvicorn.Server(uvicorn.Config(bounded, **settings)).run(sockets=[listening])
 
 
 @contextlib.contextmanager
-def _metrics(config: ServeConfig, app: Any) -> Generator[None]:
-    """Public quantities on a port of their own, which nobody outside needs to reach."""
+def _metrics(config: ServeConfig, app: Any, number: int) -> Generator[None]:
+    """Public quantities on a port of their own, which nobody outside needs to reach; each process has the next port."""
     if config.metrics_port is None:
         yield
         return
 
     class Quantities(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            content = app.state.counts.text(app.state.service).encode()
-            self.send_response(200)
+            try:
+                status, content = 200, app.state.counts.text(app.state.service)
+            except HushtableError:
+                status, content = 503, ""
+            self.send_response(status)
             self.send_header("content-type", "text/plain; version=0.0.4")
             self.end_headers()
-            self.wfile.write(content)
+            self.wfile.write(content.encode())
 
         def log_message(self, format: str, *args: object) -> None:
             logging.getLogger("hushtable.metrics").debug("asked")
 
+    port = config.metrics_port + number
     try:
-        server = http.server.ThreadingHTTPServer((config.host, config.metrics_port), Quantities)
-    except OSError:
+        server = http.server.ThreadingHTTPServer((config.host, port), Quantities)
+    except (OSError, OverflowError):
         raise RefusedError(
-            "serve.port", f"Port {config.metrics_port} for metrics cannot be used.", "Choose another."
+            "serve.port", f"Port {port} for metrics cannot be used.", "Choose another."
         ) from None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

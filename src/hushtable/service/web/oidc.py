@@ -26,7 +26,7 @@ from hushtable.service.desk import AbsentError
 from hushtable.service.roles import Role
 from hushtable.service.service import Service
 from hushtable.service.users import User
-from hushtable.service.web.guard import add_route, service_of
+from hushtable.service.web.guard import add_route, cookie_name, service_of
 from hushtable.service.web.signing import signed_in
 
 clients, claims_of = Later("authlib.integrations.httpx_client"), Later("authlib.oidc.core")
@@ -125,8 +125,13 @@ def _provider(request: Request) -> Provider:
 
 
 def _cookie(service: Service) -> dict[str, Any]:
-    name = "__Host-hush-oidc" if service.config.secure else "hush-oidc"
-    return {"key": name, "path": "/", "secure": service.config.secure, "httponly": True, "samesite": "lax"}
+    return {
+        "key": cookie_name(service, "-oidc"),
+        "path": "/",
+        "secure": service.config.secure,
+        "httponly": True,
+        "samesite": "lax",
+    }
 
 
 def oidc_start(request: Request) -> Response:

@@ -13,6 +13,7 @@ from hushtable.service.service import Service
 from hushtable.service.users import SIGNED_IN, User
 from hushtable.service.web.guard import add_route, address_of, caller_in, cookie_name, service_of
 from hushtable.service.web.replies import told
+from hushtable.service.wrong_passwords import REMEMBERED, SignInPlace
 
 
 def router() -> APIRouter:
@@ -28,12 +29,25 @@ def sign_in(request: Request, body: bodies.SignInBody) -> Response:
     if not service.config.passwords:
         raise RefusedError("user.no-passwords", "Passwords are off here.", "Sign in at the provider.")
     try:
-        person = service.users.with_password(body.name, body.password, address_of(request))
+        person = service.users.with_password(body.name, body.password, _place(request))
     except RefusedError as error:
         service.deeds.note("sign_in", error.code)
         raise
     service.deeds.note("sign_in", "done", person=person.id)
-    return signed_in(request, person, told(_described(service, person)))
+    answer = signed_in(request, person, told(_described(service, person)))
+    secret = service.users.known_browser(person, _place(request))
+    if secret is not None:
+        answer.set_cookie(cookie_name(service, "-known"), secret, max_age=int(REMEMBERED), **_kept(service))
+    return answer
+
+
+def _place(request: Request) -> SignInPlace:
+    return SignInPlace(address_of(request), request.cookies.get(cookie_name(service_of(request), "-known")))
+
+
+def _kept(service: Service) -> dict[str, Any]:
+    """How a browser keeps our cookies: for this host, out of reach of scripts and other sites."""
+    return {"path": "/", "secure": service.config.secure, "httponly": True, "samesite": "strict"}
 
 
 def signed_in(request: Request, person: User, answer: Response) -> Response:
@@ -44,15 +58,7 @@ def signed_in(request: Request, person: User, answer: Response) -> Response:
     if before is not None:
         service.users.sign_out(before)
     secret, _ = service.users.sign_in(person)
-    answer.set_cookie(
-        name,
-        secret,
-        max_age=int(SIGNED_IN),
-        path="/",
-        secure=service.config.secure,
-        httponly=True,
-        samesite="strict",
-    )
+    answer.set_cookie(name, secret, max_age=int(SIGNED_IN), **_kept(service))
     return answer
 
 
@@ -74,13 +80,13 @@ def sign_out(request: Request, body: bodies.NoBody | None = None) -> Response:
     if cookie is not None:
         service.users.sign_out(cookie)
     answer = told({})
-    answer.delete_cookie(name, path="/", secure=service.config.secure, httponly=True, samesite="strict")
+    answer.delete_cookie(name, **_kept(service))
     return answer
 
 
 def password(request: Request, body: bodies.PasswordBody) -> Response:
     service, caller = service_of(request), caller_in(request)
-    service.users.with_password(caller.person.name, body.old, address_of(request))
+    service.users.with_password(caller.person.name, body.old, _place(request))
     service.users.set_password(caller.person, body.new)
     service.deeds.note("password", "done", person=caller.person.id)
     return told({})

@@ -55,16 +55,18 @@ def sign_in_form(
     except HushtableError as error:
         passwords = service_of(request).config.passwords
         return page(request, "sign-in.html.j2", 401, error=error, name=name[:100], passwords=passwords)
-    made = Response(None, 303, {"location": "/"})
-    made.headers["set-cookie"] = answer.headers["set-cookie"]
-    return made
+    return _with_cookies(Response(None, 303, {"location": "/"}), answer)
 
 
 def sign_out_form(request: Request) -> Response:
     caller_in(request)
-    answer = signing.sign_out(request)
-    made = elsewhere(request, "/sign-in")
-    made.headers["set-cookie"] = answer.headers["set-cookie"]
+    return _with_cookies(elsewhere(request, "/sign-in"), signing.sign_out(request))
+
+
+def _with_cookies(made: Response, answer: Response) -> Response:
+    """A page that takes over the cookies of an answer."""
+    for cookie in answer.headers.getlist("set-cookie"):
+        made.headers.append("set-cookie", cookie)
     return made
 
 
