@@ -79,7 +79,9 @@ class Session:
         self._table()  # first, so that data that do not fit the schema leave no entry
         place, budget, head = self._account
         accounts.PreflightNotes(place).require_reviewed(self._data, self.schema)
-        return accounts.Ledger.at(place, self.schema, budget, self.spender, head)
+        opened = accounts.Ledger.at(place, self.schema, budget, self.spender, head)
+        accounts.KnownData(place).remember(self._data)
+        return opened
 
     @property
     def remaining(self) -> Remaining:

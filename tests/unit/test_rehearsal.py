@@ -61,6 +61,7 @@ def test_errors_are_those_that_the_plan_foresees(old):
     assert found.sizes["cells"].sum() == 12
 
 
+@pytest.mark.long
 def test_a_page_and_json_say_what_they_are(old, capsys):
     command = ["rehearse", "town-2015.csv", "--schema", "town.yaml", "--workload", "w.yaml"]
     command += ["--budget", "rho=0.5", "--runs", "2"]
@@ -89,6 +90,57 @@ def test_data_that_a_preflight_has_shown_are_refused(old):
     asked = {"schema": "town.yaml", "workload": ht.Workload(TABLES), "runs": 1, "ledger": "l"}
     with pytest.raises(RefusedError):
         ht.rehearse("town-2015.csv", **asked, budget=ht.ZCDP("0.5"))
+
+
+def may_rehearse(data, ledger: str = "l") -> bool:
+    try:
+        ht.rehearse(
+            data,
+            schema="town.yaml",
+            workload=ht.Workload([("region",)]),
+            budget=ht.ZCDP("0.5"),
+            way=ht.release.Way("residual-planner"),
+            runs=1,
+            ledger=ledger,
+        )
+    except RefusedError as refused:
+        assert refused.code == "rehearse.confidential"
+        return False
+    return True
+
+
+def test_data_that_were_only_released_from_are_refused_however_they_are_named(old, tmp_path):
+    """By their place: a link, a way round, and a path from the root lead there; other years of the name do not."""
+    session = ht.Session.open("town-2015.csv", schema="town.yaml", ledger="l", budget=ht.ZCDP(1))
+    session.release(ht.Workload([("region",)]), budget=ht.ZCDP("0.1"), strategy="residual-planner")
+    (tmp_path / "2005").mkdir()
+    Path("link.csv").symlink_to("town-2015.csv")
+    for name in ("town-2015.csv", tmp_path / "town-2015.csv", "2005/../town-2015.csv", "link.csv"):
+        assert not may_rehearse(name)
+    old.write_csv("2005/town-2015.csv")
+    assert may_rehearse("2005/town-2015.csv") and may_rehearse("town-2015.csv", "another")
+    assert Path("l.data").stat().st_mode & 0o077 == 0
+
+
+def test_files_of_a_pattern_and_of_a_list_are_refused(old, tmp_path):
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+        old.write_csv(f"{folder}/part.csv")
+    ht.Session.open("a/*.csv", schema="town.yaml", ledger="l", budget=ht.ZCDP(1))
+    ht.Session.open(["b/part.csv"], schema="town.yaml", ledger="l")
+    assert not may_rehearse("a/part.csv") and not may_rehearse("a/*.csv") and not may_rehearse("b/part.csv")
+    assert may_rehearse("c/part.csv") and not may_rehearse("b/*.csv") and not may_rehearse("*/part.csv")
+
+
+@pytest.mark.parametrize("place", ["folder", "unreadable"])
+def test_a_note_that_cannot_be_kept_does_not_stop_a_release(old, place):
+    if place == "folder":
+        Path("l.data").mkdir()
+    else:
+        Path("l.data").write_bytes(b"\xff\xfe not json\n")
+    session = ht.Session.open("town-2015.csv", schema="town.yaml", ledger="l", budget=ht.ZCDP(1))
+    assert session.remaining.cost.rho > 0
+    assert may_rehearse("town-2015.csv") == (place == "folder")
 
 
 @pytest.mark.parametrize("runs", [0, -1, 10**6, 2.5])

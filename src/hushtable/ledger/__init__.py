@@ -7,13 +7,9 @@ if TYPE_CHECKING:
     from hushtable.ledger import failpoints
     from hushtable.ledger.audit import verify_ledger
     from hushtable.ledger.entries import Entry
+    from hushtable.ledger.known_data import KnownData, require_not_confidential
     from hushtable.ledger.ledger import Ledger
-    from hushtable.ledger.preflights import (
-        PreflightNotes,
-        other_name,
-        require_not_confidential,
-        review_schema,
-    )
+    from hushtable.ledger.preflights import PreflightNotes, other_name, review_schema
     from hushtable.ledger.statement import Remaining, SpentOn, Statement
     from hushtable.ledger.stores import Address, Turn, place_of
     from hushtable.ledger.values import (

@@ -18,12 +18,12 @@ import re
 import secrets
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from hushtable.addresses import name_of, scheme_of
-from hushtable.errors import LedgerError, RefusedError, SchemaError
+from hushtable.errors import LedgerError, SchemaError
 from hushtable.ledger.ledger import Ledger
 from hushtable.ledger.stores import STORES, Address, place_of, store_at
 from hushtable.outputs import whole_file
@@ -46,7 +46,7 @@ class PreflightNotes:
 
     def __init__(self, ledger: Address) -> None:
         self._ledger = ledger
-        self._file = _place(ledger)
+        self._file = private_file(ledger, "preflights")
         self._kept = self._read()
 
     def reminder(self, data: object) -> str | None:
@@ -167,26 +167,6 @@ def review_schema(
     return found
 
 
-def require_not_confidential(data: object, ledger: Address | None = None) -> None:
-    """Refuse data that are the confidential ones of a ledger, as far as names tell.
-
-    That is where a preflight of data of this name is noted beside ``ledger``, and where a ledger lies beside a file and
-    is called like it.
-    """
-    beside = None
-    if isinstance(data, str | os.PathLike):
-        file = Path(cast("str | os.PathLike[str]", data))
-        beside = next((p for p in (file.with_suffix(".ledger"), Path(f"{file}.ledger")) if p.is_file()), None)
-    known = ledger is not None and PreflightNotes(ledger).knows(cast("object", data))
-    if beside is not None or known:
-        raise RefusedError(
-            "rehearse.confidential",
-            f"{name_of(cast('object', data))} is the confidential table of a ledger"
-            + (f", {beside.name} beside it." if beside is not None else "."),
-            "Rehearse on data that are public or no longer confidential: another year, a public sample, made-up rows.",
-        )
-
-
 def other_name(ledger: str, data: object) -> str | None:
     """A sentence where ledger and data have names that do not look alike: perhaps it is the account of other people.
 
@@ -201,13 +181,13 @@ def other_name(ledger: str, data: object) -> str | None:
     return f"The ledger is called {ledger!r} and the data {called!r}: a ledger is the account of one dataset."
 
 
-def _place(ledger: Address) -> Path:
-    """Beside a ledger that is a file; in the curator's own folder for one that is a URL."""
+def private_file(ledger: Address, ending: str) -> Path:
+    """A note of the curator: beside a ledger that is a file; in the own folder for one that is a URL."""
     place = place_of(ledger)
     if scheme_of(ledger, STORES) is None:
-        return Path(f"{place}.preflights")
+        return Path(f"{place}.{ending}")
     home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hushtable"
-    return home / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.preflights"
+    return home / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.{ending}"
 
 
 def _declared(attribute: Attribute, schema: Schema) -> list[tuple[str, list[Any]]]:
