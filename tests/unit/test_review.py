@@ -40,15 +40,15 @@ def test_a_walk_accepts_leaves_and_drops_one_by_one(
     draft: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    monkeypatch.setattr("sys.stdin", Terminal("y\ny\nn\nd\n"))  # the names, sex, age, town
+    monkeypatch.setattr("sys.stdin", Terminal("y\ny\ny\nn\nd\n"))  # the unit, the names, sex, age, town
     assert run(["review", "d.yaml"]) == 0
     said = capsys.readouterr().out
-    assert "values: [F, M]" in said and "categories: F, M, (other)" in said and "[4 of 4] town" in said
+    assert "values: [F, M]" in said and "categories: F, M, (other)" in said and "[5 of 5] town" in said
     schema = ht.Schema.load(draft)
     left, reviewed = marks(draft)
     assert schema.names == ("sex", "age") and "name is left out" in draft.read_text()
     assert left == {f"attributes.age.{field}" for field in ("type", "bounds", "width")}
-    assert reviewed == {"attributes", "attributes.sex.type", "attributes.sex.values"}
+    assert reviewed == {"max_rows_per_person", "attributes", "attributes.sex.type", "attributes.sex.values"}
     assert "1 item left to review" in said
     monkeypatch.setattr("sys.stdin", Terminal("q\n"))
     before = draft.read_text()
@@ -57,7 +57,24 @@ def test_a_walk_accepts_leaves_and_drops_one_by_one(
 
 def test_names_on_the_command_line_ask_nothing(draft: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    assert run(["review", "d.yaml", "--accept", "sex", "--accept", "@names", "--drop", "town", "--json"]) == 0
+    assert (
+        run(
+            [
+                "review",
+                "d.yaml",
+                "--accept",
+                "sex",
+                "--accept",
+                "@names",
+                "--accept",
+                "@unit",
+                "--drop",
+                "town",
+                "--json",
+            ]
+        )
+        == 0
+    )
     printed = json.loads(capsys.readouterr().out)
     assert [item["name"] for item in printed["unreviewed"]] == ["age"]
     assert run(["review", "d.yaml", "--accept", "age"]) == 0
@@ -118,3 +135,47 @@ def test_an_attribute_with_levels_is_one_item_and_its_tree_lies_beside_the_schem
     assert "    tree: places.csv\n" in file.read_text() and list(ht.Schema.load(file).attributes) == ["place"]
     named = f"{file.read_text().partition('learnt_from_data')[0]}learnt_from_data: {{reviewed: [place]}}\n"
     assert ht.Schema.loads(named, tmp_path).is_reviewed("attributes.place.values")
+
+
+TWICE = ["person_id,sex,region_id", *(f"{k // 2},{'FM'[k % 2]},{k % 5}" for k in range(300))]
+"""Each person has two rows; regions are groups."""
+
+
+def test_a_column_that_tells_people_apart_is_proposed_and_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.csv").write_text("\n".join(TWICE) + "\n")
+    assert run(["init", "d.csv", "--out", "d.yaml"]) == 0
+    schema = ht.Schema.load("d.yaml")
+    assert schema.person == "person_id" and {"person", "max_rows_per_person"} <= set(schema.unreviewed)
+    capsys.readouterr()
+    assert run(["review", "d.yaml", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["unreviewed"][0]
+    assert first["name"] == "@unit" and first["public"][1].startswith("person: person_id")
+    assert run(["review", "d.yaml", "--accept", "@unit"]) == 0
+    assert {"person", "max_rows_per_person"} <= marks(Path("d.yaml"))[1]
+    lines = Path("d.yaml").read_text().splitlines()
+    assert all("reviewed" in line for line in lines if line.startswith(("person:", "max_rows")))
+
+
+def test_a_preflight_says_loudly_that_the_unit_may_be_false(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("\n".join(TWICE) + "\n")
+    fields = {"attributes": {"sex": {"type": "categorical", "values": ["F", "M"]}}}
+    found = ht.preflight(tmp_path / "d.csv", schema=fields)
+    assert [hint.code for hint in found.hints] == ["unit"] and "'person_id'" in found.warning
+    assert "region_id" not in found.warning and found.lost == 0
+    capped = fields | {"person": "person_id", "max_rows_per_person": 2}
+    assert not ht.preflight(tmp_path / "d.csv", schema=capped).warning
+    once = [TWICE[0], *TWICE[1::2]]
+    (tmp_path / "once.csv").write_text("\n".join(once) + "\n")
+    assert not ht.preflight(tmp_path / "once.csv", schema=fields).warning
+
+
+def test_one_word_for_no_alone_is_no_pair(tmp_path: Path) -> None:
+    rows = ["sex,smoker", *(f"F,{['yes', 'no'][k % 2]}" for k in range(100))]
+    (tmp_path / "d.csv").write_text("\n".join(rows) + "\n")
+    kinds = {
+        a.name: a.kind for a in ht.Schema.loads(ht.session.draft(tmp_path / "d.csv")).attributes.values()
+    }
+    assert kinds == {"sex": "categorical", "smoker": "boolean"}

@@ -20,7 +20,7 @@ from typing import Any
 
 from hushtable.errors import HushtableError, SourceError
 from hushtable.kernel.file_hints import refused
-from hushtable.kernel.identifying import FREQUENT, name_people, why_left_out
+from hushtable.kernel.identifying import FREQUENT, name_people, tells_people_apart, why_left_out
 from hushtable.kernel.sources import look_at
 from hushtable.kernel.sources.files import empty_file
 from hushtable.kernel.sources.guesses import MOSTLY, SURE_NULLS
@@ -300,11 +300,10 @@ def _document(seen: Look, entries: Sequence[_Entry]) -> Iterator[str]:
     yield "# A draft from a look at the data. What was learnt from it is marked: review each mark against what is"
     yield "# publicly known and correct it. `hush review FILE` walks through the marks; or move a line from"
     yield "# `unreviewed` to `reviewed` at the end, where `reviewed: [NAME]` stands for all marks of an attribute."
-    yield "max_rows_per_person: 1  # the most rows that one person can have; the budget is per person"
-    yield "# person: COLUMN        # names the column that tells people apart, so that the cap is enforced"
+    paths = yield from _unit(seen.profiles)
     yield "coverage: 1%            # of each budget, to publish how many rows were dropped or changed, with noise"
     yield "# Columns that seem to point to persons are left out below, and values of few rows are not listed."
-    paths = yield from _csv(seen.dialect)
+    paths += yield from _csv(seen.dialect)
     if seen.named:
         yield "# Names are from the first line of the file. If that is a record: `hush init DATA --no-header`."
         paths.append("attributes")
@@ -324,6 +323,24 @@ def _document(seen: Look, entries: Sequence[_Entry]) -> Iterator[str]:
         yield "  unreviewed:"
         yield from (f"    - {inline(path)}" for path in paths)
         yield "  reviewed: []"
+
+
+def _unit(profiles: Sequence[Profile]) -> Generator[str, None, list[str]]:
+    """Whose privacy the budget is for: always to be reviewed, because all guarantees rest on it; gives the marks."""
+    yield f"max_rows_per_person: 1{_MARK}; the most rows that one person can have, and the budget is per person"
+    found = [
+        p for p in profiles if p.name.isprintable() and tells_people_apart(p.name, p.different, p.filled)
+    ]
+    best = max(found, key=lambda p: (p.repeats, p.different), default=None)
+    if best is None:
+        yield "# person: COLUMN        # names the column that tells people apart, so that the cap is enforced"
+        return ["max_rows_per_person"]
+    if not best.repeats:
+        yield f"# person: {inline(best.name)}  # its name says that it tells people apart; no value was seen twice"
+        return ["max_rows_per_person"]
+    yield f"person: {inline(best.name)}{_MARK}; it seems to tell people apart, and some values stand in several rows:"
+    yield "# only so many rows of each person count. Raise the cap, or remove the line if it is no person."
+    return ["max_rows_per_person", "person"]
 
 
 def _csv(dialect: Dialect) -> Generator[str, None, list[str]]:

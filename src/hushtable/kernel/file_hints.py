@@ -151,7 +151,7 @@ def file_hints(found: Sniffed, file: DataFile, schema: Schema) -> Iterator[Hint]
     if found.width > 1 and found.delimiter != declared:
         yield Hint(
             "delimiter",
-            f"Fields look separated by {_named(found.delimiter)}, and {_named(declared)} is declared.",
+            f"Fields look separated by {_named(found.delimiter)}; the schema says {_named(declared)}.",
             f"Declare `csv: {{delimiter: {inline(found.delimiter)}}}`.",
         )
         return

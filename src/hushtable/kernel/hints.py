@@ -16,6 +16,7 @@ from hushtable.kernel.sources.guesses import NULL_NUMBERS, is_null_word, marks_o
 from hushtable.kernel.sources.row_tables import Table
 from hushtable.kernel.sources.sniff import Sniffed, fields_of, sniff
 from hushtable.schema import (
+    UNIT,
     Attribute,
     Binned,
     Boolean,
@@ -26,6 +27,7 @@ from hushtable.schema import (
     Schema,
     inline,
 )
+from hushtable.texts import counted
 
 SOME = 0.01
 MOST = 0.8
@@ -311,7 +313,11 @@ def _is_number(text: str) -> bool:
 
 def _unexplained(column: SeenColumn) -> list[Hint]:
     name = column.attribute.name
-    if isinstance(column.attribute, Categorical):
+    if isinstance(column.attribute, Categorical) and column.attribute.outside == "other":
+        fix = (
+            f"Add what is publicly known to `attributes.{name}.values`; until then it is counted as (other)."
+        )
+    elif isinstance(column.attribute, Categorical):
         fix = f"Add what is publicly known to `attributes.{name}.values`, or declare `outside: other`."
     else:
         fix = f"Check `attributes.{name}.type`, and which column it reads."
@@ -322,6 +328,18 @@ RULES: list[HintRule] = [
     *(_header_again, _null_words, _labels, _spelling, _days, _marks, _words, _fractions, _units),
 ]
 """Asked in this order; each explains most of the texts that misfit, or says nothing."""
+
+
+def unit_hint(columns: Sequence[str], schema: Schema) -> Hint:
+    """Said where nothing tells people apart and an unused column seems to, with several rows of some."""
+    shown = ", ".join(map(repr, columns))
+    cap = schema.max_rows_per_person
+    return Hint(
+        UNIT,
+        f"The schema says without a column to check it that nobody has more than {counted(cap, 'row')}, and values of "
+        f"{shown} stand in several rows: if they are people, the guarantee is weaker than a release would say.",
+        f"Declare `person: {inline(columns[0])}` and how many rows of each may count as `max_rows_per_person`.",
+    )
 
 
 def _people_hints(result: Preflight, schema: Schema) -> Iterator[Hint]:

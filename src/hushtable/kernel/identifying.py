@@ -51,6 +51,8 @@ _PEOPLE_LISTED = """
 """
 _PEOPLE = frozenset(_PEOPLE_LISTED.split())
 """Words for people: a column of that name that tells many apart is a number of theirs."""
+_NUMBERS = frozenset(("id", "ids", "identifier", "kennung", "uuid", "guid", "ssn", "nino", "nhs", "passport"))
+"""Words for a number of somebody."""
 MANY = 50
 """Different values from which on such a column is taken for a number of persons, and not for a group of them."""
 NAMED = 0.3
@@ -105,6 +107,17 @@ def _begins(parts: Sequence[str], turned: bool, words: int) -> bool:
 def _unmarked(text: str) -> str:
     """Letters without their marks, as lists of names are often written."""
     return "".join(letter for letter in normalize("NFKD", text) if not combining(letter))
+
+
+def tells_people_apart(name: str, different: int, rows: int) -> bool:
+    """Whether a column looks as if it told people apart: by its name, and because its values are not those of groups.
+
+    >>> tells_people_apart("person_id", 40, 80), tells_people_apart("region_id", 5, 300)
+    (True, False)
+    """
+    parts = _parts(name)
+    named = not (_NUMBERS | _PEOPLE).isdisjoint(parts)
+    return named and different > 1 and (different > MANY or rows < FREQUENT * different)
 
 
 def why_left_out(profile: Profile, *, listed: bool) -> str | None:

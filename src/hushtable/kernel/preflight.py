@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from hushtable.addresses import name_of
 from hushtable.arrays import Words
 from hushtable.errors import HushtableError
 from hushtable.kernel.file_hints import refused
-from hushtable.kernel.hints import SeenColumn, hints_of
+from hushtable.kernel.hints import SeenColumn, hints_of, unit_hint
+from hushtable.kernel.identifying import tells_people_apart
 from hushtable.kernel.sources import open_table
 from hushtable.kernel.sources.arrow import pa, pc
 from hushtable.kernel.sources.assign import Codes
@@ -34,7 +35,7 @@ from hushtable.kernel.sources.parse import NULL, OTHER, VALUE, gather
 from hushtable.kernel.sources.people import hash_fields
 from hushtable.kernel.sources.row_tables import Block, Table, require_fit
 from hushtable.kernel.sources.text import Texts, Values
-from hushtable.kernel.sources.typed import as_texts
+from hushtable.kernel.sources.typed import as_texts, family
 from hushtable.ledger import Address, PreflightNotes
 from hushtable.schema import (
     Attribute,
@@ -75,8 +76,34 @@ def run_preflight(data: Any, schema: Schema, ledger: Address | None = None) -> P
             tally.add(block)
     guard.raise_failure()
     found = tally.found(data)
+    if schema.person is None and (doubted := _repeating(table, found.unused)):
+        found = replace(found, hints=(unit_hint(doubted, schema), *found.hints))
     if ledger is not None:
         PreflightNotes(ledger).remember(data, schema)
+    return found
+
+
+def _repeating(table: Table, unused: tuple[str, ...]) -> list[str]:
+    """Unused columns that seem to tell people apart, and in which some person has several rows."""
+    names = [
+        name
+        for name in unused
+        if tells_people_apart(name, 2, 2)
+        and all(name in h.names and family(h.type_of(name)) is not None for h in table.headers)
+    ]
+    found: list[str] = []
+    for name in names:
+        people, guard, rows = _PeopleTally(), Guard(table.shown), 0
+        with guard:
+            for block in table.blocks([name], table.block):
+                keys = as_keys(block.columns()[0])
+                known = keys.take(np.flatnonzero(keys.starts != keys.ends))
+                people.add(known)
+                rows += len(known)
+        guard.raise_failure()
+        seen, _ = people.found(1)
+        if seen.most > 1 and tells_people_apart(name, seen.persons, rows):
+            found.append(name)
     return found
 
 

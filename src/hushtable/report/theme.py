@@ -36,9 +36,11 @@ _CONFIG: dict[str, Any] = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "orient": "bottom",
+        "columns": {"expr": "width < 420 ? 1 : 0"},
     },
 }
-"""How charts look beside the page's text: its font and sizes, and lines as light as its rules."""
+"""How charts look beside the page's text: its font and sizes, and lines as light as its rules.  On a phone (a chart of
+fewer than 420 pixels) names in a legend stand one below the other, elsewhere (0) side by side."""
 
 
 def chart(data: pl.DataFrame) -> alt.Chart:

@@ -25,6 +25,8 @@ REASONS = {
     OUTSIDE: "dropped: out of bounds",
     CLIPPED: "moved to a bound",
 }
+DROPPING = frozenset({MISSING, UNKNOWN, OUTSIDE})
+"""What drops a row."""
 DROPPED = "dropped: for any reason"
 USUAL_REASONS = 3
 """Fields for which a row is counted unless the schema says otherwise: of rows with more, which are rare, the later

@@ -15,6 +15,8 @@ from hushtable.texts import CONFIDENTIAL, counted
 
 MUCH = Fraction(1, 100)
 """Share of rows whose loss is said loudly."""
+UNIT = "unit"
+"""The code of the hint that the privacy unit may be false; it is said loudly too."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,12 @@ class Preflight:
 
     @property
     def warning(self) -> str:
-        """What is said loudly; empty where little is lost."""
+        """What is said loudly; empty where little is lost and nothing speaks against the unit."""
+        unit = " ".join(hint.message for hint in self.hints if hint.code == UNIT)
+        return " ".join(filter(None, [self._loss, unit]))
+
+    @property
+    def _loss(self) -> str:
         if not self.loses_much:
             return ""
         if not self.rows:

@@ -20,14 +20,17 @@ from hushtable.schema.schema import Schema
 from hushtable.schema.write import inline
 from hushtable.texts import counted
 
-FILE, NAMES = "@file", "@names"
-"""What a review calls the marks of the dialect, and of the names of columns."""
+FILE, NAMES, UNIT = "@file", "@names", "@unit"
+"""What a review calls the marks of the dialect, of the names of columns, and of whose rows the budget is for."""
+_UNIT_FIELDS = ("max_rows_per_person", "person")
+_KEYS = {FILE: ("csv",), NAMES: ("attributes",), UNIT: _UNIT_FIELDS}
+"""Lines of the file that such an item is about."""
 _MARK, _DONE = "# learnt from the data: review", "# learnt from the data, reviewed"
 
 
 @dataclass(frozen=True)
 class ReviewItem:
-    """One thing to review: an attribute, the file's dialect or the names; its marks, and what becomes public."""
+    """An attribute, the unit, the file's dialect or the names: marks to review, and what becomes public."""
 
     name: str
     marks: tuple[str, ...]
@@ -88,6 +91,7 @@ def review_items(schema: Schema) -> list[ReviewItem]:
     """What nobody has reviewed yet, in the order of the attributes."""
     left = list(schema.unreviewed)
     items = [
+        *_item(UNIT, [mark for mark in left if mark in _UNIT_FIELDS], _unit_lines(schema)),
         *_item(FILE, [mark for mark in left if mark.startswith("csv.")], _lines(schema.csv.to_dict())),
         *_item(NAMES, [mark for mark in left if mark == "attributes"], (", ".join(schema.attributes),)),
     ]
@@ -102,6 +106,21 @@ def review_items(schema: Schema) -> list[ReviewItem]:
 
 def _item(name: str, marks: list[str], public: tuple[str, ...]) -> list[ReviewItem]:
     return [ReviewItem(name, tuple(marks), public)] if marks else []
+
+
+def _unit_lines(schema: Schema) -> tuple[str, ...]:
+    """What a release promises to whom; a claim about the data, not a question of what may be public."""
+    rows = counted(schema.max_rows_per_person, "row")
+    if schema.person is None:
+        return (
+            f"max_rows_per_person: {schema.max_rows_per_person}",
+            "person: no column; it is your word alone that nobody has more rows, and if it is wrong,",
+            "people with more rows are protected less than every page will say",
+        )
+    return (
+        f"max_rows_per_person: {schema.max_rows_per_person}",
+        f"person: {inline(schema.person)}; rows with the same value there are one person's, and {rows} of each count",
+    )
 
 
 def _lines(fields: dict[str, Any]) -> tuple[str, ...]:
@@ -129,7 +148,8 @@ def reviewed_text(
     for name in dropped:
         text = _without(text, name, folder)
     for name in accepted:
-        text = _marked(text, {FILE: r"csv", NAMES: r"attributes"}.get(name, f"  {re.escape(inline(name))}"))
+        for key in _KEYS.get(name, (f"  {re.escape(inline(name))}",)):
+            text = _marked(text, key)
     gone = {mark for name in dropped for mark in items[name].marks}
     done = {mark for name in accepted for mark in items[name].marks}
     left = [mark for mark in schema.unreviewed if mark not in done | gone]

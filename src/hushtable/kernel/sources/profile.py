@@ -165,6 +165,11 @@ class Profile:
         return found and self.filled > 50
 
     @property
+    def repeats(self) -> bool:
+        """Whether some value was seen twice; of columns with very many values, within a block."""
+        return self.repeated or (self.counts is not None and len(self.counts) < self.filled)
+
+    @property
     def words(self) -> tuple[str, str] | None:
         """Words for true and false that are not the usual ones."""
         return None if self.counts is None or self.is_boolean else words_of(self.counts)
@@ -172,13 +177,10 @@ class Profile:
     @property
     def is_boolean(self) -> bool:
         """Whether the values are a pair such as yes and no; 0 and 1 are taken for categories."""
-        words = {text.lower() for text in self.counts or ()} - {"0", "1"}
-        return (
-            bool(words)
-            and self.counts is not None
-            and words <= {*TRUE_TEXTS, *FALSE_TEXTS}
-            and len(self.counts) <= 2
-        )
+        words = {text.lower() for text in self.counts or ()}
+        yes, no = words & set(TRUE_TEXTS), words & set(FALSE_TEXTS)
+        pair = bool(yes) and bool(no) and words == yes | no
+        return pair and not words <= {"0", "1"} and len(self.counts or ()) == 2
 
 
 def day(number: float | int | None) -> date:

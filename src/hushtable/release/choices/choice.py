@@ -122,7 +122,7 @@ class Choice(ChoiceView):
             raise RefusedError(
                 "choose.last-stage",
                 "Only one option would be left.",
-                f"Take it with finish({len(self.options) - 1}), or an earlier one.",
+                f"Finish with option {len(self.options) - 1}, or an earlier one.",
             )
         part = self.plan.step_part(stage, self._drawn)
         self._measure(part, self.plan.steps[stage], Step(stage))

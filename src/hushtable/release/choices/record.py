@@ -203,7 +203,7 @@ class ChoiceRecord:
             raise RefusedError(
                 "choose.finished",
                 f"This choice was finished with option {self.taken}.",
-                "Read it again with result() or `hush choose show`; another option needs a new choice.",
+                "Read it again with `hush choose show`; another option needs a new choice.",
             )
         if self.state == "abandoned":
             raise RefusedError(

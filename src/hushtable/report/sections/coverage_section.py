@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from hushtable.report.pieces import Grid, Section
 from hushtable.report.view import View
+from hushtable.schema import MISSING, OUTSIDE, UNKNOWN, Attribute, fates_of
+
+_FATES = {
+    MISSING: "lack a value",
+    UNKNOWN: "have one that the schema does not know",
+    OUTSIDE: "have one beyond its bounds",
+}
 
 
 def coverage_section(view: View) -> Section | None:
@@ -15,8 +24,8 @@ def coverage_section(view: View) -> Section | None:
         return None
     told = next((one for one in found if not one.field), None)
     text = [
-        "Rows that lack a value, or have one that the schema does not know, are not in the tables. These counts are "
-        "noisy, as all others are; a row with several faults is counted for the first few of them."
+        f"{left_out(view.schema.row_fields)} These counts are noisy, as all others are; a row with several faults is "
+        "counted for the first few of them."
     ]
     if told is not None:
         text.append(f"Of all rows, between {told.lower:,.0f} and {told.upper:,.0f} were dropped.")
@@ -33,3 +42,16 @@ def coverage_section(view: View) -> Section | None:
     also = {"reason": ("Reason", "{}"), "rows": ("Rows", "{:,.0f}")}
     grid = Grid("coverage", "Rows that were dropped or changed", data, data.height > 20, also=also)
     return Section("coverage", "What is left out", tuple(text), grids=(grid,))
+
+
+def left_out(fields: Iterable[Attribute]) -> str:
+    """Which rows the rules of a schema drop, and that the others are kept."""
+    known = {a.label or a.name: fates_of(a) for a in fields}
+    told: list[str] = []
+    for fate, words in _FATES.items():
+        names = [name for name, fates in known.items() if fate in fates]
+        if names:
+            told.append(words if len(names) == len(known) else f"{words} ({', '.join(names)})")
+    if not told:
+        return "No row is left out of the tables for a value that is missing or unknown."
+    return f"Rows that {', or '.join(told)}, are not in the tables."

@@ -62,5 +62,5 @@ def _adding_up(view: View) -> str:
     return (
         "The categories of a level add up to those above within "
         f"{worst['largest_difference']:,.1f} records in every table ({worst['in_std']:.2f} standard errors, in "
-        f"{worst['table']}). Whole numbers that add up exactly: `hush export --publish`."
+        f"{worst['table']}). Whole numbers that add up exactly come from hush export --publish."
     )

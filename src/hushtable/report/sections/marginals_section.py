@@ -58,10 +58,11 @@ def _in_general(view: View, data: pl.DataFrame) -> list[str]:
 
 
 def _sharpest(data: pl.DataFrame) -> list[str]:
-    """Which tables have the most and the fewest numbers to rely on."""
+    """Which tables have the most and the fewest numbers to rely on; of equal ones, by the width of their intervals."""
     if "reliable" not in data.columns or data.height < 2:
         return []
-    ordered = data.sort("reliable", descending=True, maintain_order=True)
+    ties = ["half_width"] if "half_width" in data.columns else []
+    ordered = data.sort("reliable", *ties, descending=[True, *(False for _ in ties)], maintain_order=True)
     best, worst = ordered.row(0, named=True), ordered.row(-1, named=True)
     return [
         f"The sharpest table is {best['marginal']}, where {best['reliable']:.0%} of the numbers are reliable; the "

@@ -14,11 +14,14 @@ _ALSO: dict[str, Heading] = {"marginal": ("Table chosen", "{:,}")}
 _MAY_BE_EMPTY = ("marginal", "epsilon")
 """Of a strategy that chooses nothing privately these hold nothing, and a reader would wonder what is missing."""
 
+_TIMELINE = 2
+"""A release that measured all in one round has no course to show: its one bar would say 100%."""
+
 
 def rounds_section(view: View) -> Section | None:
     """What each round asked and what it cost."""
     data = rounds_data(view)
-    if data is None or data.is_empty():
+    if data is None or data.height < _TIMELINE:
         return None
     figure = Figure(
         "rounds",
