@@ -254,3 +254,21 @@ class Axes(tuple[int, ...]):
             )
         nothing: frozenset[int] = frozenset()
         return tuple(nothing.union(*parts) for parts in product(*per_chain))
+
+
+def summed_to(axes: Axes, table: NDArray[Any], above: AttributeSet, below: AttributeSet) -> NDArray[Any]:
+    """The marginal over ``below`` from the one over ``above``, which tells it; both shaped.
+
+    >>> axes = Axes((2, 3), (-1, 0), ([0, 2], [0, 2, 3]))
+    >>> summed_to(axes, np.array([5, 6, 7]), (1,), (0,)).tolist()
+    [11, 7]
+    """
+    for k in reversed(range(len(above))):
+        level = axes.level_in(below, above[k])
+        if level < 0:
+            table = table.sum(axis=k)
+        elif level != above[k]:
+            codes = axes.codes_above(above[k], level)
+            starts = np.flatnonzero(np.diff(codes, prepend=-1))
+            table = np.add.reduceat(table, starts, axis=k)
+    return table

@@ -345,6 +345,7 @@ def test_many_tables_of_a_small_domain_take_no_longer_than_a_few_and_have_the_er
     assert of_records < 1.1 * of_tables
 
 
+@pytest.mark.long
 def test_a_fit_stops_where_its_work_ends_and_says_so(tmp_path: Path) -> None:
     data, release = binary_release(tmp_path, 8, 2, "residual-planner")
     whole = make_microdata(release)
@@ -359,6 +360,7 @@ def test_a_fit_stops_where_its_work_ends_and_says_so(tmp_path: Path) -> None:
         assert refused.value.code == "microdata.too-much-work"
 
 
+@pytest.mark.long
 def test_a_fit_that_would_take_too_long_is_refused_before_its_rows_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,6 +389,7 @@ def test_records_follow_the_small_ones_of_many_large_tables() -> None:
     assert len(affordable(closure(combinations(range(40), 3)), (2,) * 40, 1000)) == 40 + 780 + 9880
 
 
+@pytest.mark.long
 def test_the_loop_counts_its_work_and_ends_when_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prediction lets a fit begin; the count ends one that is harder than predicted."""
     draw = np.random.default_rng(3)

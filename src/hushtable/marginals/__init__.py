@@ -4,6 +4,7 @@
 from hushtable.lazily import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from hushtable.axes import summed_to as summed_to
     from hushtable.marginals.algebra import centre as centre
     from hushtable.marginals.algebra import decompose as decompose
     from hushtable.marginals.algebra import lift as lift
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from hushtable.marginals.kernels import SHORT, add_repeated, add_sums, grouped, next_place
     from hushtable.marginals.layout import Layout as Layout
     from hushtable.marginals.level_sums import repeated_along as repeated_along
-    from hushtable.marginals.level_sums import summed_to as summed_to
     from hushtable.marginals.sets import MAX_SETS as MAX_SETS
     from hushtable.marginals.sets import AttributeSet as AttributeSet
     from hushtable.marginals.sets import closure as closure

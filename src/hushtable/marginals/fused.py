@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.axes import summed_to
 from hushtable.errors import WorkloadError
 from hushtable.marginals.incidence import Incidence, Links
 from hushtable.marginals.kernels import (
@@ -22,7 +23,6 @@ from hushtable.marginals.kernels import (
     spread_sets,
 )
 from hushtable.marginals.layout import Layout
-from hushtable.marginals.level_sums import summed_to
 from hushtable.marginals.spreads import spreads_of
 from hushtable.marginals.threads import in_ranges
 

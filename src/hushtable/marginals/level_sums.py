@@ -1,4 +1,4 @@
-"""A table added up to a coarser one, and a coarser one repeated along a finer: one table at a time, on any levels."""
+"""A coarser table repeated along a finer one, on any levels; the way back is ``axes.summed_to``."""
 
 from __future__ import annotations
 
@@ -9,24 +9,6 @@ from numpy.typing import NDArray
 
 from hushtable.axes import Axes
 from hushtable.marginals.sets import AttributeSet
-
-
-def summed_to(axes: Axes, table: NDArray[Any], above: AttributeSet, below: AttributeSet) -> NDArray[Any]:
-    """The marginal over ``below`` from the one over ``above``, which tells it; both shaped.
-
-    >>> axes = Axes((2, 3), (-1, 0), ([0, 2], [0, 2, 3]))
-    >>> summed_to(axes, np.array([5, 6, 7]), (1,), (0,)).tolist()
-    [11, 7]
-    """
-    for k in reversed(range(len(above))):
-        level = axes.level_in(below, above[k])
-        if level < 0:
-            table = table.sum(axis=k)
-        elif level != above[k]:
-            codes = axes.codes_above(above[k], level)
-            starts = np.flatnonzero(np.diff(codes, prepend=-1))
-            table = np.add.reduceat(table, starts, axis=k)
-    return table
 
 
 def repeated_along(axes: Axes, face: NDArray[Any], below: AttributeSet, above: AttributeSet) -> NDArray[Any]:

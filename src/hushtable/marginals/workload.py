@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
@@ -48,7 +48,8 @@ class Domain(Protocol):
 class ResolvedWorkload:
     """A workload on axis numbers: distinct attribute sets in the order asked for, a positive weight for each.
 
-    ``asks`` are the ranges that matter in place of single categories, by set.
+    ``asks`` are the ranges that matter in place of single categories, by set.  ``known`` are tables that are known from
+    elsewhere, asked for or not.
     """
 
     sets: tuple[AttributeSet, ...]
@@ -56,6 +57,29 @@ class ResolvedWorkload:
     sizes: tuple[int, ...]
     names: tuple[str, ...] = ()
     asks: tuple[tuple[Ask, ...], ...] = ()
+    known: tuple[AttributeSet, ...] = ()
+
+    @cached_property
+    def free(self) -> frozenset[AttributeSet]:
+        """The residuals that known tables tell: nothing need be measured of them."""
+        axes = Axes.of(self.sizes)
+        return frozenset(s for table in self.known for s in axes.below(table))
+
+    @property
+    def unknown(self) -> ResolvedWorkload:
+        """The same without what is known from elsewhere."""
+        if not self.known:
+            return self
+        kept = [k for k, s in enumerate(self.sets) if not self.free.issuperset(Axes.of(self.sizes).below(s))]
+        if not kept:
+            raise WorkloadError(
+                "workload.known",
+                "All tables that are asked for are known from elsewhere, and nothing is left to measure.",
+                "Ask for a table that the schema does not list under `known`.",
+            )
+        asks = tuple(self.asks[k] for k in kept) if self.asks else ()
+        sets, weights = tuple(self.sets[k] for k in kept), tuple(self.weights[k] for k in kept)
+        return replace(self, sets=sets, weights=weights, asks=asks)
 
     @cached_property
     def closure(self) -> tuple[AttributeSet, ...]:
@@ -167,7 +191,9 @@ class Workload:
                     "Remove one, or raise the weight of the other.",
                 )
             seen[attributes] = k
-        return ResolvedWorkload(tuple(seen), self.weights, sizes, names, tuple(asks) if any(asks) else ())
+        known = tuple(table.axes for table in getattr(schema, "free_tables", ()))
+        asked = tuple(asks) if any(asks) else ()
+        return ResolvedWorkload(tuple(seen), self.weights, sizes, names, asked, known)
 
     def __len__(self) -> int:
         return len(self.marginals)

@@ -50,6 +50,8 @@ class BatchPlan:
 
     marginals: tuple[AttributeSet, ...]
     part: TablePart
+    known: frozenset[AttributeSet] = frozenset()
+    """Residuals that are known from elsewhere."""
 
     @property
     def noise(self) -> DiscreteNoise:
@@ -68,8 +70,10 @@ class BatchPlan:
     def error_model(self) -> ErrorModel:
         """The errors that this plan will have, after least squares over all that it measures."""
         if isinstance(self.part, ResidualPart):
-            return residual_error_model(self.part.layout, self.part.precisions)
-        return marginal_error_model(self.part.layout, self.part.mechanisms)
+            model = residual_error_model(self.part.layout, self.part.precisions)
+        else:
+            model = marginal_error_model(self.part.layout, self.part.mechanisms)
+        return model.knowing(self.known)
 
     def errors(self, alpha: float = 0.05) -> CellErrors:
         """Expected errors of the workload's marginals."""
@@ -81,14 +85,15 @@ def plan_residuals(
 ) -> BatchPlan:
     """The residual plan of ``residual_plan`` made exact; ``rho`` is per person with at most ``rows`` rows."""
     limit = grid_amount(rho, "rho") / check_rows(rows) ** 2
-    return BatchPlan(workload.sets, residual_part(workload, limit, objective))
+    return BatchPlan(workload.sets, residual_part(workload, limit, objective), workload.free)
 
 
 def residual_part(
     workload: ResolvedWorkload, limit: Fraction, objective: str = "sum_variance"
 ) -> ResidualPart:
     """The residuals of a workload with the best precisions that cost at most ``limit`` for a row."""
-    problem = Problem.of(workload.sizes, workload.sets, workload.weights, workload.asks)
+    asked = workload.unknown
+    problem = Problem.of(asked.sizes, asked.sets, asked.weights, asked.asks, asked.free)
     variances = plan_variances(problem, float(limit), objective)
     residuals = problem.residuals.sets
 
@@ -119,21 +124,22 @@ def plan_identity(
     """
     if (rho is None) == (epsilon is None):
         raise BudgetError("budget.currency", "Give either rho or epsilon.", "rho is for Gaussian noise.")
-    scale = check_rows(rows)
+    scale, every, known = check_rows(rows), workload.sets, workload.free
+    workload = workload.unknown
     size = np.array([float(w) for w in workload.weights]) * Layout(workload.sizes, workload.sets).lengths
     if rho is not None:
         limit, share = grid_amount(rho, "rho") / scale**2, np.sqrt(size)
         wanted = (share / share.sum() * (2.0 * float(limit))).tolist()
         if workload.has_levels:
-            return BatchPlan(workload.sets, _by_residuals(workload, wanted, limit))
+            return BatchPlan(every, _by_residuals(workload, wanted, limit), known)
         precisions = fitted(wanted, limit, lambda given: sum(given, Fraction(0)) / 2)
-        return BatchPlan(workload.sets, _marginals(workload, GaussianNoise, precisions))
+        return BatchPlan(every, _marginals(workload, GaussianNoise, precisions), known)
     limit, share = grid_amount(epsilon or Fraction(0), "epsilon") / scale, np.cbrt(size)
     wanted = (share / share.sum() * float(limit)).tolist()
     part = _marginals(workload, LaplaceNoise, fitted(wanted, limit, lambda given: sum(given, Fraction(0))))
     if delta:
         part = replace(part, bound=shared_bound(part.noise.parameters, Fraction(delta), scale))
-    return BatchPlan(workload.sets, part)
+    return BatchPlan(every, part, known)
 
 
 def _marginals(

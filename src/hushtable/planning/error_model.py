@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hushtable.arrays import Floats
-from hushtable.marginals import AttributeSet, Incidence, Layout
+from hushtable.marginals import AttributeSet, Incidence, Layout, sorted_sets
 from hushtable.planning.cell_variances import CellVariances, cell_variances_of
 from hushtable.planning.cumulants import power_sums
 from hushtable.planning.l1_noise import l1_limits
@@ -65,6 +65,17 @@ class ErrorModel:
     variances: Floats
     sources: tuple[CellNoise, ...] = ()
     raw: RawNoise = field(default_factory=dict[AttributeSet, CountNoise])
+
+    def knowing(self, known: frozenset[AttributeSet]) -> ErrorModel:
+        """The same where some residuals are known from elsewhere: they have no error, measured or not."""
+        if not known:
+            return self
+        sizes, axes = self.residuals.sizes, self.residuals.axes
+        sets = sorted_sets(tuple({*self.residuals.sets, *known}))
+        own = dict(zip(self.residuals.sets, self.variances.tolist(), strict=True))
+        variances = np.array([0.0 if s in known else own[s] for s in sets])
+        raw = {s: noise for s, noise in self.raw.items() if known.isdisjoint(axes.below(s))}
+        return ErrorModel(Layout(sizes, sets), variances, self.sources, raw)
 
     def cell_variances(self, sets: Sequence[AttributeSet]) -> Floats:
         """Variance of a cell of each marginal: sum of ``s2 prod_tau (n - 1)/n prod_rest 1/n^2``."""

@@ -120,6 +120,9 @@ def _orbits(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         if occurs != possible or len(weights[pattern]) > 1:
             return None
     residual_patterns = [_pattern(s, problem.sizes) for s in problem.residuals.sets]
+    for pattern, occurs in Counter(residual_patterns).items():
+        if occurs != prod(comb(classes[n], k) for n, k in Counter(pattern).items()):
+            return None  # some residuals are known from elsewhere
     return _numbered(patterns), _numbered(residual_patterns)
 
 

@@ -11,7 +11,7 @@ pays for residuals whose blocks it shares with others: there may be several kind
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -55,14 +55,16 @@ class Problem:
         marginals: Sequence[AttributeSet],
         weights: Sequence[float | Fraction],
         asks: Sequence[Sequence[Ask]] = (),
+        free: Collection[AttributeSet] = (),
     ) -> Problem:
         """Lay out the problem of the given marginals (sorted, distinct) and positive weights.
 
-        ``asks`` are the ranges that count in place of single categories, by marginal.
+        ``asks`` are the ranges that count in place of single categories, by marginal; ``free`` are residuals that are
+        known, which cost nothing and add nothing to any variance.
         """
         lengths = Axes.kept(sizes)
         sets, axes = tuple(marginals), Axes.of(lengths)
-        kept = tuple(s for s in closure(sets, lengths) if axes.real(s))
+        kept = tuple(s for s in closure(sets, lengths) if axes.real(s) and s not in free)
         residuals = Layout(lengths, kept)
         rows = axes.row_classes({a for s in kept for a in s})
         return cls(

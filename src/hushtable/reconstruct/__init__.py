@@ -28,11 +28,13 @@ if TYPE_CHECKING:
         register,
         require_levels,
     )
+    from hushtable.reconstruct.known_totals import KnownFitted, with_known
     from hushtable.reconstruct.level_tables import refit_levels
     from hushtable.reconstruct.local import LocalTables
     from hushtable.reconstruct.maxent import fit_maxent, start_tables
     from hushtable.reconstruct.mle import ResidualEstimates, from_answers, from_marginals, from_residuals
     from hushtable.reconstruct.nonneg import fit_nonneg, fit_smooth
+    from hushtable.reconstruct.raking import Margin, margins_of, raked
     from hushtable.reconstruct.table_bounds import l1_bounds
     from hushtable.reconstruct.zeros import Zeros
 else:

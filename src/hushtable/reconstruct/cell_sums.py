@@ -39,8 +39,7 @@ def sum_variances(
             for axis, m in zip(attributes, matrices, strict=True)
         ]
         product = reduce(np.multiply.outer, norms, np.ones(()))
-        known = estimates.known(tau)
-        share = 1.0 / (estimates.precision(tau) * _price(axes, tau)) if known else np.inf
+        share = estimates.noise(tau) / _price(axes, tau)
         total = total + np.where(product > 0.0, share, 0.0) * np.where(product > 0.0, product, 1.0)
     return total
 
@@ -69,11 +68,12 @@ def combined(
             centred = np.moveaxis(_centred(axes, axis, np.moveaxis(centred, k, -1)), -1, k)
             scale = np.multiply.outer(scale, 1.0 - 1.0 / axes.block_sizes(axis))
         square = float((scale * centred**2).sum())
-        if not estimates.known(tau):
+        noise = estimates.noise(tau)
+        if not np.isfinite(noise):
             variance += np.inf if square > 0.0 else 0.0
             continue
         estimate += float((weight * estimates.value(tau)).sum())
-        variance += square / (estimates.precision(tau) * _price(axes, tau))
+        variance += square * noise / _price(axes, tau)
     return estimate, variance
 
 

@@ -45,11 +45,18 @@ class ResidualEstimates(Residuals):
     """
 
     model: ErrorModel
+    stated: frozenset[AttributeSet] = frozenset()
+    """Tables that are known from elsewhere: their counts are whole."""
 
     @classmethod
     def of(cls, values: Floats, model: ErrorModel) -> ResidualEstimates:
         """The estimates of a model's residuals."""
         return cls(model.residuals, values, 1.0 / model.variances, model)
+
+    def noise(self, attributes: AttributeSet) -> float:
+        """s2 of a residual; 0 where it is known from elsewhere, infinite where it was never measured."""
+        k = self.layout.index.get(attributes)
+        return np.inf if k is None else float(self.model.variances[k])
 
     def marginal(self, attributes: AttributeSet) -> Floats:
         """The estimate of one marginal, shaped."""
@@ -59,7 +66,7 @@ class ResidualEstimates(Residuals):
     def estimate_all(self, layout: Layout) -> Floats:
         """The estimates of all marginals of ``layout`` in one flat array; those that are raw counts are whole."""
         flat = assemble(self.layout, self.values, layout)
-        for attributes in self.model.raw:
+        for attributes in {*self.model.raw, *self.stated}:
             if attributes in layout.index:
                 counts = layout.view(flat, attributes)
                 np.rint(counts, out=counts)

@@ -18,7 +18,7 @@ from hushtable.ledger import SpentOn, Statement, Unit
 from hushtable.notebook import html_card
 from hushtable.plain import DecimalText, Finite, Hash, NotNegative, PlainRecord, Text, WholeNumber
 from hushtable.privacy import UNIT, Cost, epsilon_from, text
-from hushtable.schema import Schema
+from hushtable.schema import BENCHMARK, EXACT, INVARIANT, Schema
 from hushtable.version import __version__
 
 if TYPE_CHECKING:
@@ -199,6 +199,14 @@ class Card(PlainRecord):
     """Which values the guarantee takes as fixed, because they depend on other people's records."""
     sampling: Text | None = None
     """What the intervals cover, where the file is a sample."""
+    known: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
+    """Tables from elsewhere that intervals take as exact."""
+    conditional: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
+    """Tables of these very rows that the guarantee is conditional on."""
+    benchmarks: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
+    """Tables from elsewhere that some columns are adjusted to."""
+    doubts: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
+    """Where paid answers contradict tables that are taken as exact."""
     learnt_from_data: Annotated[tuple[Text, ...], Field(strict=False)]
     schema_sha256: Hash
     budget: Text | None = None
@@ -222,6 +230,9 @@ class Card(PlainRecord):
             counted=None if schema.weight is None else schema.weight.note,
             fixed=IMPUTED.format(", ".join(schema.imputed)) if schema.imputed else None,
             sampling=None if schema.sampling is None else schema.sampling.note,
+            known=_notes(schema, EXACT),
+            conditional=_notes(schema, INVARIANT),
+            benchmarks=_notes(schema, BENCHMARK),
             summed=tuple(column.note for column in schema.sums.values()) or None,
             learnt_from_data=tuple(mark.path for mark in schema.learnt),
             schema_sha256=schema.version,
@@ -240,6 +251,10 @@ class Card(PlainRecord):
     def _repr_html_(self) -> str:
         facts = {"price": str(self), "unit": self.unit, "plan": self.plan.strategy, "head": self.ledger.head}
         return html_card(f"Privacy card of {self.ledger.name}", facts)
+
+
+def _notes(schema: Schema, kind: str) -> tuple[str, ...] | None:
+    return tuple(table.note for table in schema.known if table.kind == kind) or None
 
 
 def epsilon_by_delta(charged: Cost) -> tuple[Guarantee, ...]:

@@ -22,6 +22,7 @@ from hushtable.reconstruct import reconstruction_named
 from hushtable.release.bundle import MOST_TABLE_CELLS
 from hushtable.release.card import Card, LedgerStamp, Reused
 from hushtable.release.details import looks_at_tables
+from hushtable.release.known_doubts import doubts_of
 from hushtable.release.loss_counts import loss_counts
 from hushtable.release.plan import Plan
 from hushtable.release.release import Release
@@ -83,6 +84,9 @@ class Measured:
             more["coverage"] = loss_counts(plan.schema, self.quantities[COVERAGE])
         card = Card.of(plan.schema, found.drawn, plan.facts, stamp, **more)
         release = Release(plan.schema, plan.workload.sets, self.answers, card, self.history, self.quantities)
+        found_doubts = doubts_of(release)
+        if found_doubts:
+            release = release.with_card(doubts=found_doubts)
         if self.claims is None or not _bounded(release.workload, plan.schema.sizes):
             return release
         return release.with_l1_bounds(self.claims)

@@ -167,4 +167,5 @@ class Plan:
             f"unit  {self.unit}"
             + ("" if self.schema.weight is None else f"\nrows  {self.schema.weight.note}")
             + ("" if not self.schema.sums or self.beside is None else f"\nsums  {self.beside.note}")
+            + ("" if not self.schema.known else f"\nknown {' '.join(t.note for t in self.schema.known)}")
         )

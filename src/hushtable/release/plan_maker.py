@@ -34,10 +34,13 @@ class Way:
         chosen = planning.strategy_named(self.strategy)
         return chosen.differences() if self.reuse else chosen
 
-    @cached_property
-    def read_by(self) -> str:
+    def strategy_for(self, schema: Schema) -> Strategy:
+        """The strategy that measures tables of a schema: with ``known`` ones, a strategy that leaves them out."""
+        return self.measured_by.with_known() if schema.free_tables else self.measured_by
+
+    def read_by(self, measured_by: Strategy) -> str:
         """The reconstruction, by default that of the strategy."""
-        return reconstruct.reconstruction_named(self.reconstruct or self.measured_by.reconstruction).name
+        return reconstruct.reconstruction_named(self.reconstruct or measured_by.reconstruction).name
 
 
 def plan_release(
@@ -49,17 +52,18 @@ def plan_release(
 ) -> Plan:
     """Plan a release from the schema alone.  ``currency`` gives the kind of the ledger that will be charged."""
     way, budget = way or Way(), Budget.checked(budget)
-    chosen, method = way.measured_by, way.read_by
+    chosen = way.strategy_for(schema)
+    method = way.read_by(chosen)
     resolved, rows = workload.resolve(schema), schema.most_per_person
     if resolved.has_levels:
         reconstruct.require_levels(method)
     chosen.check_payable(budget)
     kind = budget.kind if currency is None else currency()
     shares = planning.share_of_counts(schema)
-    totals = chosen.for_totals() if schema.sums else chosen
+    totals, every = chosen.for_totals() if schema.sums else chosen, replace(resolved, known=())
     noise = chosen.plan(resolved, budget, rows, way.options, shares)
     beside = planning.plan_beside(
-        schema, resolved, budget, lambda most, share: totals.plan(resolved, budget, most, way.options, share)
+        schema, resolved, budget, lambda most, share: totals.plan(every, budget, most, way.options, share)
     )
     prefer = "pure" if budget.limit.rho == 0 else "rho"
     asked = (chosen.name, way.options.objective, budget, resolved)

@@ -26,7 +26,8 @@ def approximate(card: Card) -> bool:
 def interval_promise(card: Card, alpha: float = 0.05, *, simultaneous: bool = False) -> str:
     """The sentence for intervals at ``1 - alpha`` of the release with this card; of a sample, what they cover."""
     told = _noise_promise(card, alpha, simultaneous)
-    return told if card.sampling is None else f"{told} {card.sampling}"
+    more = [*(card.known or ()), *(card.doubts or ()), *([] if card.sampling is None else [card.sampling])]
+    return " ".join([told, *more])
 
 
 def _noise_promise(card: Card, alpha: float, simultaneous: bool) -> str:

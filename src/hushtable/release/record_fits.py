@@ -197,7 +197,7 @@ def _whole(
 ) -> _Made:
     """Fit the full table, round it."""
     possible = possible_cells(release.schema)
-    residual = isinstance(release.answers.part, ResidualPart)
+    residual = not _as_measured(release)
     if residual and way.likely:
         table, certificate = _residual_fit(release, way, possible, work)
         notes: tuple[str, ...] = ()
@@ -243,20 +243,26 @@ def _residual_fit(
 def _measurements(release: Release) -> tuple[list[Measurement], list[AttributeSet]]:
     """What a fit sees, small marginals first: the answers themselves, or the reconstructed marginals."""
     answers, part, sets = release.answers, release.answers.part, _measured_sets(release)
-    if isinstance(part, MarginalPart):
+    if isinstance(part, MarginalPart) and _as_measured(release):
         laws = dict(zip(part.sets, laws_of(part), strict=True))
         return [Measurement(s, answers.of(s), laws[s]) for s in sets], sets
     estimates = release.estimates
-    noises = [Noise.gaussian(estimates.variance(s)) for s in sets]
+    least = 1.0 / float(estimates.precisions.max())  # of tables that are known from elsewhere
+    noises = [Noise.gaussian(max(estimates.variance(s), least)) for s in sets]
     return [Measurement(s, estimates.marginal(s), n) for s, n in zip(sets, noises, strict=True)], sets
 
 
 def _measured_sets(release: Release) -> list[AttributeSet]:
     """The marginals that a fit sees, small ones first."""
     part = release.answers.part
-    if isinstance(part, MarginalPart):
+    if isinstance(part, MarginalPart) and _as_measured(release):
         return sorted(part.sets, key=lambda s: (len(s), s))
     return [s for s in closure(release.workload) if release.estimates.measured(s)]
+
+
+def _as_measured(release: Release) -> bool:
+    """Whether a fit sees the answers as they are: marginals, and no others that are known from elsewhere."""
+    return isinstance(release.answers.part, MarginalPart) and not release.schema.free_tables
 
 
 def counts_promise(answers: Answers) -> Promise | None:

@@ -23,6 +23,7 @@ from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import BETA
 from hushtable.reconstruct import (
     Fitted,
+    KnownFitted,
     ResidualEstimates,
     Zeros,
     fit_tables,
@@ -32,6 +33,7 @@ from hushtable.reconstruct import (
     measured_flags,
     published_ends,
     reconstruction_named,
+    with_known,
 )
 from hushtable.release import bundle, sums
 from hushtable.release.adding_up import level_gaps_of
@@ -78,6 +80,11 @@ class Release:
     @cached_property
     def estimates(self) -> ResidualEstimates:
         """Unbiased estimates of the residuals that were measured, with their variances."""
+        return with_known(self.paid, self.schema.free_tables)
+
+    @cached_property
+    def paid(self) -> ResidualEstimates:
+        """The same from what was paid for alone, without tables that are known from elsewhere."""
         return from_answers(self.answers)
 
     @cached_property
@@ -96,7 +103,10 @@ class Release:
     def fitted(self) -> Fitted:
         """The tables by that reconstruction."""
         zeros = Zeros.of(self.schema, self._closure)
-        return fit_tables(self.reconstruction, self.estimates, self._closure, zeros)
+        made = fit_tables(self.reconstruction, self.estimates, self._closure, zeros)
+        if made is self.estimates or not self.schema.free_tables:
+            return made
+        return KnownFitted(made, self.estimates, self.schema.free_tables)
 
     @cached_property
     def _closure(self) -> tuple[AttributeSet, ...]:
@@ -355,8 +365,11 @@ class Release:
         """
         bounds = l1_bounds(claims, self.workload, self.fitted, self.estimates)
         records = tuple(round(b, 3) if isfinite(b) else None for b in bounds.tolist())
-        told = L1Bounds(confidence=1.0 - BETA, records=records)
-        card = self.card.model_copy(update={"l1_bounds": told})
+        return self.with_card(l1_bounds=L1Bounds(confidence=1.0 - BETA, records=records))
+
+    def with_card(self, **told: Any) -> Release:
+        """The same release with more on its card; what was computed is kept."""
+        card = self.card.model_copy(update=told)
         made = replace(self, card=card)
         made.__dict__.update({**self.__dict__, "card": card})
         return made

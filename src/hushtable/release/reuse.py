@@ -45,7 +45,7 @@ class Earlier:
         parts = [a.part for a in self.answers if isinstance(a.part, ResidualPart)]
         left = missing_residuals(sizes, target, parts) or ResidualPart(sizes, (), ())
         left.check()
-        noise = BatchPlan(plan.workload.sets, left)
+        noise = BatchPlan(plan.workload.sets, left, plan.workload.free)
         cost = charge(*plan.price(noise).in_currency(kind))
         return replace(plan, noise=noise, cost=cost)
 

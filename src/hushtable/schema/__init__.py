@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hushtable.schema.document import MAX_STORED_BYTES
     from hushtable.schema.drawn_sample import DrawnSample
     from hushtable.schema.findings import (
+        UNIT,
         ColumnFindings,
         FileLook,
         Hint,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         PeopleFindings,
         Preflight,
     )
+    from hushtable.schema.known_table import BENCHMARK, EXACT, INVARIANT, KnownTable
     from hushtable.schema.levels import Levels
     from hushtable.schema.quality_scale import PRESETS, QualityScale
     from hushtable.schema.review import Review, ReviewItem, review_file, review_items, reviewed_text

@@ -30,6 +30,7 @@ from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
 from hushtable.schema.drawn_sample import DrawnSample, read_sampling
 from hushtable.schema.fields import Fields, key_text, suggestion
+from hushtable.schema.known_table import KnownTable, read_known
 from hushtable.schema.levels import axes_of
 from hushtable.schema.quality_scale import QualityScale, read_scale
 from hushtable.schema.row_weight import RowWeight, read_weight
@@ -44,6 +45,7 @@ TOP_FIELDS = (
     "sums",
     "coverage",
     "sample",
+    "known",
     "frozen",
     "csv",
     "about",
@@ -106,6 +108,8 @@ class Schema:
     """The share of a budget for counting what is left out, if any."""
     sampling: DrawnSample | None = None
     """What is declared of a file that is a sample."""
+    known: tuple[KnownTable, ...] = ()
+    """Tables that are known from elsewhere."""
     names: tuple[str, ...] = field(init=False)
     """Names of the axes: of the attributes, and in place of one with levels those of its levels, the coarsest first."""
     sizes: tuple[int, ...] = field(init=False)
@@ -191,6 +195,8 @@ class Schema:
             top["coverage"] = self.coverage.to_value()
         if self.sampling is not None:
             top["sample"] = self.sampling.to_value()
+        if self.known:
+            top["known"] = [table.to_dict() for table in self.known]
         if self.frozen:
             top["frozen"] = True
         if self.about != About():
@@ -299,6 +305,16 @@ class Schema:
         return tuple(dict.fromkeys(name for name, column in columns if column.imputed))
 
     @property
+    def free_tables(self) -> tuple[KnownTable, ...]:
+        """Tables that are known of the file itself, of which nothing need be measured."""
+        return tuple(table for table in self.known if table.free)
+
+    @property
+    def benchmarks(self) -> tuple[KnownTable, ...]:
+        """Tables that released numbers are adjusted to."""
+        return tuple(table for table in self.known if not table.free)
+
+    @property
     def losses(self) -> tuple[Loss, ...]:
         """What may be left out of the rows, for which reasons: the counters of ``coverage``."""
         return losses_of(self.row_fields)
@@ -342,6 +358,9 @@ class Schema:
         top = self.to_dict()
         for field_of_use in ("learnt_from_data", "frozen", "about", "quality", "depends", "sample"):
             top.pop(field_of_use, None)
+        top["known"] = [table.to_dict() for table in self.free_tables]
+        if not top["known"]:
+            top.pop("known")
         top["attributes"] = [(name, _in_order(fields)) for name, fields in top["attributes"].items()]
         return json.dumps(top, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
@@ -369,7 +388,7 @@ class Schema:
         if not isinstance(other, Schema):
             return NotImplemented
         mine, others = (
-            (s.canonical, s.learnt, s.frozen, s.about, s.quality, s.depends, s.sampling)
+            (s.canonical, s.learnt, s.frozen, s.about, s.quality, s.depends, s.sampling, s.known)
             for s in (self, other)
         )
         return mine == others
@@ -422,6 +441,7 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         for i, entry in enumerate(fields.items("impossible") or ())
     )
     object.__setattr__(schema, "impossible", entries)
+    object.__setattr__(schema, "known", read_known(fields, schema))
     return schema
 
 

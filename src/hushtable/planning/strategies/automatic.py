@@ -31,5 +31,8 @@ class Auto(Aim):
     def for_totals(self) -> Strategy:
         return STRATEGIES[ResidualPlanner.name]
 
+    def with_known(self) -> Strategy:
+        return STRATEGIES[ResidualPlanner.name]
+
     def differences(self) -> Strategy:
         return STRATEGIES[ResidualPlanner.name]

@@ -134,6 +134,16 @@ class Strategy(ABC):
             f"Use --strategy auto or {names_of('foreseen')}.",
         )
 
+    def with_known(self) -> Strategy:
+        """The strategy that spends nothing on tables which are known from elsewhere."""
+        if self.foreseen:
+            return self
+        raise WorkloadError(
+            "release.known",
+            f"The strategy {self.name} measures all tables, and the schema has some under `known`.",
+            f"Use --strategy auto or {names_of('foreseen')}.",
+        )
+
     def differences(self) -> Strategy:
         """The strategy that measures what earlier answers lack."""
         if self.foreseen:
