@@ -1,8 +1,8 @@
 """Intervals of released tables hold the truth as often as they say, over whole runs: count, noise, reconstruct, table.
 
-The statistic is the share of cells whose unbiased interval holds the true count, averaged over independent runs; it may
-differ from 95% by Z standard errors (false-alarm rate 1e-9) and by what discreteness and the Laplace approximation allow.
-The published interval, which leaves out negative numbers and is wider near zero, holds whatever the unbiased one holds.
+The statistic is the share of cells whose unbiased interval holds the true count, averaged over independent runs; it
+may differ from 95% by Z standard errors (false-alarm rate 1e-9) and by what discreteness and the Laplace approximation
+allow.  The published interval leaves out negative numbers, is wider near zero, and holds whatever the unbiased one does.
 """
 
 from __future__ import annotations

@@ -101,6 +101,7 @@ LOSSES = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (3, 2), (3, 4), (5, 1), (6, 1)
 """The counters, in the order of the schema: place of the field, and what befell it."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [None, 1, 2])
 def test_what_is_left_out_is_counted_by_hand_and_by_person(
     make: Callable[[Rows], Any], limit: int | None

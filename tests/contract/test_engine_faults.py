@@ -161,6 +161,7 @@ def test_without_one_of_the_checks_wrong_counts_would_pass(monkeypatch: pytest.M
         assert wrong(schema(None), "tried twice")
 
 
+@pytest.mark.long
 def test_a_pass_in_two_versions_is_run_again_and_then_refused() -> None:
     calls: list[int] = []
 

@@ -322,6 +322,7 @@ class LedgerContract:
         waiting.join()
         assert order == ["first", "second"]
 
+    @pytest.mark.long
     def test_writers_at_once_spend_what_there_is_and_no_more(self, home: Home) -> None:
         home.create(ZCDP(1))
         ledgers = [home.open() for _ in range(4)]

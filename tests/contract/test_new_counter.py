@@ -91,6 +91,7 @@ def test_all_passes_of_a_session_read_one_snapshot(
     assert not session.check("COUNT", small_frame.clear(), tau=5, budget=ht.ZCDP(1000)).satisfied
 
 
+@pytest.mark.long
 def test_the_command_line_takes_its_url_and_keeps_none_of_it_in_the_ledger(
     url: str,
     tmp_path: Path,

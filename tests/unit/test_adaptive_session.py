@@ -337,6 +337,7 @@ def test_several_rows_per_person_leave_a_ninth_of_the_budget_for_each(tmp_path: 
     assert 9 * 10**11 - 9 <= session.ledger.spent().rho <= 9 * 10**11
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_small_workloads_run_as_well(session: ht.Session, order: int) -> None:
     for strategy in ("auto", "aim"):

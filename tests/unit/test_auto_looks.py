@@ -25,6 +25,7 @@ def actions(values: int, rho: str, folder: Path) -> list[str]:
     return made.history["action"].to_list()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("values", "rho", "looks"), [(24, "0.02", True), (2, "20", False), (24, "50", False)]
 )

@@ -197,6 +197,7 @@ def test_a_question_is_never_paid_for_twice(tmp_path: Path) -> None:
     assert not session.check("COUNT WHERE age >= 30", synthetic[1:], tau=20, budget=ht.PureDP(0.25)).repeated
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spender", [None, "ann"])
 @pytest.mark.parametrize(("first", "second"), [("ab", "b"), ("b", "ab"), ("ab", "bc"), ("b", "b")])
 def test_a_question_that_is_being_decided_is_not_paid_for_again(
@@ -248,6 +249,7 @@ def test_a_batch_is_one_spend_shared_equally_and_asks_each_question_once(tmp_pat
     assert session.remaining.epsilon == 0
 
 
+@pytest.mark.long
 def test_prices_follow_the_currency_of_the_ledger(tmp_path: Path) -> None:
     synthetic = people(100, seed=3)
     ask = {"query": "COUNT WHERE age >= 30", "synthetic": synthetic, "tau": 10}

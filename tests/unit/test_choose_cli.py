@@ -136,6 +136,7 @@ def test_flags_with_several_values_are_spread() -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_release_that_reuses_earlier_answers_says_what_it_saved(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,6 +92,7 @@ def test_the_rule_sees_records_that_do(release: ht.Release) -> None:
     assert contradictions(frame.with_columns(pl.col("day").shuffle(seed=1))) > 100
 
 
+@pytest.mark.long
 def test_values_of_a_band_follow_the_finer_reading_of_the_column(tmp_path: Path) -> None:
     """All people of 0-79 are children of four: drawn evenly, the mean would be 40."""
     schema = {

@@ -84,6 +84,7 @@ def test_a_perfect_release_is_worth_all_records_and_a_useless_one_none() -> None
     assert sample_share(counts, times, 1e9) == 0.0
 
 
+@pytest.mark.long
 def test_the_confidential_report_is_stamped_and_never_inside_a_bundle(
     released: tuple[Path, ht.Release], small_frame: pl.DataFrame
 ) -> None:

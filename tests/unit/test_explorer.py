@@ -91,6 +91,7 @@ def test_every_table_and_every_total_is_there_with_its_ends(
             assert (table["far"] > 1.5 * table["reach"]).all()
 
 
+@pytest.mark.long
 def test_tables_that_do_not_fit_are_on_other_pages_which_know_of_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +119,7 @@ def test_tables_that_do_not_fit_are_on_other_pages_which_know_of_each_other(
     assert ht.Release.load(out).marginals, "pages beside the report leave the bundle a bundle"
 
 
+@pytest.mark.long
 def test_tables_beyond_what_a_page_can_hold_are_said_to_be_in_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -215,6 +215,7 @@ def test_known_tables_hold_exactly_by_every_reading_and_in_records(tmp_path: Pat
     assert again.schema == declared and again.promise() == release.promise()
 
 
+@pytest.mark.long
 def test_what_rests_on_a_statement_is_said_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ):

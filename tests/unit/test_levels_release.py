@@ -155,6 +155,7 @@ def test_two_levels_in_a_table_are_refused(session):
         release.table("state", "county")
 
 
+@pytest.mark.long
 def test_levels_on_the_command_line(people, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     people.write_csv("people.csv")

@@ -55,6 +55,7 @@ def truth_of(people: pl.DataFrame) -> dict[tuple[str, str], int]:
     return {(p, s): n for p, s, n in states.group_by("place", "sex").len().rows()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["identity", "aim", "auto", "residual-planner"])
 @pytest.mark.parametrize("reconstruct", ["mle", "maxent", "nonneg"])
 def test_every_strategy_and_reading_finds_the_counts_of_levels(session, people, strategy, reconstruct):

@@ -83,6 +83,7 @@ def test_any_order_of_axes_is_followed_on_both_sides(gamma):
             assert np.allclose(part, expected.transpose([(2, 5, 7).index(axis) for axis in gamma]))
 
 
+@pytest.mark.long
 @given(st.lists(st.integers(1, 4), min_size=0, max_size=4), st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
 def test_parts_add_up_to_the_marginal_and_match_kronecker_matrices(sizes, seed):

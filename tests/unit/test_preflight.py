@@ -387,6 +387,7 @@ def test_a_draft_that_was_looked_through_by_a_preflight_keeps_its_marks(desk: Pa
     assert caught.value.code == "schema.changed-after-preflight"
 
 
+@pytest.mark.long
 def test_nothing_of_it_reaches_a_release(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def bundle(name: str) -> dict[str, object]:
         assert run([*RELEASE, "--budget", "rho=0.01", "--again", "--out", name]) == 0

@@ -52,6 +52,7 @@ def session(tmp_path: Path) -> ht.Session:
     return ht.Session.open(people(), schema=SPARSE, ledger=tmp_path / "a.ledger", budget=ht.ZCDP(10))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("strategy", "reconstruct"), WAYS)
 def test_no_lower_end_is_negative_and_the_unbiased_interval_is_kept(
     session: ht.Session, strategy: str, reconstruct: str, tmp_path: Path
@@ -111,6 +112,7 @@ def test_an_end_below_zero_leaves_about_a_standard_error(session: ht.Session, tm
     assert (release.range("age", 60, 99)["upper"] > 0).all()
 
 
+@pytest.mark.long
 def test_the_command_line_and_the_report_show_no_negative_lower_end(
     session: ht.Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,6 +73,7 @@ def test_only_what_is_missing_of_a_finer_workload_is_charged(session: ht.Session
     assert price < Fraction(1, 10)
 
 
+@pytest.mark.long
 def test_answers_of_choices_and_adaptive_releases_are_reused(session: ht.Session) -> None:
     choice = session.choose(
         [linear.marginals(session.schema, order=k) for k in (1, 2)], budget=ht.ZCDP("0.1")

@@ -198,6 +198,7 @@ def test_a_schema_with_weights_is_read_back_and_is_another_domain():
         assert declared.version != schema().version
 
 
+@pytest.mark.long
 def test_the_command_line_reads_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):
     monkeypatch.chdir(tmp_path)
     frame_of(6, 3000, np.full(3000, 20.0)).write_csv("d.csv")

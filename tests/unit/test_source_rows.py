@@ -109,6 +109,7 @@ def test_no_line_changes_how_another_is_read(before, after, width):
 tables = st.lists(st.lists(st.text("ab,\"; é'", max_size=5), min_size=2, max_size=2), min_size=1, max_size=8)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(tables)
 def test_what_pythons_csv_module_wrote_is_read_back(table):
@@ -117,6 +118,7 @@ def test_what_pythons_csv_module_wrote_is_read_back(table):
     assert split(file.getvalue().encode(), 2) == [[field.encode() for field in row] for row in table]
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(hostile, st.integers(1, 9))
 def test_blocks_of_any_size_give_the_same_rows(text, size):
@@ -145,6 +147,7 @@ def test_a_row_of_the_largest_length_is_read_with_any_line_break():
             assert sum(len(split(data.tobytes(), 2)) for data in blocks) == 1
 
 
+@pytest.mark.long
 @settings(max_examples=500, deadline=None)
 @given(st.binary(max_size=8) | st.text(max_size=3).map(lambda s: s.encode("utf-8", "surrogatepass")))
 def test_utf8_is_judged_as_python_judges_it(data):

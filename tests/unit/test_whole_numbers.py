@@ -214,6 +214,7 @@ def test_totals_stay_where_they_are_though_many_cells_cannot_go_below_zero(tmp_p
     assert whole.finished and whole.made.passes < 60
 
 
+@pytest.mark.long
 def test_export_publishes_whole_numbers_with_grades(people, tmp_path, capsys):
     text = SCHEMA + "quality: letters\n"
     release = opened(people, tmp_path, text).release(
