@@ -2,7 +2,7 @@
 
 The statistic is the share of cells whose unbiased interval holds the true count, averaged over independent runs; it
 may differ from 95% by Z standard errors (false-alarm rate 1e-9) and by what discreteness and the Laplace approximation
-allow.  The published interval leaves out negative numbers, is wider near zero, and holds whatever the unbiased one does.
+allow.  The published interval leaves out negative numbers, is wider near zero, and holds whatever that one holds.
 """
 
 from __future__ import annotations
