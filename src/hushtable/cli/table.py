@@ -14,6 +14,7 @@ from hushtable.errors import UsageError
 
 EXAMPLE = "Example: hush table out age sex --alpha 0.1"
 NUMBERS = ["estimate", "std", "lower", "upper"]
+ADJUSTED = ["benchmarked", "benchmarked_lower", "benchmarked_upper"]
 SHARE_PLACES = 4
 """Places after the point of shares and rates: a hundredth of a per cent."""
 WIDTH = 20
@@ -93,20 +94,22 @@ def print_table(table: ht.release.ReleasedTable, *, rows: int) -> None:
     """The first rows of a released table; the bar is solid up to the lower end and shaded up to the upper one."""
     frame, attributes = table.frame, list(table.attributes)
     places = SHARE_PLACES if table.value.startswith(("share", "rate")) else 1
+    numbers = [*NUMBERS, *(name for name in ADJUSTED if name in frame.columns and name not in attributes)]
     scale = max(1.0, *(end for end in frame["upper"].to_list() if isfinite(end)))
     noted = ["note"] if "note" in frame.columns and "note" not in attributes else []
     flagged = "measured" in frame.columns and set(frame["measured"]) != {ht.reconstruct.FULLY}
     shown = [
         [
             *(str(row[name]) if row[name] is not None else "(null)" for name in attributes),
-            *(_number(row[name], places) for name in NUMBERS),
+            *(_number(row[name], places) for name in numbers),
             *([row["measured"]] if flagged else []),
             *(row[name] for name in noted),
             bar(row["lower"], row["upper"], scale),
         ]
         for row in frame.head(rows).to_dicts()
     ]
-    grid([*attributes, *NUMBERS, *(["measured"] if flagged else []), *noted, ""], shown, right=NUMBERS)
+    heads = [name.replace("benchmarked_", "... ") for name in numbers]
+    grid([*attributes, *heads, *(["measured"] if flagged else []), *noted, ""], shown, right=heads)
     if frame.height > rows:
         say(f"... {frame.height - rows:,} more rows; --rows {frame.height} or --csv prints them all.")
     say(table.promise)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hushtable.reconstruct.maxent import fit_maxent, start_tables
     from hushtable.reconstruct.mle import ResidualEstimates, from_answers, from_marginals, from_residuals
     from hushtable.reconstruct.nonneg import fit_nonneg, fit_smooth
-    from hushtable.reconstruct.raking import Margin, margins_of, raked
+    from hushtable.reconstruct.raking import CLOSE, ROUNDS, Margin, margins_of, raked
     from hushtable.reconstruct.table_bounds import l1_bounds
     from hushtable.reconstruct.zeros import Zeros
 else:

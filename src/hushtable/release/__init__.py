@@ -6,6 +6,7 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 if TYPE_CHECKING:
     from hushtable.release import choices, exports, verdicts
     from hushtable.release.area_maps import AreaMap, checked_areas
+    from hushtable.release.benchmarked import adjusts
     from hushtable.release.bundle import add_explanation, check_free
     from hushtable.release.bundle_files import request_in, sha256
     from hushtable.release.card import Card, LedgerStamp

@@ -29,6 +29,7 @@ from hushtable.errors import BundleError
 from hushtable.ledger import failpoints
 from hushtable.microdata import Explanation
 from hushtable.outputs import can_make, is_occupied, whole_folder
+from hushtable.release.benchmarked import adjusts
 from hushtable.release.bundle_files import (
     FORMAT,
     MANIFEST,
@@ -44,6 +45,7 @@ from hushtable.release.bundle_files import (
 from hushtable.release.bundle_words import package_of, readme
 from hushtable.release.data_packages import DATAPACKAGE
 from hushtable.release.tables import LongFile, chunks
+from hushtable.release.value_tables import benchmarked_tables
 from hushtable.schema import total_of
 
 if TYPE_CHECKING:
@@ -164,8 +166,10 @@ def _write_tables(release: Release, folder: Path) -> None:
         written += sum(prod(sizes[i] for i in s) for s in sets)
         if written > MOST_TABLE_CELLS:
             return
-        file = LongFile(folder / f"order-{order}.parquet", release.schema, order)
+        adjusted = adjusts(release.schema)
+        file = LongFile(folder / f"order-{order}.parquet", release.schema, order, adjusted=adjusted)
         for first, last in chunks(sets, sizes):
             part = sets[first:last]
-            file.write(part, release.columns(part, ALPHA))
+            beside = benchmarked_tables(release, part, ALPHA) if adjusted else ()
+            file.write(part, release.columns(part, ALPHA), beside)
         file.close()

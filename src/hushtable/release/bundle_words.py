@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hushtable.reconstruct import DERIVED, FULLY, PARTLY, reconstruction_named
+from hushtable.release.benchmarked import adjusts
 from hushtable.release.bundle_files import TOTALS
 from hushtable.release.data_packages import DATAPACKAGE, DataPackage, FieldEntry, ResourceEntry
 from hushtable.release.promise import interval_promise
@@ -30,7 +31,7 @@ tables/order-K.parquet has one row per cell of every marginal of K attributes:
   unbiased, unbiased_lower, unbiased_upper
                               the unbiased estimate with its own interval, which may reach below zero; add these up
                               where a sum must be right on average; empty where not all was measured
-{promise}
+{adjusted}{promise}
 
 release.json is the privacy card; measurements.parquet holds the noisy integers themselves; {package} says
 what is in each file, for programs that read Frictionless data packages.
@@ -38,6 +39,10 @@ what is in each file, for programs that read Frictionless data packages.
 {reading}
   hush:    hush table . {attributes}
   Python:  import hushtable; hushtable.Release.load(".").table({quoted})
+"""
+_ADJUSTED = """\
+  benchmarked, benchmarked_lower, benchmarked_upper
+                              the number adjusted to official figures, and an interval of its own
 """
 _NUMBERS = {
     "estimate": "the published count",
@@ -49,6 +54,11 @@ _UNBIASED = {
     "unbiased": "estimate that is right on average; empty where not all was measured",
     "unbiased_lower": "lower end of its own interval, which may reach below zero",
     "unbiased_upper": "upper end of that interval",
+}
+_BENCHMARKED = {
+    "benchmarked": "the number adjusted to official figures",
+    "benchmarked_lower": "lower end of its own interval, which takes the figures as they are",
+    "benchmarked_upper": "upper end of that interval",
 }
 _OTHERS: dict[str, tuple[str, tuple[FieldEntry, ...]]] = {
     "measurements": (
@@ -83,6 +93,7 @@ def readme(release: Release, files: Sequence[str], alpha: float) -> str:
     return _README.format(
         version=release.card.versions["hushtable"],
         estimate=reconstruction_named(release.card.reconstruct).estimate,
+        adjusted=_ADJUSTED if adjusts(release.schema) else "",
         promise=interval_promise(release.card, alpha),
         package=DATAPACKAGE,
         reading="\n".join(how_to_read(parquet_lines(shown))),
@@ -126,4 +137,5 @@ def _cells(release: Release, order: int) -> list[FieldEntry]:
     fields += [FieldEntry(name, "number", "", meaning) for name, meaning in _NUMBERS.items()]
     words = (FULLY, PARTLY, DERIVED)
     fields.append(FieldEntry("measured", "string", "", "what was measured of the table", words))
-    return fields + [FieldEntry(name, "number", "", meaning) for name, meaning in _UNBIASED.items()]
+    more = {**_UNBIASED, **(_BENCHMARKED if adjusts(release.schema) else {})}
+    return fields + [FieldEntry(name, "number", "", meaning) for name, meaning in more.items()]

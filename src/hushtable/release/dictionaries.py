@@ -11,6 +11,10 @@ from hushtable.schema import Attribute, Binned, Categorical, Schema, text_of
 from hushtable.texts import counted
 
 BAND, VALUE, CATEGORY, LEVEL = "band", "value", "category", "level"
+WEIGHT = "weight"
+RECORD_WEIGHT = "benchmark_weight"
+"""The column of records with which they add up to official figures; without it every record counts as one."""
+_WEIGHT = "with it the records add up to official figures; without it, every record counts as one"
 _COLUMNS = ("column", "title", "what", "value", "label", "meaning")
 _BAND = "drawn evenly inside the band {label}: where in it a person lay is not known"
 _LABEL = "a band; where in it a person lay is not known"
@@ -44,6 +48,9 @@ def data_dictionary(schema: Schema, frame: pl.DataFrame, *, labels: bool) -> pl.
 
 
 def _rows(schema: Schema, name: str, labels: bool) -> Iterator[tuple[str, ...]]:
+    if _is_weight(schema, name):
+        yield (name, name, WEIGHT, "", "", _WEIGHT)
+        return
     attribute = schema.attributes.get(name)
     made = schema.levels[name] if attribute is None else attribute
     title, meaning = made.label or name, made.description or ""
@@ -102,7 +109,13 @@ def records_package(schema: Schema, frame: pl.DataFrame, file: str, dictionary: 
     )
 
 
+def _is_weight(schema: Schema, name: str) -> bool:
+    return name == RECORD_WEIGHT and name not in schema.names
+
+
 def _field(schema: Schema, column: pl.Series) -> FieldEntry:
+    if _is_weight(schema, column.name):
+        return FieldEntry(column.name, "number", "", _WEIGHT)
     made = schema.attributes.get(column.name) or schema.levels[column.name]
     kinds: dict[str, FieldType] = {
         "Int64": "integer",

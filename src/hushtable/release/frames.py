@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from hushtable.release.tables import NUMBERS, free_names
+from hushtable.release.benchmarked import adjusts
+from hushtable.release.tables import BENCHMARKED, NUMBERS, free_names
 
 if TYPE_CHECKING:
     from hushtable.release.release import Release
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
 
 def long_frame(release: Release, alpha: float = 0.05) -> pl.DataFrame:
     """One row per cell of every marginal: marginal, one column per attribute (null where it is not part of the
-    marginal, labels elsewhere), estimate, std, lower, upper, measured, and the unbiased interval."""
+    marginal, labels elsewhere), estimate, std, lower, upper, measured, the unbiased interval, and
+    what is adjusted to benchmarks."""
     return pl.concat(list(_parts(release, alpha)))
 
 
 def _parts(release: Release, alpha: float) -> Iterator[pl.DataFrame]:
     names = release.schema.names
-    numbers = (*NUMBERS, *free_names(release.schema))
+    adjusted = BENCHMARKED if adjusts(release.schema) else ()
+    numbers = (*NUMBERS, *free_names(release.schema), *adjusted)
     kinds = {name: pl.Enum(attribute.labels) for name, attribute in release.schema.levels.items()}
     for attributes, table in release.tables(alpha):
         labels = [

@@ -23,10 +23,20 @@ def approximate(card: Card) -> bool:
     return card.plan.strategy == CHOOSE or card.reuse is not None or not _foreseen(card.plan.strategy)
 
 
-def interval_promise(card: Card, alpha: float = 0.05, *, simultaneous: bool = False) -> str:
-    """The sentence for intervals at ``1 - alpha`` of the release with this card; of a sample, what they cover."""
+def interval_promise(
+    card: Card, alpha: float = 0.05, *, simultaneous: bool = False, adjusted: bool = True
+) -> str:
+    """The sentence for intervals at ``1 - alpha`` of the release with this card; of a sample, what they cover.
+
+    ``adjusted``: whether what it stands beside has columns that are adjusted to benchmarks, if there are any.
+    """
     told = _noise_promise(card, alpha, simultaneous)
-    more = [*(card.known or ()), *(card.doubts or ()), *([] if card.sampling is None else [card.sampling])]
+    from_elsewhere = [
+        *(card.known or ()),
+        *(card.doubts or ()),
+        *((card.benchmarks if adjusted else None) or ()),
+    ]
+    more = [*from_elsewhere, *([] if card.sampling is None else [card.sampling])]
     return " ".join([told, *more])
 
 
@@ -54,7 +64,8 @@ def _noise_promise(card: Card, alpha: float, simultaneous: bool) -> str:
 
 def value_promise(card: Card, value: str, alpha: float = 0.05) -> str:
     """The sentence for intervals of totals, means, shares and rates."""
-    told = interval_promise(card, alpha).replace("the true count", f"the true {value}", 1)
+    told = interval_promise(card, alpha, adjusted=value.startswith("sum("))
+    told = told.replace("the true count", f"the true {value}", 1)
     if value.startswith("sum("):
         return told
     return f"{told} A group that may be empty has the whole range that the schema declares, or nearly so."

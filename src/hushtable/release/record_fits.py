@@ -48,6 +48,7 @@ from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
 from hushtable.release import level_records
 from hushtable.release.dictionaries import band_note, data_dictionary
+from hushtable.release.record_weights import with_record_weights
 from hushtable.schema import Schema
 from hushtable.texts import counted
 from hushtable.watching import Progress
@@ -142,10 +143,10 @@ def make_microdata(
     frame = frame_from_codes(release.schema, codes, seed=seed, drawn=drawn, labels=columns.labels)
     frame = frame.with_columns(level_records.level_columns(release.schema, codes, columns.levels))
     bands = () if columns.labels else band_note(release.schema)
+    frame, adjusted = with_record_weights(release.schema, codes, frame)
     dictionary = data_dictionary(release.schema, frame, labels=columns.labels)
-    return Microdata(
-        frame, codes, _explained(release, name, codes, certificate, (*notes, *bands)), dictionary
-    )
+    told = _explained(release, name, codes, certificate, (*notes, *bands, *adjusted))
+    return Microdata(frame, codes, told, dictionary)
 
 
 def complete_priorities(release: Release, named: Sequence[Sequence[str]]) -> list[list[tuple[str, ...]]]:

@@ -38,6 +38,7 @@ from hushtable.reconstruct import (
 from hushtable.release import bundle, sums
 from hushtable.release.adding_up import level_gaps_of
 from hushtable.release.area_maps import AreaMap
+from hushtable.release.benchmarked import adjusts
 from hushtable.release.card import Card, L1Bounds
 from hushtable.release.exports import Exported, export_columns, write_export
 from hushtable.release.frames import long_frame
@@ -49,7 +50,7 @@ from hushtable.release.replicates import replicates_of
 from hushtable.release.sample_errors import with_sampling
 from hushtable.release.table_value import COUNT
 from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
-from hushtable.release.value_tables import value_table
+from hushtable.release.value_tables import benchmarked_counts, value_table
 from hushtable.release.whole_numbers import WholeNumbers, whole_numbers_of
 from hushtable.schema import Schema, total_of
 from hushtable.texts import counted
@@ -126,7 +127,8 @@ class Release:
         with probability ``1 - alpha`` or more; it never reaches below 0.  With ``simultaneous`` all intervals of the
         table are meant to hold together.  ``std`` is null where no variance is known.
         ``unbiased``, ``unbiased_lower``, ``unbiased_upper``: the unbiased estimate with its own interval, which may
-        reach below 0; null where not all was measured.
+        reach below 0; null where not all was measured.  Where the schema has benchmarks, ``benchmarked``,
+        ``benchmarked_lower`` and ``benchmarked_upper`` are the counts adjusted to them.
 
         ``value``: sum(X), mean(X), share(A), share(A, X) or rate(X, Y), with X and Y columns that the schema sums; the
         frame then has a ``note`` where a group may be empty, in the place of the unbiased columns.
@@ -136,6 +138,10 @@ class Release:
         axes = self.check_table(attributes)
         numbers = self.columns((tuple(sorted(axes)),), alpha, simultaneous=simultaneous)
         frame = tidy(self.schema, axes, numbers)
+        if adjusts(self.schema):
+            level = alpha / max(frame.height, 1) if simultaneous else alpha
+            adjusted = benchmarked_counts(self, tuple(sorted(axes)), level)
+            frame = frame.with_columns(adjusted.columns(self.schema, axes))
         return frame if self.schema.sampling is None else with_sampling(self, self.schema.sampling, frame)
 
     def check_table(self, attributes: Sequence[str]) -> tuple[int, ...]:

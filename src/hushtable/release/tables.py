@@ -26,6 +26,8 @@ from hushtable.schema import Attribute, Schema
 from hushtable.texts import counted
 
 NUMBERS = ("estimate", "std", "lower", "upper", "measured")
+BENCHMARKED = ("benchmarked", "benchmarked_lower", "benchmarked_upper")
+"""The number adjusted to the benchmarks of the schema, and the ends of its interval."""
 UNBIASED = ("unbiased", "unbiased_lower", "unbiased_upper")
 """The unbiased estimate with its own interval, which may reach below 0; null where not all was measured."""
 
@@ -133,7 +135,7 @@ def category_column(attribute: Attribute) -> pl.Series:
 class LongFile:
     """Writes the marginals of one order into one Parquet file, chunk by chunk."""
 
-    def __init__(self, path: Path, schema: Schema, order: int) -> None:
+    def __init__(self, path: Path, schema: Schema, order: int, *, adjusted: bool = False) -> None:
         self._sizes = schema.sizes
         self._order = order
         self._attributes = pa.array(schema.names, pa.string())
@@ -145,19 +147,22 @@ class LongFile:
         for k in range(1, order + 1):
             fields += [(f"attribute_{k}", words), (f"value_{k}", words)]
         repeated = [*(name for name, _ in fields), "std", "measured"]
-        fields += [(name, words if name == "measured" else pa.float64()) for name in (*NUMBERS, *UNBIASED)]
+        more = (*UNBIASED, *(BENCHMARKED if adjusted else ()))
+        fields += [(name, words if name == "measured" else pa.float64()) for name in (*NUMBERS, *more)]
         self._schema = pa.schema(fields)
         # Noise does not compress, so columns that are nothing else take the fast codec; statistics of the words, which
         # few readers use, would take as long as all numbers.
         options: dict[str, Any] = {
-            "compression": {name: "snappy" if name in UNBIASED else "zstd" for name, _ in fields},
+            "compression": {name: "snappy" if name in more else "zstd" for name, _ in fields},
             "use_dictionary": repeated,
             "write_statistics": [name for name in NUMBERS if name != "measured"],
         }
         self._writer = pq.ParquetWriter(path, self._schema, **options)
 
-    def write(self, sets: Sequence[AttributeSet], numbers: CellNumbers) -> None:
-        """Append whole marginals."""
+    def write(
+        self, sets: Sequence[AttributeSet], numbers: CellNumbers, adjusted: Sequence[Floats] = ()
+    ) -> None:
+        """Append whole marginals; ``adjusted``: what stands in ``BENCHMARKED``, where the file has these columns."""
         lengths = np.array([prod(self._sizes[i] for i in s) for s in sets], np.int64)
         columns: list[pa.Array] = []
         for k in range(self._order):
@@ -173,6 +178,7 @@ class LongFile:
         reach = numbers.reach
         unbiased = (numbers.unbiased, numbers.unbiased - reach, numbers.unbiased + reach)
         columns += [pa.array(values, from_pandas=True) for values in unbiased]
+        columns += map(pa.array, adjusted)
         self._writer.write_table(pa.table(columns, schema=self._schema))
 
     def close(self) -> None:
@@ -187,11 +193,11 @@ class LongFile:
 
 
 def table_columns(order: int) -> tuple[dict[str, Leaf], dict[str, Leaf]]:
-    """The columns of a long file as they lie on disk, and those that version 0.1 did not write."""
+    """The columns of a long file as they lie on disk, and those that are not in every bundle."""
     words = [f"{kind}_{k}" for k in range(1, order + 1) for kind in ("attribute", "value")]
     always = {name: Leaf("BYTE_ARRAY") for name in words}
     always |= {name: Leaf("BYTE_ARRAY" if name == "measured" else "DOUBLE") for name in NUMBERS}
-    return always, {name: Leaf("DOUBLE") for name in UNBIASED}
+    return always, {name: Leaf("DOUBLE") for name in (*UNBIASED, *BENCHMARKED)}
 
 
 def chunks(sets: Sequence[AttributeSet], sizes: Sequence[int]) -> list[tuple[int, int]]:

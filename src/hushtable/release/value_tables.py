@@ -19,6 +19,7 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout
 from hushtable.planning import normal_spread
 from hushtable.reconstruct import ResidualEstimates, reconstruction_named, sum_variances
+from hushtable.release.benchmarked import AdjustedCells, adjusted_cells, adjusts
 from hushtable.release.promise import approximate, value_promise
 from hushtable.release.ratios import NoisyPair, ratios_of_intervals
 from hushtable.release.table_value import COUNT, MEAN, RATE, SHARE, SUM, TableValue
@@ -65,7 +66,7 @@ class ValueTables:
     def __init__(self, release: Release, alpha: float) -> None:
         self._release, self._alpha = release, alpha
         reads = reconstruction_named(release.reconstruction)
-        self._exact = (
+        self.exact = (  # whether estimates are unbiased, with normal noise that was known beforehand
             reads.unbiased and not approximate(release.card) and release.answers.part.noise.law.normal
         )
 
@@ -85,7 +86,7 @@ class ValueTables:
         return self._release.schema.sums[name]
 
     def _sums(self, column: SummedColumn, key: AttributeSet) -> ValueNumbers:
-        total = self._linear(column, key, self._alpha)
+        total = self.linear(column, key, self._alpha)
         low, high = column.bounds
         lower = np.maximum(total.lower, 0.0) if low >= 0 else total.lower
         upper = np.minimum(total.upper, 0.0) if high <= 0 else total.upper
@@ -96,7 +97,7 @@ class ValueTables:
     def _ratios(self, value: TableValue, key: AttributeSet) -> ValueNumbers:
         low, high = self._range(value)
         part, whole, pair = self._pair(value, key)
-        if self._exact:
+        if self.exact:
             lower, upper = pair.fieller(normal_spread(self._alpha), low, high)
         elif value.kind == MEAN:
             lower, upper = self._mean_ends(self._summed(value.first), key, whole)
@@ -144,22 +145,22 @@ class ValueTables:
         half = self._alpha / 2.0
         if value.kind == SHARE:
             return self._share(value, key, half)
-        part = self._linear(self._summed(value.first), key, half)
+        part = self.linear(self._summed(value.first), key, half)
         if value.kind == MEAN:
-            whole = self._linear(None, key, half)
+            whole = self.linear(None, key, half)
             covariance = part.covariance
         else:
             other = self._summed(value.second)
-            whole = self._linear(other, key, half)
+            whole = self.linear(other, key, half)
             covariance = part.covariance * float(other.middle)
         pair = NoisyPair(part.estimate, whole.estimate, part.variance, whole.variance, covariance)
         return part, whole, pair
 
-    def _linear(self, column: SummedColumn | None, key: AttributeSet, alpha: float) -> CellTotals:
+    def linear(self, column: SummedColumn | None, key: AttributeSet, alpha: float) -> CellTotals:
         """The count (None), or the total of a column, in every cell of a table."""
         release = self._release
         layout = Layout(release.schema.sizes, (key,))
-        counts = release.columns((key,), alpha if self._exact or column is None else alpha / 2.0)
+        counts = release.columns((key,), alpha if self.exact or column is None else alpha / 2.0)
         known = np.isfinite(counts.unbiased)
         count, variance = np.where(known, counts.unbiased, counts.estimates), counts.stds**2
         if column is None:
@@ -170,7 +171,7 @@ class ValueTables:
         spread = own.model.variances_of(layout) * unit**2
         whole = middle**2 * variance + spread
         estimate, fitted = middle * count + sums, middle * counts.estimates + sums
-        if self._exact:
+        if self.exact:
             reach = normal_spread(alpha) * np.sqrt(whole)
             ends = estimate - reach, estimate + reach
         else:
@@ -209,8 +210,8 @@ class ValueTables:
         def widened(linear: CellTotals) -> CellTotals:
             return CellTotals(*(spread(getattr(linear, name)) for name in CellTotals.__dataclass_fields__))
 
-        part = self._linear(column, key, alpha)
-        whole = widened(self._linear(column, above, alpha))
+        part = self.linear(column, key, alpha)
+        whole = widened(self.linear(column, above, alpha))
         covariance = self._with_sum(release.estimates, key, place, n)
         if column is not None:
             own = self._with_sum(self._totals(column, key), key, place, n) * float(column.unit) ** 2
@@ -236,6 +237,19 @@ def sorted_ends(one: Floats, other: Floats) -> tuple[Floats, Floats]:
     return np.minimum(one, other), np.maximum(one, other)
 
 
+def benchmarked_counts(release: Release, key: AttributeSet, alpha: float) -> AdjustedCells:
+    """The counts of one table, adjusted to the benchmarks of the schema."""
+    return adjusted_cells(release, ValueTables(release, alpha), key, alpha)
+
+
+def benchmarked_tables(release: Release, sets: Sequence[AttributeSet], alpha: float) -> list[Floats]:
+    """The same of several tables, flat: adjusted numbers, lower and upper ends."""
+    found = [benchmarked_counts(release, key, alpha) for key in sets]
+    return [
+        np.concatenate([getattr(cells, name) for cells in found]) for name in ("estimate", "lower", "upper")
+    ]
+
+
 def value_table(release: Release, attributes: Sequence[str], written: str, alpha: float) -> ReleasedTable:
     """A table of a value as a frame: attributes, estimate, std, lower, upper, measured, note."""
     value = TableValue.parse(written, release.schema)
@@ -243,7 +257,8 @@ def value_table(release: Release, attributes: Sequence[str], written: str, alpha
         return release.released_table(*attributes, alpha=alpha)
     axes = release.check_table(attributes)
     key = tuple(sorted(axes))
-    found = ValueTables(release, alpha).numbers(value, key)
+    values = ValueTables(release, alpha)
+    found = values.numbers(value, key)
     schema = release.schema
     codes = np.indices([schema.sizes[a] for a in axes]).reshape(len(axes), found.estimate.size)
     labels = [
@@ -262,7 +277,11 @@ def value_table(release: Release, attributes: Sequence[str], written: str, alpha
         if NOTE in schema.names
         else [pl.Series(NOTE, np.where(empty, MAY_BE_EMPTY, "").tolist(), pl.String)]
     )
-    frame = pl.DataFrame([*labels, *columns, measured, *notes])
+    adjusted: list[pl.Series] = []
+    if value.kind == SUM and adjusts(schema):
+        cells = adjusted_cells(release, values, key, alpha, schema.sums[value.first])
+        adjusted = cells.columns(schema, axes)
+    frame = pl.DataFrame([*labels, *columns, measured, *adjusted, *notes])
     return ReleasedTable(
         tuple(attributes), frame, alpha, value_promise(release.card, str(value), alpha), str(value)
     )

@@ -14,6 +14,7 @@ from hushtable.report.labelled import read_records
 from hushtable.report.page import Page, ReportFile, check_place
 from hushtable.report.pieces import Chapter
 from hushtable.report.sections.about_section import about_section
+from hushtable.report.sections.benchmarks_section import benchmarks_section
 from hushtable.report.sections.budget_section import budget_section
 from hushtable.report.sections.card_section import card_section
 from hushtable.report.sections.choices_section import choices_section
@@ -89,6 +90,7 @@ def report_of(
                 opening_section(view, books.account),
                 headline_section(view, tables),
                 totals_section(view),
+                benchmarks_section(view),
                 about_section(view),
             ),
             Chapter.of("explore", "Explore", explore_section(view, explorer, others)),

@@ -53,7 +53,7 @@ _INVARIANT = (
     "fourfold and epsilon twofold."
 )
 _BENCHMARK = (
-    "The benchmarked columns are adjusted to the counts of {of} of {source}: their intervals cover the noise in the "
+    "Columns called benchmarked are adjusted to the counts of {of} of {source}: their intervals cover the noise in the "
     "file's own proportions, and no error of these figures or of what the file leaves out."
 )
 _NOTES = {EXACT: _EXACT, INVARIANT: _INVARIANT, BENCHMARK: _BENCHMARK}

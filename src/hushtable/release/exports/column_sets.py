@@ -12,8 +12,10 @@ from typing import ClassVar, Literal, Self
 
 import polars as pl
 
+from hushtable.release.benchmarked import adjusts
 from hushtable.release.quality import QUALITY_FLAGS, grade_column, quality_column
-from hushtable.schema import QualityScale
+from hushtable.release.table_value import COUNT, SUM
+from hushtable.schema import QualityScale, Schema
 
 MeasureKind = Literal["number", "word"]
 
@@ -43,12 +45,13 @@ class ColumnSet(ABC):
     changes: ClassVar[bool] = False
     """Whether the tables say what changed since another release."""
 
-    def __init__(self, scale: QualityScale | None = None) -> None:
-        self.scale = scale
+    def __init__(self, scale: QualityScale | None = None, *, adjusted: bool = False) -> None:
+        self.scale, self.adjusted = scale, adjusted
 
-    def graded(self, scale: QualityScale | None) -> Self:
-        """The same columns, numbers marked by a scale."""
-        return type(self)(scale)
+    def of(self, schema: Schema, value: str = COUNT) -> Self:
+        """The same columns for tables of a schema: numbers marked by its scale, and adjusted to its benchmarks."""
+        tells = value == COUNT or value.startswith(SUM)
+        return type(self)(schema.quality, adjusted=tells and adjusts(schema))
 
     @abstractmethod
     def measures(self, taken: Sequence[str]) -> tuple[CellColumn, ...]:
@@ -61,6 +64,15 @@ class ColumnSet(ABC):
     @abstractmethod
     def columns(self, table: pl.DataFrame, taken: Sequence[str], alpha: float) -> list[pl.Series]:
         """Their values for one released table, in the order of ``measures``."""
+
+
+_BENCHMARKED = (
+    CellColumn("benchmarked", "Benchmarked", "the number adjusted to official figures; see the notes"),
+    CellColumn(
+        "benchmarked_lower", "Benchmarked, lower end", "of an interval that takes the figures as they are"
+    ),
+    CellColumn("benchmarked_upper", "Benchmarked, upper end", "of that interval"),
+)
 
 
 class WithErrors(ColumnSet):
@@ -105,8 +117,15 @@ class WithErrors(ColumnSet):
         )
         if self.scale is not None:
             grade = replace(grade, words=self.scale.marks)
-        shown = (measure for measure in (*self.first, *listed) if measure.name not in taken)
+        shown = (
+            measure for measure in (*self.first, *listed, *self.benchmarked) if measure.name not in taken
+        )
         return (*shown, *((grade,) if self.scale is not None else ()), word)
+
+    @property
+    def benchmarked(self) -> tuple[CellColumn, ...]:
+        """Of tables that are adjusted to official figures."""
+        return _BENCHMARKED if self.adjusted else ()
 
     def quality(self, taken: Sequence[str]) -> str:
         return _free("quality", taken)
@@ -179,7 +198,7 @@ class OfValue(WithErrors):
             self.quality(taken), "Quality", "how far noise leaves the number usable; see the notes", "word",
             tuple(flag.name for flag in QUALITY_FLAGS),
         )  # fmt: skip
-        return (*listed, word)
+        return (*listed, *self.benchmarked, word)
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
