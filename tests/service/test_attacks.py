@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import re
 import ssl
@@ -18,6 +19,7 @@ from sites import Site
 
 import hushtable as ht
 from hushtable.service import Role
+from hushtable.service.shelf import KEPT_UPLOADS
 
 P = "/v1/datasets/people"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -47,6 +49,45 @@ def test_a_guessed_idempotency_key_is_of_no_use(tmp_path: Path) -> None:
     assert ledger.spent("amir") == ledger.spent("anna") == ht.PureDP("0.1").limit
     again = inside.spend("anna", f"{P}/checks", own["anna"], "guessed")
     assert again.content == secret.content and ledger.spent("anna") == ht.PureDP("0.1").limit
+
+
+def test_a_small_file_with_billions_of_values_is_refused_and_only_the_newest_files_are_kept(
+    tmp_path: Path,
+) -> None:
+    site = Site(tmp_path, settings={"slots": False, "upload_megabytes": 1})
+    site.let_in("anna", Role.ANALYST, grant="epsilon=1")
+    inside, place = Inside(site), f"{P}/synthetic"
+    packed = {"content-type": "application/vnd.apache.parquet"}
+    bomb = io.BytesIO()
+    pl.select(pl.repeat("F", 3_000_000).alias("sex")).write_parquet(bomb)
+    assert len(bomb.getvalue()) < 100_000
+    for content, code in (
+        (bomb.getvalue(), "upload.too-many-values"),
+        (b"PAR1 is not enough", "upload.format"),
+    ):
+        answer = inside.ask("anna", "POST", place, content=content, headers=packed)
+        assert (answer.status_code, answer.json()["code"]) == (422, code)
+    sent = [
+        inside.ask("anna", "POST", place, content=b"sex\nF\n", headers={"content-type": "text/csv"}).json()
+        for _ in range(KEPT_UPLOADS + 3)
+    ]
+    kept = [one["id"] for one in inside.ask("anna", "GET", place).json()["items"]]
+    assert sorted(kept) == sorted(one["id"] for one in sent)[3:]
+    assert sorted(file.stem for file in (tmp_path / "state" / "synthetic").iterdir()) == sorted(kept)
+
+
+def test_a_large_upload_makes_its_own_slot_longer(tmp_path: Path) -> None:
+    """Were it not, one person's file would overrun a slot, and slots of everybody stay longer."""
+    site = Site(tmp_path)
+    site.let_in("anna", Role.ANALYST, grant="epsilon=1")
+    inside, lengths = Inside(site), []
+    for rows in (500, 200_000):
+        asked = {"query": "COUNT", "tau": 40, "budget": "epsilon=0.1"}
+        upload = site.upload("anna", rows=rows)
+        handed = inside.spend("anna", f"{P}/checks", {**asked, "synthetic": {"upload": upload}})
+        job = site.service.jobs.get("people", handed.json()["id"])
+        lengths.append(job.seconds)
+    assert lengths[1] > lengths[0]
 
 
 @pytest.fixture(scope="module")

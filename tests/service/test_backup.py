@@ -6,6 +6,8 @@ import shutil
 import threading
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 from inside import Inside
 from sites import Site
@@ -51,6 +53,8 @@ def test_a_backup_comes_back_with_people_releases_and_the_account(inside: Inside
     again = Inside.__new__(Inside)
     inside.site.service = Service.open(config_of(inside))
     again.__init__(inside.site)
+    assert again.ask("clara", "GET", P).status_code == 401, "a token that was ended since would work again"
+    inside.site.let_in("clara", Role.CURATOR)
     assert again.ask("clara", "GET", f"{P}/releases/{release}").content == shown
     ledger = ht.Ledger.open(tmp_path / "people.ledger")
     assert ledger.spent() == spent and ledger.verify(report.heads["people"]).ok
@@ -84,6 +88,29 @@ def test_a_backup_beside_newer_payloads_is_refused(inside: Inside, tmp_path: Pat
     with pytest.raises(RefusedError) as caught:
         restore_backup(config_of(inside), tmp_path / "backup")
     assert caught.value.code == "restore.older"
+
+
+def test_a_backup_beside_a_newer_release_is_refused_and_answers_of_a_choice_tell_too(
+    inside: Inside, tmp_path: Path
+) -> None:
+    make_backup(config_of(inside), tmp_path / "backup")
+    release = inside.made("clara", f"{P}/releases", RELEASE)
+    kept = tmp_path / "state" / "releases" / release
+    shutil.copytree(kept, tmp_path / "kept")
+    lose(inside)
+    shutil.copytree(tmp_path / "kept", kept)
+    with pytest.raises(RefusedError) as caught:
+        restore_backup(config_of(inside), tmp_path / "backup")
+    assert caught.value.code == "restore.older" and "release" in caught.value.message
+    numbers = np.ones(2)
+    answers = ht.release.QueryRelease(
+        pl.DataFrame({"sex": ["F", "M"]}), numbers, numbers, ht.Release.load(kept).card
+    )
+    answers.save(tmp_path / "answers")
+    shutil.rmtree(kept)
+    with pytest.raises(RefusedError) as caught:
+        restore_backup(config_of(inside), tmp_path / "backup", known=[str(tmp_path / "answers")])
+    assert caught.value.code == "restore.older" and "known head" in caught.value.message
 
 
 def test_backups_that_are_taken_while_the_worker_works_can_all_be_restored(

@@ -71,8 +71,24 @@ def test_a_raise_that_was_rejected_is_not_made(inside: Inside) -> None:
     assert inside.ask("clara", "GET", P).json()["budget"] == "epsilon=1000"
 
 
+def test_no_curator_makes_or_removes_the_second_one_alone(inside: Inside) -> None:
+    inside.site.let_in("puppet", Role.ANALYST)
+    role = {"role": "curator"}
+    made = inside.ask("clara", "PUT", f"{P}/members/puppet", json=role).json()["proposal"]
+    assert inside.ask("puppet", "GET", f"{P}/members").json()["code"] == "auth.role"
+    assert (
+        inside.ask("clara", "POST", f"{P}/proposals/{made}/approve").json()["code"] == "auth.second-curator"
+    )
+    assert inside.ask("carl", "POST", f"{P}/proposals/{made}/approve").json() == {"name": "puppet", **role}
+    assert inside.ask("clara", "DELETE", f"{P}/members/carl").json()["state"] == "open"
+    assert inside.ask("carl", "GET", f"{P}/members").json()["items"][0] == {"name": "carl", **role}
+    reader = inside.ask("clara", "PUT", f"{P}/members/rosa", json={"role": "auditor"})
+    assert reader.json() == {"name": "rosa", "role": "auditor"}, "other roles need one curator"
+
+
 def test_the_last_curator_cannot_leave_and_deeds_have_no_values(inside: Inside) -> None:
-    assert inside.ask("clara", "DELETE", f"{P}/members/carl").status_code == 200
+    leaves = inside.ask("clara", "DELETE", f"{P}/members/carl").json()["proposal"]
+    assert inside.ask("carl", "POST", f"{P}/proposals/{leaves}/approve").status_code == 200
     last = inside.ask("clara", "DELETE", f"{P}/members/clara")
     assert last.json()["code"] == "user.last-curator"
     inside.ask("clara", "POST", f"{P}/ledger/grants", json={"person": "rosa", "budget": "epsilon=0.31337"})

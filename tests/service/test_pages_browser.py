@@ -168,10 +168,15 @@ def test_an_analyst_sees_the_price_first_then_asks_and_reads_the_verdict(
     assert re.match(r"(Yes|No): the true COUNT WHERE sex = 'F' is( not)? within", said)
     page.wait_for_selector("#history .verdict")
     assert page.inner_text("#history .verdict >> nth=0") == said
+    page.wait_for_function(
+        "(text) => document.querySelector('.left strong').textContent !== text", arg=before
+    )
+    left = page.inner_text(".left strong")
+    assert page.inner_text("#plan .tile-note strong") == left
     anna.looks("check-verdict")
     page.reload()
     anna.ready()
-    assert page.inner_text(".left strong") != before and page.inner_text("#history .verdict >> nth=0") == said
+    assert page.inner_text(".left strong") == left and page.inner_text("#history .verdict >> nth=0") == said
     anna.goes("/datasets/town/budget")
     anna.looks("budget")
     assert "check" in page.inner_text("main table")
@@ -192,11 +197,13 @@ def test_an_analyst_looks_at_what_is_common_and_takes_an_option(
     amir.ready()
     assert page.locator("tbody tr:has-text('the table district x education')").count() == 1
     assert "Harbour" in page.inner_text("main")
+    right = page.locator("button[aria-label='Take option 1']").bounding_box()
+    assert right["x"] + right["width"] <= WIDTHS[device][0], "what decides is in sight"
     amir.looks("choice-open")
     page.click("button[aria-label='Take option 1']")
     page.wait_for_selector("#answer .good a", timeout=PATIENCE)
-    page.reload()
-    amir.ready()
+    page.wait_for_selector(".tile-value:has-text('finished')")
+    assert page.locator("button[aria-label='Take option 1']").count() == 0
     assert "finished" in page.inner_text(".tiles") and "Saved" in page.inner_text(".tiles")
     amir.looks("choice-taken")
     page.click("a.button.main")
@@ -247,6 +254,8 @@ def test_a_curator_grants_releases_publishes_and_declares(device: str, scheme: s
     assert "Published: readers see it." in page.inner_text("main")
     page = clara.goes("/datasets/town/schema")
     page.wait_for_selector("#review table")
+    birthplaces = page.locator("#review tr", has_text="birthplace").locator("td").nth(1).inner_text()
+    assert int(birthplaces) == 41, "all categories are counted, though few are listed"
     clara.looks("schema")
     page = clara.goes("/new")
     page.fill("#name", f"made-{device}-{scheme}")

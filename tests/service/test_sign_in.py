@@ -139,6 +139,9 @@ def test_tokens_are_shown_once_hashed_limited_and_revocable(inside: Inside) -> N
     inside.site.tokens["script"] = token.secret
     assert inside.ask("script", "GET", "/v1/datasets").status_code == 200
     assert inside.ask("script", "POST", "/v1/tokens", json={"label": "more"}).json()["code"] == "auth.scope"
+    inside.site.tokens["all"] = users.new_token(person, "all", list(Scope), 60).secret
+    child = inside.ask("all", "POST", "/v1/tokens", json={"label": "outlives me", "days": 366})
+    assert (child.status_code, child.json()["code"]) == (403, "auth.scope")
     content = b"".join(file.read_bytes() for file in inside.site.folder.glob("service.db*"))
     assert token.secret.encode() not in content and PASSWORD.encode() not in content
     assert users.revoke(person, token.id)

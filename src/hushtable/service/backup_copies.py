@@ -55,7 +55,8 @@ def make_backup(config: ServeConfig, out: Path) -> BackupReport:
     out.mkdir(parents=True, exist_ok=True)
     _copy_database(config.database, out / "service.db")
     heads = {
-        name: _copy_ledger(place, out / f"{name}.ledger") for name, place in _ledgers(out / "service.db")
+        name: _copy_ledger(place, out / f"{name}.ledger") if _is_file(place) else Ledger.open(place).head
+        for name, place in _ledgers(out / "service.db")
     }
     shutil.copytree(config.folder, out / "folder", ignore=shutil.ignore_patterns("ledgers", ".hush-*"))
     written = {"format": FORMAT, "heads": heads}
@@ -70,7 +71,7 @@ def restore_backup(
 
     ``known`` are heads, and folders of releases, that were seen since; a ledger without them is older than
     what was spent.  So is one beside which newer payloads lie.  With ``closed``, each ledger comes back with no budget
-    left: what is there can be read, and nothing be spent until a curator raises it.
+    left: what is there can be read, and nothing be spent until a curator raises it.  Sign-ins and tokens end.
     """
     try:
         manifest = json.loads((backup / MANIFEST).read_text(encoding="utf-8"))
@@ -81,7 +82,7 @@ def restore_backup(
             "backup.foreign", f"{backup} is no backup.", "Give a folder of `hush backup`."
         ) from None
     heads = [_head(word) for word in known]
-    places = dict(_ledgers(backup / "service.db"))
+    places = {name: place for name, place in _ledgers(backup / "service.db") if _is_file(place)}
     for name, place in places.items():
         if Path(place).exists():
             raise RefusedError(
@@ -94,11 +95,13 @@ def restore_backup(
     found = {name: Ledger.open(backup / f"{name}.ledger") for name in places}
     if not closed:
         _require_newest(found, places, heads)
+        _require_no_other(Path(config.folder) / "releases", backup / "folder" / "releases")
     for name, place in places.items():
         _copy_ledger(str(backup / f"{name}.ledger"), Path(place))
         if closed:
             close_ledger(place)
     _copy_database(str(backup / "service.db"), Path(config.database))
+    _end_secrets(config.database)
     shutil.copytree(backup / "folder", config.folder, dirs_exist_ok=True)
     return BackupReport(str(backup), {name: ledger.head for name, ledger in found.items()})
 
@@ -123,6 +126,24 @@ def _require_newest(found: dict[str, Ledger], places: dict[str, str], heads: lis
             raise _older("a payload beside it")
 
 
+def _require_no_other(beside: Path, own: Path) -> None:
+    """Refuse where a release lies that the copy does not have."""
+    if {place.name for place in beside.glob("*")} - {place.name for place in own.glob("*")}:
+        raise _older("a release beside it")
+
+
+def _end_secrets(database: str) -> None:
+    """End the sign-ins and tokens of a copy: one that was ended since would work again."""
+    with closing(sqlite3.connect(database)) as copy, copy:
+        for statement in ("DELETE FROM sign_in", "DELETE FROM known_browser", "UPDATE token SET revoked = 1"):
+            copy.execute(statement)
+
+
+def _is_file(place: str) -> bool:
+    """Whether a ledger is a file, and part of the copy; one in PostgreSQL is backed up with its database."""
+    return scheme_of(place, ()) is None
+
+
 def _older(what: str) -> RefusedError:
     return RefusedError(
         "restore.older",
@@ -136,9 +157,16 @@ def _head(word: str) -> str:
     place = Path(word)
     if not place.is_dir():
         return word
-    from hushtable.release import Release
+    from hushtable.release import QueryRelease, Release
 
-    return str(Release.load(place).card.ledger.head)
+    try:
+        card = Release.load(place).card
+    except HushtableError as error:
+        try:
+            card = QueryRelease.load(place).card
+        except HushtableError:
+            raise error from None
+    return str(card.ledger.head)
 
 
 def _ledgers(database: Path) -> list[tuple[str, str]]:
@@ -162,8 +190,6 @@ def _copy_database(source: str, target: Path) -> None:
 
 def _copy_ledger(source: str, target: Path) -> str:
     """Copy a ledger of a file with the payloads that its entries name; the head of the copy."""
-    if scheme_of(source, ()) is not None:
-        return Ledger.open(source).head
     target.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)

@@ -30,7 +30,7 @@ from hushtable.service.slots import SlotFacts
 from hushtable.service.users import Caller
 
 if TYPE_CHECKING:
-    from hushtable.deciders import CheckPlan
+    from hushtable.deciders import CheckPlan, Synthetic
     from hushtable.release import ChoiceView, Plan, Release
 
 MOST_LISTED = 100
@@ -38,6 +38,10 @@ MOST_LISTED = 100
 STEPS = ("finish", "advance", "refine", "abandon")
 NO_CELLS = 64
 """Cells that a job without tables counts as having; a small number, so that its slot is the shortest."""
+READ_AS_ONE, ASKED_AS_ONE = 50, 1000
+"""Synthetic values that count as one cell when they are read, and rows when a question is asked of them: several times
+what they take (0.12 microseconds a value and 5 nanoseconds a row, of files of five million rows).  A file that somebody
+uploaded then makes its own slot longer, and cannot overrun one and make everybody's longer."""
 
 
 class AbsentError(RefusedError):
@@ -107,6 +111,11 @@ class Priced(NamedTuple):
     stands: str = "{}"
 
 
+def _cells(questions: int, rows: int, columns: int) -> int:
+    """Cells that a check counts as having: of its questions, and of the synthetic rows that they are about."""
+    return NO_CELLS * questions + rows * columns // READ_AS_ONE + rows * questions // ASKED_AS_ONE
+
+
 class Desk:
     """The verbs of one person at one dataset."""
 
@@ -152,11 +161,17 @@ class Desk:
 
     def plan_check(self, body: bodies.CheckBody) -> CheckPlan:
         """Price and errors of a check."""
+        return self._planned(body, self._synthetic_rows(body))
+
+    def _synthetic_rows(self, body: bodies.CheckBody) -> Synthetic:
+        return self.service.shelf.synthetic_rows(self.synthetic(body.synthetic), self.schema)
+
+    def _planned(self, body: bodies.CheckBody, synthetic: Synthetic) -> CheckPlan:
         spender = self.access.spender if self.access.spender in self.ledger.grants else None
         return deciders.plan_check(
             self.schema,
             body.queries,
-            self.service.shelf.synthetic_rows(self.synthetic(body.synthetic), self.schema),
+            synthetic,
             currency=lambda: released.verdicts.currency_in(self.ledger, spender),
             **body.asked(),
         )
@@ -175,6 +190,11 @@ class Desk:
         reach = Reach.ALL if self.access.role is Role.CURATOR else Reach.SHOWN
         return self.service.shelf.records(self.kept(place.release or "", reach).id)
 
+    def upload(self, content: bytes, ending: str) -> str:
+        """Keep a synthetic file of this person."""
+        limit, person = self.service.config.upload_megabytes, self.access.caller.person.id
+        return self.service.shelf.upload(self.dataset.name, person, content, ending, limit)
+
     # What spends: a job each
 
     def ask_release(self, body: bodies.ReleaseBody, key: str) -> tuple[ServiceJob, bool]:
@@ -190,11 +210,12 @@ class Desk:
         """Hand in a check; what the same person asked before is free."""
 
         def priced() -> Priced:
-            plan = self.plan_check(body)
+            synthetic = self._synthetic_rows(body)
+            plan = self._planned(body, synthetic)
             asker = released.verdicts.Asker(self.access.spender, others=self.dataset.shares_answers)
             seen = self._hidden.shown(asker.among(self.ledger.mentioning(plan.keys)))
             known = released.verdicts.stored_verdicts(self.ledger, seen, plan.keys)
-            return Priced(plan.without(known).cost, NO_CELLS * len(plan.keys))
+            return Priced(plan.without(known).cost, _cells(len(plan.keys), *synthetic.frame.shape))
 
         return self._submit("check", "check", key, body, priced)
 
@@ -335,7 +356,11 @@ class Desk:
         """Choices within reach, newest first."""
         found = self.service.jobs.listed(self.dataset.name, self.access.only, after, MOST_LISTED, "choose")
         now = time.time()
-        return Listed.of(found, lambda one: {"id": one.request, "job": one.id, "state": one.shown(now)})
+
+        def told(one: ServiceJob) -> dict[str, Any]:
+            return {"id": one.request, "job": one.id, "submitted": one.submitted, "state": one.shown(now)}
+
+        return Listed.of(found, told)
 
     def noted(self, action: str, do: Callable[[], Any]) -> Any:
         """Do something and write down who did it and how it ended."""

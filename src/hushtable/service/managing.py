@@ -78,13 +78,20 @@ class Manager:
         return ledger.to_dict()
 
     def set_role(self, name: str, role: Role | None) -> dict[str, Any]:
-        """Give somebody a role, or none."""
+        """Give somebody a role, or none.
+
+        Where two curators decide, neither makes or removes one alone: a second one of their own choice would agree.
+        """
         users, dataset = self._service.users, self._dataset.name
         person = users.named(name)
-        if person is None or (role is None and users.role(person, dataset) is None):
+        held = None if person is None else users.role(person, dataset)
+        if person is None or (role is None and held is None):
             raise AbsentError("member")
-        self._desk.noted("member_set", lambda: users.set_role(person, dataset, role))
-        return {"name": name, "role": role}
+        change = {"person": name, "role": role}
+        several = list(users.members(dataset).values()).count(Role.CURATOR) > 1
+        if role is not held and Role.CURATOR in (role, held) and several:
+            return self._two("member_set", change)
+        return self._desk.noted("member_set", lambda: self._do("member_set", change))
 
     def publish(self, release: str, body: bodies.PublishBody) -> dict[str, Any]:
         """Publish a release, at once or at a time."""
@@ -123,6 +130,7 @@ class Manager:
             "raise_budget": self._raise,
             "schema_change": self._schema,
             "publish": self._publish,
+            "member_set": self._member,
         }
         return ways[action](body)
 
@@ -140,6 +148,13 @@ class Manager:
     def _publish(self, body: dict[str, Any]) -> dict[str, Any]:
         self._service.shelf.publish(body["release"], float(body["at"]))
         return {"release": body["release"], "published": body["at"]}
+
+    def _member(self, body: dict[str, Any]) -> dict[str, Any]:
+        person, role = self._service.users.named(body["person"]), body["role"]
+        if person is None:
+            raise AbsentError("member")
+        self._service.users.set_role(person, self._dataset.name, None if role is None else Role(role))
+        return {"name": body["person"], "role": role}
 
     def proposals(self) -> list[dict[str, Any]]:
         """What was proposed, newest first."""

@@ -6,6 +6,7 @@ Everything here was paid for before, or came from outside: it may be read by the
 from __future__ import annotations
 
 import hashlib
+import io
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -32,6 +33,11 @@ KEPT_IN_MEMORY = 16
 KEPT_FILES, LARGEST_KEPT = 256, 1 << 20
 """Synthetic files whose rows stay in memory, and how many bytes each may have: a quarter of a gigabyte at most, and of
 larger files reading is not what takes long."""
+KEPT_UPLOADS = 20
+"""Synthetic files of one person in one dataset: the newest are kept, so that nobody fills the disk."""
+LEAST_BYTES = 2
+"""Bytes of a value in a CSV file: a digit and a comma.  A Parquet file, which may be packed a million times smaller,
+holds no more values than the largest CSV file could, or it would fill the memory when it is read."""
 T = TypeVar("T")
 
 
@@ -128,15 +134,23 @@ class Shelf:
         key = f"{file.name} {schema.version}"
         return self._rows.get(key, lambda: deciders.Synthetic.of(file, deciders.columns_of(schema)))
 
-    def upload(self, dataset: str, person: str, content: bytes, ending: str) -> str:
-        """Keep a synthetic file under a new id."""
+    def upload(self, dataset: str, person: str, content: bytes, ending: str, megabytes: int = 64) -> str:
+        """Keep a synthetic file under a new id; of one person's files the newest are kept."""
         if ending not in ("csv", "parquet"):
             raise UsageError("upload.format", "A synthetic file is CSV or Parquet.", "Send text/csv.")
+        if ending == "parquet":
+            _require_readable(content, megabytes * 2**20 // LEAST_BYTES)
         made, digest = new_id(), hashlib.sha256(content).hexdigest()
         with whole_file(self._folder / "synthetic" / f"{made}.{ending}") as file:
             file.write(content)
         with self._storage.writing() as rows:
             rows.add("upload", id=made, dataset=dataset, person=person, digest=digest, bytes=len(content))
+            asked = "SELECT id FROM upload WHERE dataset = ? AND person = ? ORDER BY id DESC"
+            old = [row["id"] for row in rows.all(asked, dataset, person)[KEPT_UPLOADS:]]
+            for one in old:
+                rows.run("DELETE FROM upload WHERE id = ?", one)
+        for file in (file for one in old for file in (self._folder / "synthetic").glob(f"{one}.*")):
+            file.unlink(missing_ok=True)
         return made
 
     def uploads(self, dataset: str, person: str | None) -> list[Record]:
@@ -175,6 +189,24 @@ class Recent(Generic[T]):
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return found
+
+
+def _require_readable(content: bytes, most: int) -> None:
+    """Refuse what is no Parquet, and what holds too many values, by what the file says of itself."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        told: Any = pyarrow.parquet.read_metadata(io.BytesIO(content))
+        values = int(told.num_rows) * int(told.num_columns)
+    except (pyarrow.ArrowException, OSError, ValueError):
+        raise UsageError("upload.format", "The file is no Parquet.", "Send CSV or Parquet.") from None
+    if values > most:
+        raise UsageError(
+            "upload.too-many-values",
+            f"The file holds more than {most:,} values.",
+            "Send fewer rows, or only the columns of the schema.",
+        )
 
 
 def _digest(place: Path) -> str:

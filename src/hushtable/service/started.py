@@ -12,8 +12,11 @@ import threading
 import time
 from collections.abc import Sequence
 
-from hushtable.errors import HushtableError
+from hushtable.errors import HushtableError, unexpected
 from hushtable.service.config import ServeConfig
+
+CRASHED = 70
+"""The exit code of a child that met what nobody foresaw: its parent starts it again, as it does after a kill."""
 
 
 class LogLines(logging.Formatter):
@@ -62,6 +65,9 @@ def main(words: Sequence[str]) -> int:
     except HushtableError as error:
         sys.stderr.write(f"hush: {error.message}\n  {error.fix}\n  [{error.code}]\n")
         return error.exit_code
+    except Exception as error:  # with its text and traceback, which may hold values, left out
+        logging.getLogger("hushtable.service").error("%s", unexpected(error).message)
+        return CRASHED
     return 0
 
 

@@ -190,8 +190,26 @@ class PostgresStorage(Storage):
         self._free: queue.SimpleQueue[psycopg.Connection] = queue.SimpleQueue()
         self._room = threading.BoundedSemaphore(CONNECTIONS)
 
-    def reading(self) -> contextlib.AbstractContextManager[TableRows]:
-        return self._transaction("BEGIN READ ONLY")
+    @contextlib.contextmanager
+    def reading(self) -> Generator[TableRows]:
+        """Each question by itself: a transaction of READ COMMITTED, which asks the server thrice, sees no more."""
+        import psycopg
+
+        with self._room:
+            try:
+                connection = self._free.get_nowait()
+            except queue.Empty:
+                connection = self._connected()
+            try:
+                yield PostgresRows(connection)
+            except psycopg.Error:
+                connection.close()
+                self.close()  # the server went away, and with it whatever is kept
+                raise unreachable_database() from None
+            except BaseException:
+                self._free.put(connection)
+                raise
+            self._free.put(connection)
 
     def writing(self) -> contextlib.AbstractContextManager[TableRows]:
         return self._transaction("BEGIN")
@@ -240,11 +258,19 @@ class PostgresStorage(Storage):
                 return kept
             except psycopg.Error:
                 kept.close()
-        settings = psycopg.conninfo.conninfo_to_dict(self._address)
-        settings |= {"autocommit": True, "connect_timeout": 5, "options": "-c search_path=hush_service"}
-        made = psycopg.connect(**settings)
+        made = self._connected()
         made.execute(begin)
         return made
+
+    def _connected(self) -> psycopg.Connection:
+        import psycopg
+
+        settings = psycopg.conninfo.conninfo_to_dict(self._address)
+        settings |= {"autocommit": True, "connect_timeout": 5, "options": "-c search_path=hush_service"}
+        try:
+            return psycopg.connect(**settings)
+        except psycopg.Error:
+            raise unreachable_database() from None
 
     def close(self) -> None:
         with contextlib.suppress(queue.Empty):

@@ -129,12 +129,8 @@ async def upload(request: Request, dataset: str) -> Response:
     if ending is None:
         raise UsageError("upload.format", "A synthetic file is CSV or Parquet.", "Send it as text/csv.")
     content = await request.body()
-    desk, person = desk_of(request), caller_in(request).person.id
-    made = await to_thread(
-        lambda: desk.noted(
-            "upload", lambda: desk.service.shelf.upload(desk.dataset.name, person, content, ending)
-        )
-    )
+    desk = desk_of(request)
+    made = await to_thread(lambda: desk.noted("upload", lambda: desk.upload(content, ending)))
     return told({"id": made, "bytes": len(content)}, 201)
 
 

@@ -165,16 +165,24 @@ class Worker:
         return opened
 
     def do(self, job: ServiceJob) -> None:
-        """Do a job, and write what came of it."""
-        for tried in range(MOST_TRIES):
+        """Do a job, and write what came of it.
+
+        However long the service's own database is away, its answer is written when it is back: until then nobody else
+        takes the job, because this worker lives.
+        """
+        answer: JobAnswer | None = None
+        tried = 0
+        while True:
+            tried += 1
             try:
-                answer = self._done(job, last=tried == MOST_TRIES - 1)
+                answer = answer or self._done(job, last=tried >= MOST_TRIES)
                 self.service.jobs.finish(job, self.id, answer)
                 return
             except HushtableError as error:
                 if error.code not in PASSING:
                     raise
-                self.stopping.wait(PAUSE)
+                if self.stopping.wait(PAUSE):
+                    return  # the next worker takes it, and finds in the ledger what was stored
 
     def _done(self, job: ServiceJob, *, last: bool) -> JobAnswer:
         """What to write: an answer or a refusal; what passes by itself is raised, but for the last time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -105,7 +106,7 @@ def _spend(ledger: Ledger, holding: Holding) -> dict[str, Any]:
     entry = holding.reservation
     return {
         "number": entry.number,
-        "time": entry.time,
+        "seconds": datetime.fromisoformat(entry.time).timestamp(),
         "kind": entry.kind,
         "what": report.bought(ledger, holding),
         "spender": entry.spender or "",

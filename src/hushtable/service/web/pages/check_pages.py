@@ -99,11 +99,7 @@ async def upload_form(request: Request, dataset: str) -> Response:
     ending = "parquet" if str(file.filename).endswith(".parquet") else "csv"
     content = await file.read()
     desk, person = desk_of(request), caller_in(request).person.id
-
-    def keep() -> str:
-        return desk.service.shelf.upload(desk.dataset.name, person, content, ending)
-
-    made = await to_thread(lambda: desk.noted("upload", keep))
+    made = await to_thread(lambda: desk.noted("upload", lambda: desk.upload(content, ending)))
     return await to_thread(
         lambda: page(request, "sources-part.html.j2", sources=_sources(desk, person), chosen=f"upload:{made}")
     )

@@ -15,6 +15,9 @@ from hushtable.service.web.guard import caller_in, desk_of, service_of
 from hushtable.service.web.pages.form_fields import FormDocument, FormNames, FormText
 from hushtable.service.web.pages.frame import elsewhere, page, page_router
 
+MOST_LABELS = 8
+"""Categories of an attribute that the review lists: a line or two; the schema itself, beside it, has all."""
+
 
 def router() -> APIRouter:
     """The pages of this module."""
@@ -80,7 +83,7 @@ def _reviewed(request: Request, text: str, accept: Sequence[str], place: str) ->
             "label": what.label or name,
             "kind": what.kind,
             "count": len(what.labels),
-            "labels": what.labels[:12],
+            "labels": what.labels[:MOST_LABELS],
         }
         for name, what in schema.attributes.items()
     ]

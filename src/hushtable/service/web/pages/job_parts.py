@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from html import escape
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -19,7 +20,7 @@ looks all the time, because it shows the rounds."""
 
 def router() -> APIRouter:
     """The pages of this module."""
-    return page_router(job_part, cancel_form)
+    return page_router(job_part, cancel_form, left_part)
 
 
 def job_part(request: Request, dataset: str, job: str) -> Response:
@@ -29,6 +30,12 @@ def job_part(request: Request, dataset: str, job: str) -> Response:
 def cancel_form(request: Request, dataset: str, job: str) -> Response:
     desk = desk_of(request)
     return shown_job(request, desk.noted("job_cancel", lambda: desk.cancel(job)))
+
+
+def left_part(request: Request, dataset: str) -> Response:
+    """What one may still spend: pages ask again when a job was handed in, is done or was cancelled."""
+    left = str(desk_of(request).remaining())
+    return Response(escape(left), media_type="text/html; charset=utf-8")
 
 
 def shown_job(request: Request, job: ServiceJob) -> Response:
@@ -44,8 +51,9 @@ def shown_job(request: Request, job: ServiceJob) -> Response:
         "steps": job.steps(now),
     }
     answer = page(request, "job-part.html.j2", **shown, now=now)
-    if state != "waiting":
-        answer.headers["hx-trigger"] = "job-done"
+    moved = ["job-done"] if state != "waiting" else []
+    if moved or request.method == "POST":
+        answer.headers["hx-trigger"] = ", ".join(["job-moved", *moved])
     return answer
 
 

@@ -67,6 +67,7 @@ PAGES: Mapping[str, Route] = {
         _like("choose", "choose_form", "POST", _D + "/choose", "Hand a choice in"),
         _like("choice_show", "choice_page", "GET", _CHOICE, "How a choice stands"),
         _like("finish", "step_form", "POST", _CHOICE + "/{step}", "Take an option, or none"),
+        _like("remaining", "left_part", "GET", _D + "/left", "What one may still spend"),
         Route("budget_page", "GET", _D + "/budget", "What is left, and what spends bought", reach=_MEMBERS),
         _like("ledger_verify", "verify_part", "GET", _D + "/budget/verify", "Verify the ledger"),
         _like("grant", "grant_form", "POST", _D + "/budget/grant", "Let a member spend"),
