@@ -259,6 +259,25 @@ def test_fewer_tasks_count_where_their_sums_would_be_too_many(monkeypatch: pytes
         assert tasks_run.pop() == most
 
 
+def test_many_small_parts_are_sent_to_buckets_by_few_tasks() -> None:
+    """Each task that sends says something to every bucket, however few rows it has."""
+    senders: list[set[int]] = []
+
+    def seen(engine: Engine, verb: str, parts: Parts) -> Parts:
+        named = [
+            batch for part in parts for batch in part if verb == "gathered" and "part" in batch.schema.names
+        ]
+        senders.extend([{number for batch in named for number in batch["part"].to_pylist()}] if named else [])
+        return parts
+
+    declared = schema(2)
+    counter = EngineCounter(Pieces(TABLE, 64, Engine(Random(1), (seen,))).frame(), declared)
+    expected = open_counter(TABLE, declared).tabulate(LAYOUT)
+    for way in (counter, counter.staged()):
+        np.testing.assert_array_equal(way.tabulate(LAYOUT), expected)
+    assert senders == [{0, 1, 2}, {0, 1, 2}]
+
+
 def test_levels_are_counted_as_elsewhere() -> None:
     leveled = {"type": "integer", "bounds": [0, 99], "levels": {"half": 50, "ten": 10}}
     declared = ht.Schema.from_dict({"attributes": {"age": leveled, "sex": FIELDS["sex"]}, "person": "who"})
