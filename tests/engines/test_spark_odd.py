@@ -17,6 +17,7 @@ from spark_sessions import Sparks
 import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import HushtableError
+from hushtable.kernel import draft_schema
 from hushtable.kernel.sources import open_counter
 from hushtable.marginals import Layout
 
@@ -73,6 +74,22 @@ def test_tables_without_rows_count_nothing(kind: str, sparks: Sparks) -> None:
             assert counted(frame, declared) == [0] * 11
 
 
+def test_many_small_parts_are_read_by_few_tasks(sparks: Sparks) -> None:
+    context = sparks.local.sparkContext
+    tracker = context.statusTracker()
+    frame = sparks.local.range(0, 640, 1, 64).selectExpr("id % 10 as n", "cast(id % 200 as string) as who")
+    for declared, rows in ((PLAIN, 64), (CAPPED, 20)):
+        counter = open_counter(frame, declared)
+        group = f"{rows} rows"
+        context.setJobGroup(group, "tests")
+        assert counter.tabulate(Layout(declared.sizes, ((0,),))).tolist() == [rows] * 10 + [0]
+        context.setLocalProperty("spark.jobGroup.id", None)
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+        tasks = [stage.numTasks for stage in stages if stage is not None]
+        assert tasks and max(tasks) <= 8
+
+
 @KINDS
 def test_tables_that_fail_when_they_are_read_spend_nothing(kind: str, sparks: Sparks, tmp_path: Path) -> None:
     session = getattr(sparks, kind)
@@ -105,6 +122,18 @@ def test_types_that_cannot_be_read_are_refused_before_a_job(kind: str, sparks: S
     ):
         assert refused(one.selectExpr(f"{made} as n")) == "source.column-type"
     assert refused(one.select()) == "source.unknown-column"
+
+
+@KINDS
+def test_a_draft_names_columns_that_cannot_be_read(kind: str, sparks: Sparks) -> None:
+    odd = ["interval 1 day as d", "interval 2 month as m", "array(1) as l", "parse_json('1') as v"]
+    frame = getattr(sparks, kind).range(3)
+    drafted = draft_schema(frame.selectExpr("id % 2 = 0 as yes", *odd))
+    assert "type: boolean" in drafted
+    assert drafted.count("left out: this type of column cannot be an attribute") == len(odd)
+    with pytest.raises(HushtableError) as caught:
+        draft_schema(frame.selectExpr(*odd))
+    assert caught.value.code == "source.nothing-to-draft"
 
 
 @KINDS
@@ -162,6 +191,7 @@ from pyspark.sql import SparkSession
 builder = SparkSession.builder.master("local[1]").config("spark.driver.memory", "600m")
 session = builder.config("spark.ui.enabled", "false").getOrCreate()
 import hushtable as ht
+from hushtable.kernel import draft_schema
 from hushtable.kernel.sources import open_counter
 from hushtable.marginals import Layout
 schema = ht.Schema.from_dict({"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}})
@@ -206,6 +236,19 @@ def test_a_command_by_itself_finds_its_session(where: str, sparks: Sparks, tmp_p
     assert json.loads(done.stdout)
     found = ht.Release.load(tmp_path / "out").table("n")["estimate"].round().to_list()
     assert found == [0, 1, 2, 3, *[0] * 7]
+
+
+@pytest.mark.parametrize("inside", ["_delta_log/00000000000000000000.json", "metadata/v1.metadata.json"])
+def test_files_of_tables_with_versions_are_refused_by_name(
+    inside: str, sparks: Sparks, tmp_path: Path
+) -> None:
+    """They hold rows that were deleted."""
+    pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "t.parquet")
+    name = f"spark:parquet.`{tmp_path}`"
+    assert counted(name) == [0, 1, 1, *[0] * 8]
+    (tmp_path / inside).parent.mkdir()
+    (tmp_path / inside).write_text("{}")
+    assert refused(name) == "source.versioned-folder"
 
 
 def test_folders_of_partitions_are_the_same_through_spark(sparks: Sparks, tmp_path: Path) -> None:

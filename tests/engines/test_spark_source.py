@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import polars as pl
@@ -22,7 +24,7 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import HushtableError
 from hushtable.kernel.sources import open_counter
-from hushtable.kernel.sources.engines import engine_counter
+from hushtable.kernel.sources.engines import engine_counter, spark_settings
 from hushtable.kernel.sources.engines.parcels import PARTIAL
 from hushtable.kernel.sources.engines.spark import SparkFrame
 from hushtable.marginals import Layout
@@ -31,6 +33,8 @@ from hushtable.watching import WatchJobs
 ROWS = 600
 QUOTED = "planted-Quixote"
 """A value that a query of the user's own makes and quotes: Spark's logs have it, our messages must not."""
+PLACE = "planted-Xanadu"
+READS = "org.apache.spark.sql.execution.datasources.FileScanRDD"
 PLAIN = ht.Schema.from_dict({"attributes": {"age": {"type": "integer", "bounds": [0, 99], "width": 25}}})
 
 
@@ -84,6 +88,66 @@ def test_a_job_leaves_the_settings_of_a_session_as_they_were(kind: str, sparks: 
     open_counter(session.read.parquet(str(table)), schema()).tabulate(all_pairs(schema()))
     assert session.conf.get(rows) == "1234" and session.conf.get(size, None) is None
     session.conf.unset(rows)
+
+
+@pytest.mark.parametrize("kind", ["local", "connect"])
+def test_jobs_at_once_in_a_session_leave_its_settings_as_they_were(
+    kind: str, sparks: Sparks, tmp_path: Path
+) -> None:
+    """The quick one ends while the slow one runs, and another begins and ends after it; each opens the table itself."""
+    session = getattr(sparks, kind)
+    names = list(spark_settings._WANTED)
+    session.conf.set(names[0], "1234")
+    before = [session.conf.get(name, None) for name in names]
+    gate = str(tmp_path / "gate")
+
+    def waiting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import time
+        from pathlib import Path
+
+        while not Path(gate).exists():
+            time.sleep(0.05)
+        yield from batches
+
+    quick = session.range(8).selectExpr("cast(id as int) as age").coalesce(1)
+    slow = quick.mapInArrow(waiting, quick.schema)
+    found: list[list[int]] = []
+
+    def count(frame: Any) -> None:
+        found.append(open_counter(frame, PLAIN).tabulate(Layout(PLAIN.sizes, ((0,),))).tolist())
+
+    first = Thread(target=count, args=(slow,))
+    first.start()
+    while session.conf.get(names[0]) == "1234":
+        sleep(0.02)
+    count(quick)
+    assert session.conf.get(names[0]) != "1234"  # the slow job still needs them
+    second = Thread(target=count, args=(slow,))
+    second.start()
+    (tmp_path / "gate").touch()
+    first.join()
+    second.join()
+    assert found == [[8, 0, 0, 0]] * 3
+    assert [session.conf.get(name, None) for name in names] == before
+    assert session.conf.get(spark_settings._MARK, None) is None
+    session.conf.unset(names[0])
+
+
+def test_two_objects_for_one_session_share_what_its_settings_were(sparks: Sparks) -> None:
+    from pyspark.sql import SparkSession
+
+    other = SparkSession(sparks.local.sparkContext, sparks.local._jsparkSession)
+    assert other is not sparks.local
+    name = next(iter(spark_settings._WANTED))
+    sparks.local.conf.set(name, "77")
+    one, two = spark_settings.JobSettings(sparks.local.conf), spark_settings.JobSettings(other.conf)
+    one.__enter__()
+    two.__enter__()
+    one.__exit__()
+    assert sparks.local.conf.get(name) == spark_settings._WANTED[name]
+    two.__exit__()
+    assert sparks.local.conf.get(name) == "77"
+    sparks.local.conf.unset(name)
 
 
 @pytest.mark.parametrize("parts", [1, 3, 64])
@@ -166,8 +230,12 @@ def test_the_command_line_reads_tables_by_name(
     assert run(["init", "spark:people", "--out", str(tmp_path / "draft.yaml")]) == 0
     assert "income:" in (tmp_path / "draft.yaml").read_text()
     capsys.readouterr()
-    assert run(["release", "spark:nowhere", *known, *spent, str(tmp_path / "more"), "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["error"]["code"] == "source.no-table"
+    for absent in ("nowhere", "nowhere.people", "nowhere.at.all", "is.nowhere.at.all"):
+        assert run(["release", f"spark:{absent}", *known, *spent, str(tmp_path / "more"), "--json"]) == 1
+        assert json.loads(capsys.readouterr().out)["error"]["code"] == "source.no-table"
+    assert run(["preflight", "spark:people", *known[:2], "--json"]) == 2
+    refused = json.loads(capsys.readouterr().out)["error"]
+    assert refused["code"] == "source.no-rows" and "Parquet file" in refused["fix"]
 
 
 def test_columns_are_found_letter_for_letter(sparks: Sparks) -> None:
@@ -265,6 +333,25 @@ def test_planted_values_are_in_no_log_and_no_event(
     assert b"MapInArrow" in written and b"Job 0 finished" in written
     for value in (SECRET, "é ☃", "e\u0301 ☃"):
         assert value.encode() not in written and json.dumps(value)[1:-1].encode() not in written
+
+
+def test_values_of_partition_columns_are_in_one_line_of_the_log_alone(sparks: Sparks, tmp_path: Path) -> None:
+    """Spark says which file it reads, and folders are named after values; docs/howto/spark.md turns this line off."""
+    for k in (1, 2):
+        folder = tmp_path / f"place={PLACE}{k}"
+        folder.mkdir()
+        pq.write_table(pa.table({"age": [k, 3]}), folder / "rows.parquet")
+    declared = ht.Schema.from_dict(
+        {"attributes": {"age": {"type": "integer", "bounds": [0, 99], "width": 25}}, "person": "place"}
+    )
+    for session in (sparks.local, sparks.connect):
+        assert (
+            open_counter(session.read.parquet(str(tmp_path)), declared).tabulate(all_pairs(declared))[0] == 2
+        )
+    lines = [line for line in sparks.logs().splitlines() if PLACE.encode() in line]
+    assert lines and all(b"INFO " + READS.encode() in line for line in lines)
+    page = Path("docs/howto/spark.md").read_text(encoding="utf-8")
+    assert f"name = {READS}\n" in page
 
 
 def outside(program: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -98,7 +98,7 @@ def _drafted(data: Any, header: bool | None) -> str:
     entries += [
         _Entry(name, "left out: this type of column cannot be an attribute") for name in seen.unreadable
     ]
-    if not any(profile.filled or profile.nulls for profile in seen.profiles):
+    if seen.profiles and not any(profile.filled or profile.nulls for profile in seen.profiles):
         raise SourceError(
             "source.only-header",
             "There is no row to draft a schema from.",

@@ -116,7 +116,12 @@ def place_of(data: Any) -> str | None:
 def _row_opener(data: Any) -> tuple[TableOpener, Any]:
     opener, given = _recognised(data)
     if not isinstance(opener, TableOpener):
-        raise UsageError("source.no-rows", f"{opener.name} data give counts and no rows.", "Open a counter.")
+        raise UsageError(
+            "source.no-rows",
+            f"Rows of {opener.what} are counted where they lie, and none are looked at here.",
+            "Write those to look at to a Parquet file and give that; `coverage: 1%` in the schema publishes what a "
+            "release leaves out.",
+        )
     return opener, given
 
 

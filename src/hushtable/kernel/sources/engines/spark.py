@@ -8,9 +8,10 @@ are in UTC, whatever the session's time zone is.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import finalize
@@ -18,15 +19,17 @@ from weakref import finalize
 from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Counter, Header
 from hushtable.kernel.sources.arrow import pa
-from hushtable.kernel.sources.arrow_table import ArrowTable
 from hushtable.kernel.sources.database import package
 from hushtable.kernel.sources.engines.engine_counter import EngineCounter
 from hushtable.kernel.sources.engines.engine_frame import Task
 from hushtable.kernel.sources.engines.spark_calls import SparkCall
 from hushtable.kernel.sources.engines.spark_executors import executors_of
 from hushtable.kernel.sources.engines.spark_progress import shown_progress
+from hushtable.kernel.sources.engines.spark_settings import JobSettings
+from hushtable.kernel.sources.files import DELTA_LOG, versioned_folder
 from hushtable.kernel.sources.look import LOOK, Look
 from hushtable.kernel.sources.opener import Opener
+from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
 from hushtable.schema import Schema
 
 _TYPES: dict[str, Any] = {
@@ -48,15 +51,6 @@ _TYPES: dict[str, Any] = {
 }
 """Arrow types by Spark's names; decimals have their own, and all others are refused where they are read."""
 _DDL = {pa.int32(): "int", pa.int64(): "bigint", pa.binary(): "binary"}
-_SETTINGS = {
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
-    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-}
-"""Settings of our jobs.  Workers that crash say so, with lines of code and no values.  A batch has as many rows as
-encoding is quickest with, and however many bytes these have: with a bound on bytes Spark adds up the sizes of all
-columns after every row, which takes as long as all else that Java does (11.7 and 6.3 seconds for 10 million rows of ten
-columns); with its own 10,000 rows, batches are joined in the task."""
 
 
 class SparkFrame:
@@ -116,7 +110,7 @@ class SparkFrame:
         session = self._frame.sparkSession
         with (
             SparkCall("The job did not end") as asking,
-            _JobSettings(session, _SETTINGS),
+            JobSettings(session.conf),
             shown_progress(session, step),
         ):
             return self._frame.toArrow()
@@ -174,7 +168,23 @@ class SparkOpener(Opener):
         return EngineCounter(_frame(data), schema)
 
     def look(self, data: Any, header: bool | None) -> Look:
-        return Look.at(ArrowTable(_frame(data).head(LOOK)))
+        return Look.at(_FirstRows(_frame(data)))
+
+
+class _FirstRows:
+    """The rows of a frame that a curator looks at, of those columns alone that can be read."""
+
+    shown = "the table"
+    block = TYPED_ROWS
+
+    def __init__(self, frame: SparkFrame) -> None:
+        self._frame = frame
+        self.headers = [frame.header]
+
+    def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
+        """As many as are looked at."""
+        for batch in self._frame.chosen(columns).head(LOOK).to_batches(max_chunksize=size):
+            yield ArrowBlock(batch.columns)
 
 
 def _frame(data: Any) -> SparkFrame:
@@ -191,8 +201,24 @@ def _table(url: str) -> Any:
         raise UsageError("source.no-table-named", "The table has no name.", "Write spark:TABLE.")
     session = _session()
     with SparkCall("The table cannot be opened") as asking:
-        return _resolved(session.table(name))
+        frame = _resolved(session.table(name))
+        _refuse_versions(session, name)
+        return frame
     raise asking.refusal
+
+
+def _refuse_versions(session: Any, name: str) -> None:
+    """Raises for a folder that is named as Parquet and is a table with versions."""
+    named = re.fullmatch(r"parquet\.`(.+)`", name, re.IGNORECASE)
+    if named is None:
+        return
+    folder = named[1].rstrip("/")
+    for inside, kind in _VERSIONED.items():
+        try:
+            _ = session.read.text(f"{folder}/{inside}").columns
+        except Exception:  # there are no such files
+            continue
+        raise versioned_folder(kind)
 
 
 def _resolved(frame: Any) -> Any:
@@ -228,6 +254,8 @@ def _require_answer(url: str) -> None:
         socket.create_connection((found.hostname or "", found.port or _PORT), _PATIENCE).close()
 
 
+_VERSIONED = {f"{DELTA_LOG}/*.json": "delta", "metadata/*.metadata.json": "iceberg"}
+"""What the folder of a table with versions holds beside its files."""
 _START = "Nothing was spent; install OpenJDK 17, or start the server that SPARK_REMOTE names."
 _PORT = 15002  # of Spark Connect, unless another is named
 _PATIENCE = 20
@@ -253,26 +281,6 @@ def _loose(kind: Any) -> str | None:
     """What to call a type in which values that differ here may be equal there."""
     collation = getattr(kind, "collation", None)
     return None if collation in (None, "UTF8_BINARY") else "text with a collation"
-
-
-class _JobSettings:
-    """Settings of a session for the time of a job; what had no value of its own has none again."""
-
-    def __init__(self, session: Any, wanted: Mapping[str, str]) -> None:
-        self._settings, self._wanted = session.conf, wanted
-        self._before: dict[str, str | None] = {}
-
-    def __enter__(self) -> None:
-        for name, value in self._wanted.items():
-            self._before[name] = self._settings.get(name, None)
-            self._settings.set(name, value)
-
-    def __exit__(self, *_: object) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                self._settings.unset(name)
-            else:
-                self._settings.set(name, value)
 
 
 def _let_go(frame: Any) -> None:
