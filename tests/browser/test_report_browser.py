@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,8 @@ def test_the_report_can_be_read_on_paper_also_from_a_dark_screen(
         assert words in text, words
     total = ht.Release.load(published).table().to_dicts()[0]
     assert f"{total['estimate']:,.0f}" in sheets[0]
+    assert re.search(r"25 of \d+ shown", text), "a list that is cut says so on paper too"
+    assert len(sheets[0]) > 800, "the first chart begins below the opening words and is not moved to a sheet of its own"
     assert len(sheets) < 30 and all(len(sheet) > 20 for sheet in sheets), "no sheet is empty"
     page.close()
 
@@ -86,6 +89,12 @@ def test_tables_can_be_searched_and_data_saved(published: Path, browser: Any) ->
     page.wait_for_selector("#explorer[data-table='education,employment']")
     page.fill("#marginals-search", "nothing like it")
     assert page.inner_text("#marginals-status") == "0 of 0 shown"
+    rows, more = page.locator("#table-groups tbody tr"), page.locator("#groups-status + button")
+    groups = int(page.inner_text("#groups-status").split()[2])
+    assert rows.count() == 25 and more.inner_text() == f"Show {groups - 25} more"
+    more.click()
+    assert rows.count() == groups and not more.is_visible()
+    assert page.inner_text("#groups-status") == f"{groups} of {groups} shown"
     with page.expect_download() as saving:
         page.click("button[data-csv=error-map]")
     beside = published / "report-data" / "error-map.csv"

@@ -19,7 +19,7 @@ def word(estimate: float, lower: float, upper: float, alpha: float) -> str:
     """By the text of the page, one number at a time."""
     if lower == upper:
         return "reliable"
-    if lower <= 0 or estimate <= 0:
+    if lower < 0.5 or estimate <= 0:  # a lower end that is printed as 0
         return "near-zero"
     error = (upper - lower) / 2 / NormalDist().inv_cdf(1 - alpha / 2) / estimate
     return "reliable" if error <= 0.166 else "caution" if error <= 0.333 else "unreliable"

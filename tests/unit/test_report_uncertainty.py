@@ -65,6 +65,18 @@ def test_counts_that_are_too_few_for_the_price_are_said_to_be(view) -> None:
     assert section.figures == () and "nothing more" in section.text[1]
 
 
+def test_a_bound_far_below_the_errors_is_said_to_forbid_nothing_and_not_drawn(tmp_path: Path) -> None:
+    sizes = {"job": 26, "birthplace": 41, "area": 12, "age": 22}
+    rows = pl.DataFrame({name: np.arange(3_000) % size for name, size in sizes.items()})
+    schema = ht.Schema.from_domain(sizes)
+    session = ht.Session.open(rows, schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP("0.1"))
+    session.release(ht.Workload.all_marginals(schema, order=2), budget=ht.ZCDP("0.1")).save(tmp_path / "out")
+    opened = View.open(tmp_path / "out")
+    found, section = standing(opened), uncertainty_section(opened)
+    assert 0 < found.least_point_error < found.table.best.point_error / 10_000
+    assert section.figures == () and "forbids nothing here" in section.text[1]
+
+
 def test_a_release_that_earlier_ones_paid_for_is_not_held_against_its_own_price(tmp_path: Path) -> None:
     rows = pl.DataFrame({"block": np.arange(300) % 50})
     session = ht.Session.open(rows, schema=SCHEMA, ledger=tmp_path / "l", budget=ht.ZCDP(1))

@@ -5,6 +5,7 @@ The charts' libraries take a second to load, so they are loaded when a report is
 
 from __future__ import annotations
 
+from os.path import isfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,7 +45,7 @@ def report(
         _write_confidential(folder, against, confidential, out, raw=raw, as_json=json)
         return
     tables = [tuple(name.strip() for name in text.split(",")) for text in table or []]
-    if microdata is not None and not microdata.is_file():
+    if microdata is not None and not isfile(microdata):
         raise UsageError(
             "report.microdata", f"{microdata} is not a file.", "Give the --out of `hush microdata`."
         )

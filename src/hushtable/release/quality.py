@@ -2,7 +2,7 @@
 
 The measure is the relative standard error (coefficient of variation), read from the interval: half its width, divided
 by the spread of a normal law at its level and by the estimate.  It exists for every cell, also where no variance is
-known.  Where an interval reaches zero, a relative error says nothing, and the word is that zero cannot be ruled out.
+known.  Where an interval reaches zero, a relative error says nothing, and the word is that noise hides the number.
 This is the one home of thresholds and words; tables, exports and reports take them from here.
 """
 
@@ -23,6 +23,9 @@ CAUTION_ABOVE = 0.166
 UNRELIABLE_ABOVE = 0.333
 """Relative standard errors beyond which a number is to be used with caution, and not by itself.  The bounds that
 Statistics Canada prints beside survey estimates; readers of tables know them.  Smaller ones mark more cells."""
+
+ZERO_BELOW = 0.5
+"""Lower end of a count below which its interval reaches zero: it is printed as 0, and the word is read beside it."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def quality_codes(estimate: Floats, lower: Floats, upper: Floats, alpha: float) 
     """Number of the flag in ``QUALITY_FLAGS`` for every cell."""
     relative = relative_errors(estimate, lower, upper, alpha)
     codes = np.searchsorted(np.array([CAUTION_ABOVE, UNRELIABLE_ABOVE]), relative, side="left")
-    hidden = (upper > lower) & ((lower <= 0) | (estimate <= 0))
+    hidden = (upper > lower) & ((lower < ZERO_BELOW) | (estimate <= 0))
     return np.where(hidden, QUALITY_FLAGS.index(NEAR_ZERO), codes).astype(np.int8)
 
 

@@ -278,6 +278,7 @@ hushtable.explore = (() => {
       const next = sorted === "none" ? { code, sign: 1 } : sorted === "descending" ? { code, sign: -1 } : null;
       const arrow = { descending: " ↓", ascending: " ↑", none: "" }[sorted];
       return h("th", { scope: "col", class: "number", "aria-sort": sorted },
+        h("span", { class: "printed" }, visible(label)),
         h("button", { type: "button", class: "sort", title: "Sort rows by this column", onclick: () => this.set({ column: next }) }, visible(label) + arrow));
     }
 

@@ -38,19 +38,36 @@
     const box = document.getElementById(`${key}-search`);
     const body = document.querySelector(`#table-${key} tbody`);
     const status = document.getElementById(`${key}-status`);
+    const more = document.createElement("button");
+    more.type = "button";
+    let room = table.first;
     const rows = table.rows.map((row, k) => ({ row, text: row.join(" ").toLowerCase(), link: table.links ? table.links[k] : "" }));
     const show = () => {
       const words = box.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
       const found = rows.filter(({ text }) => words.every((word) => text.includes(word)));
-      const shown = words.length ? found.slice(0, table.most) : found.slice(0, table.first);
+      const shown = found.slice(0, Math.max(room, words.length ? table.most : 0));
       body.replaceChildren(...shown.map(({ row, link }) => {
         const line = document.createElement("tr");
         line.append(...row.map((text, k) => cell(text, table.numbers[k], k === 0 ? link : undefined)));
         return line;
       }));
       status.textContent = `${shown.length.toLocaleString("en")} of ${found.length.toLocaleString("en")} shown`;
+      label(found.length - shown.length);
     };
-    box.addEventListener("input", show);
+    const label = (left) => {
+      more.hidden = left === 0;
+      more.textContent = `Show ${Math.min(left, table.most).toLocaleString("en")} more`;
+    };
+    more.addEventListener("click", () => {
+      room = body.children.length + table.most;
+      show();
+    });
+    box.addEventListener("input", () => {
+      room = table.first;
+      show();
+    });
+    label(rows.length - body.children.length);
+    status.after(more);
   };
 
   const save = (button) => {

@@ -24,7 +24,7 @@ from hushtable.texts import visible_lines
 
 STYLES = ("page.css", "explorer.css")
 MOST_FOUND = 200
-"""Rows that a search shows at most: more are not read, and make the browser slow; the CSV beside has all."""
+"""Rows that a search shows, and that a press of the button adds: more at once make the browser slow."""
 
 
 @dataclass(frozen=True, eq=False)

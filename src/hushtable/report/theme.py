@@ -28,6 +28,7 @@ _CONFIG: dict[str, Any] = {
         "titleFontSize": 12,
         "titleFontWeight": "normal",
         "labelLimit": 150,
+        "labelSeparation": 6,
     },
     "legend": {
         "labelLimit": 400,

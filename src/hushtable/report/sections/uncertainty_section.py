@@ -23,6 +23,10 @@ _COLOURS = {LINE: RED, TABLES: BLUE, RECORDS: GREEN}
 _STEPS = (0.5, 2.0)
 """Errors of the sum between which the line is drawn, in those of the release; it is nearly straight there."""
 
+_IDLE = 0.01
+"""Share of the error of a count below which the least that any records must have is no news: charts and bounds beside
+it would be read as a warning.  A tenth is still drawn: a strategy of one table comes close to the line."""
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -31,6 +35,11 @@ class Standing:
     table: MeasuredTable
     least_point_error: float
     least_sum_error: float
+
+    @property
+    def idle(self) -> bool:
+        """Whether the bound lies so far below the table's errors that it forbids nothing here."""
+        return self.least_sum_error == 0 and self.least_point_error < _IDLE**2 * self.table.best.point_error
 
 
 def uncertainty_section(view: View) -> Section | None:
@@ -51,7 +60,7 @@ def uncertainty_section(view: View) -> Section | None:
             f"{_number(promise.sum_error)} in the sum and {_number(promise.point_error)} in any count, "
             "whatever the true table is; rounding to whole records adds less than 1 to a count."
         )
-    figures = () if found.least_point_error == 0.0 else (_figure(found),)
+    figures = () if found.idle or found.least_point_error == 0.0 else (_figure(found),)
     return Section("uncertainty", "What records of this price must pay", tuple(text), figures=figures)
 
 
@@ -75,7 +84,8 @@ def _least(found: Standing) -> str:
     least = f"some count errs by at least {_number(found.least_point_error)} for some true table"
     if found.least_sum_error:
         least += f"; with the error of a count, the sum by at least {_number(found.least_sum_error)}"
-    return f"No private records of this price keep both: with the error {kept}, {least}."
+    said = f"No private records of this price keep both: with the error {kept}, {least}."
+    return f"{said} That is far below the errors of this table: it forbids nothing here." if found.idle else said
 
 
 def _figure(found: Standing) -> Figure:
