@@ -73,7 +73,9 @@ def test_the_report_can_be_read_on_paper_also_from_a_dark_screen(
     total = ht.Release.load(published).table().to_dicts()[0]
     assert f"{total['estimate']:,.0f}" in sheets[0]
     assert re.search(r"25 of \d+ shown", text), "a list that is cut says so on paper too"
-    assert len(sheets[0]) > 800, "the first chart begins below the opening words and is not moved to a sheet of its own"
+    assert len(sheets[0]) > 800, (
+        "the first chart begins below the opening words and is not moved to a sheet of its own"
+    )
     assert len(sheets) < 30 and all(len(sheet) > 20 for sheet in sheets), "no sheet is empty"
     page.close()
 

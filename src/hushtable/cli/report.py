@@ -5,7 +5,6 @@ The charts' libraries take a second to load, so they are loaded when a report is
 
 from __future__ import annotations
 
-from os.path import isfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,7 +44,7 @@ def report(
         _write_confidential(folder, against, confidential, out, raw=raw, as_json=json)
         return
     tables = [tuple(name.strip() for name in text.split(",")) for text in table or []]
-    if microdata is not None and not isfile(microdata):
+    if microdata is not None and not _is_file(microdata):
         raise UsageError(
             "report.microdata", f"{microdata} is not a file.", "Give the --out of `hush microdata`."
         )
@@ -71,6 +70,14 @@ def draw_report(folder: Path) -> None:
         ht.report.write_report(folder)
     except BundleError as error:
         note(f"hush: {error.message} {error.fix} The release is complete; `hush report` draws it again.")
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; a name that the operating system refuses to look up is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _write_confidential(

@@ -19,7 +19,7 @@ class Aim(Strategy):
     name = "aim"
     keeps_to_workload = True
     foreseen = False
-    trials = (Trial("mle", 94.9), Trial("maxent", 94.5))
+    trials = (Trial("mle", 94.5), Trial("maxent", 94.9))
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

@@ -20,7 +20,7 @@ class Auto(Aim):
 
     name = "auto"
     reconstruction = "maxent"
-    trials = (Trial("maxent", 95.0), Trial("nonneg", 94.9))
+    trials = (Trial("maxent", 94.7), Trial("nonneg", 94.7))
 
     def gaussian(
         self, workload: ResolvedWorkload, rho: Fraction, rows: int, options: PlanOptions

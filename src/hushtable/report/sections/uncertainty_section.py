@@ -85,7 +85,9 @@ def _least(found: Standing) -> str:
     if found.least_sum_error:
         least += f"; with the error of a count, the sum by at least {_number(found.least_sum_error)}"
     said = f"No private records of this price keep both: with the error {kept}, {least}."
-    return f"{said} That is far below the errors of this table: it forbids nothing here." if found.idle else said
+    return (
+        f"{said} That is far below the errors of this table: it forbids nothing here." if found.idle else said
+    )
 
 
 def _figure(found: Standing) -> Figure:
