@@ -29,6 +29,9 @@ def test_the_story_has_all_its_parts(told: tuple[Path, str]) -> None:
     town = folder / "our [town"
     assert (town / "tables" / "release.json").exists() and (town / "tables" / "report.html").exists()
     assert (town / "records.csv").exists() and (town / "education" / "release.json").exists()
+    page = (town / "tables" / "report.html").read_text()
+    assert "Totals and means" in page and "Official totals" in page and "Census of 2025" in page
+    assert "benchmarked" in said and "mean(income)" in said
     assert "all in order" in said and "employment" in said
     kinds = [holding.reservation.kind for holding in Ledger.open(town / "town.ledger").reservations()]
     assert kinds == ["release", "choose", "check", "check", "check"]
@@ -57,6 +60,8 @@ def test_shown_commands_are_run_as_shown(told: tuple[Path, str]) -> None:
             "ledger",
             "preflight",
             "release",
+            "table",
+            "table",
             "table",
             "table",
             "table",

@@ -168,6 +168,10 @@ REFUSED = {
     "negative": ({"weight": {"column": "w", "bounds": [-1, 3]}}, "schema.wrong-bounds"),
     "too large": ({"weight": {"column": "w", "bounds": [0, 10**7]}}, "schema.wrong-bounds"),
     "finer": ({"weight": {"column": "w", "bounds": [0, 3], "resolution": 0.1}}, "schema.wrong-weight"),
+    "coarser than all": (
+        {"weight": {"column": "w", "bounds": [0, 3], "resolution": 10}},
+        "schema.wrong-weight",
+    ),
     "both": ({"weight": {"column": "w", "bounds": [0, 3]}, "count": "n"}, "schema.wrong-weight"),
     "whose": ({"count": "n", "person": "p"}, "schema.wrong-weight"),
     "from one": ({"count": {"column": "n", "bounds": [1, 5]}}, "schema.wrong-weight"),
@@ -188,9 +192,20 @@ def test_what_cannot_be_is_refused_by_name(case: str):
     assert refused.value.code == code
 
 
+def test_weights_are_rounded_to_multiples_of_their_resolution_and_the_largest_is_paid_for(tmp_path: Path):
+    declared = schema(weight={"column": "w", "bounds": [0, 48], "resolution": 10})
+    assert declared.most_per_person == 50  # 48 is rounded upward, and paid for as that
+    numbers = np.array([0.0, 4.9, 5.0, 14.0, 48.0])
+    assert declared.weight.whole(numbers).tolist() == [0, 0, 10, 10, 50]
+    for kind in ("design", "adjusted"):
+        told = schema(weight={"column": "w", "bounds": [0, 48], "kind": kind}).weight.note
+        assert f"{kind} weight" in told and ("as fixed" in told) is (kind == "adjusted")
+
+
 def test_a_schema_with_weights_is_read_back_and_is_another_domain():
     for more in (
         {"weight": {"column": "w", "bounds": [0.5, 99.5], "kind": "adjusted", "outside": "drop"}},
+        {"weight": {"column": "w", "bounds": [0, 100], "resolution": 5}},
         {"count": "n"},
     ):
         declared = schema(**more)

@@ -61,7 +61,7 @@ class _Story:
             write_town,
         )
 
-        write_town(self._out, people)
+        write_town(self._out, people, official=True)
         data, ledger = self._at("town.csv"), self._at("town.ledger")
         tables, records = self._at("tables"), self._at("records.csv")
         self._say(
@@ -83,6 +83,12 @@ class _Story:
         self._say("   A region, from the same answers; and an area that no region is.")
         self._do(f"table {tables} region car")
         self._do(f'table {tables} car --area "Harbour,Station,University"')
+        self._say(
+            "   Income was added up beside the counts; and a census counts the districts, to whose figures the last",
+            "   three columns are adjusted.",
+        )
+        self._do(f'table {tables} region --value "mean(income)"')
+        self._do(f"table {tables} region sex")
         self._say(
             "3. Records, for those who need a file.  They are made from the tables and cost nothing more."
         )

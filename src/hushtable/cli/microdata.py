@@ -111,7 +111,8 @@ def _report(made: ht.release.Microdata, out: Path | None, *, explain: bool, as_j
         emit(made.to_dict())
         return
     told, where = made.explanation, "" if out is None else f" to {out}, described in {_beside(out)[0].name}"
-    rows, columns = counted(made.frame.height, "record"), counted(made.frame.width, "attribute")
+    width = sum(name != ht.schema.RECORD_WEIGHT for name in made.frame.columns)
+    rows, columns = counted(made.frame.height, "record"), counted(width, "attribute")
     say(f"{rows} of {columns} ({told.fit}){where}", *told.notes)
     if explain:
         _show(made.explanation)

@@ -18,6 +18,14 @@ from numpy.typing import NDArray
 PEOPLE = 50_000
 """Size of the town: with fewer, small tables drown in noise; with more, the demonstration takes longer."""
 SCHEMA = Path(__file__).with_name("town.yaml")
+CENSUS, MORE_PEOPLE = "census.csv", 1.04
+"""The census of the town, and how many more people it counts than the register: those who never registered."""
+OFFICIAL = f"""\
+sums:
+  income: {{column: taxable, bounds: [0, 100000], resolution: 100}}
+known:
+  - {{table: {CENSUS}, source: Census of 2025 (made up), kind: benchmark}}
+"""
 
 
 def town(people: int = PEOPLE, seed: int = 1729) -> pl.DataFrame:
@@ -86,6 +94,7 @@ def town(people: int = PEOPLE, seed: int = 1729) -> pl.DataFrame:
         "tenure": _hide(names["tenure"][tenure], rng.random(people) < 0.05),
         "commute": names["commute"][commute],
         "car": _hide(np.where(car, "true", "false"), rng.random(people) < 0.04),
+        "taxable": np.char.mod("%.0f", np.where(adult, pay, 0.0)),
         "health": _hide(health.astype(str), rng.random(people) < 0.08),
     }
     return pl.DataFrame(
@@ -93,12 +102,21 @@ def town(people: int = PEOPLE, seed: int = 1729) -> pl.DataFrame:
     )
 
 
-def write_town(folder: Path, people: int = PEOPLE) -> tuple[Path, Path]:
-    """Write ``town.csv`` and ``town.yaml`` into ``folder`` and return their paths."""
+def write_town(folder: Path, people: int = PEOPLE, *, official: bool = False) -> tuple[Path, Path]:
+    """Write ``town.csv`` and ``town.yaml`` into ``folder`` and return their paths.
+
+    With ``official`` the schema also has totals of income and a benchmark: the districts of a census.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     data, schema = folder / "town.csv", folder / "town.yaml"
     town(people).write_csv(data)
-    schema.write_text(SCHEMA.read_text(encoding="utf-8"), encoding="utf-8")
+    text = SCHEMA.read_text(encoding="utf-8")
+    if official:
+        districts = _categories()["district"]
+        counts = np.rint(MORE_PEOPLE * people * _zipf(len(districts), 0.6)).astype(int)
+        pl.DataFrame({"district": districts.tolist(), "count": counts}).write_csv(folder / CENSUS)
+        text = text.replace("attributes:\n", f"{OFFICIAL}attributes:\n", 1)
+    schema.write_text(text, encoding="utf-8")
     return data, schema
 
 

@@ -18,16 +18,17 @@ from hushtable.arrays import Ints
 from hushtable.deciders.columns import Column, Columns, find
 from hushtable.deciders.queries import COMPARE, And, Atom, In, IsNull, Or, Predicate, Query, Relation, Term
 from hushtable.errors import QueryError
-from hushtable.schema import FALSE_TEXTS, TRUE_TEXTS, text_of
+from hushtable.schema import FALSE_TEXTS, RECORD_WEIGHT, TRUE_TEXTS, text_of
 
 _DTYPES: dict[str, Any] = {"integer": pl.Int64, "real": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
 
 
 def check_header(names: Iterable[str], columns: Columns) -> None:
-    """Refuses a file whose columns are not exactly the declared attributes."""
+    """Refuses a file whose columns are not exactly the declared attributes; weights of our own records may be there,
+    and count for nothing."""
     given = list(names)
     _require(given, columns)
-    extra = [name for name in given if name not in columns]
+    extra = [name for name in given if name not in columns and name != RECORD_WEIGHT]
     if extra:
         raise QueryError(
             "query.extra-column",

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import polars as pl
 
 from hushtable.release.data_packages import DataPackage, FieldEntry, FieldType, ResourceEntry
-from hushtable.schema import Attribute, Binned, Categorical, Schema, text_of
+from hushtable.schema import RECORD_WEIGHT, Attribute, Binned, Categorical, Schema, text_of
 from hushtable.texts import counted
 
 BAND, VALUE, CATEGORY, LEVEL = "band", "value", "category", "level"
 WEIGHT = "weight"
-RECORD_WEIGHT = "benchmark_weight"
-"""The column of records with which they add up to official figures; without it every record counts as one."""
 _WEIGHT = "with it the records add up to official figures; without it, every record counts as one"
 _COLUMNS = ("column", "title", "what", "value", "label", "meaning")
 _BAND = "drawn evenly inside the band {label}: where in it a person lay is not known"

@@ -9,9 +9,8 @@ import polars as pl
 
 from hushtable.arrays import Codes, Floats
 from hushtable.reconstruct import CLOSE, ROUNDS
-from hushtable.release.dictionaries import RECORD_WEIGHT
 from hushtable.release.level_records import on_axes
-from hushtable.schema import KnownTable, Schema
+from hushtable.schema import RECORD_WEIGHT, KnownTable, Schema
 from hushtable.texts import counted
 
 _NOTE = (

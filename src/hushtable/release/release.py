@@ -48,7 +48,7 @@ from hushtable.release.promise import approximate, interval_promise
 from hushtable.release.record_fits import Priorities, RecordColumns, make_microdata
 from hushtable.release.replicates import replicates_of
 from hushtable.release.sample_errors import with_sampling
-from hushtable.release.table_value import COUNT
+from hushtable.release.table_value import COUNT, TableValue
 from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
 from hushtable.release.value_tables import benchmarked_counts, value_table
 from hushtable.release.whole_numbers import WholeNumbers, whole_numbers_of
@@ -142,7 +142,7 @@ class Release:
             level = alpha / max(frame.height, 1) if simultaneous else alpha
             adjusted = benchmarked_counts(self, tuple(sorted(axes)), level)
             frame = frame.with_columns(adjusted.columns(self.schema, axes))
-        return frame if self.schema.sampling is None else with_sampling(self, self.schema.sampling, frame)
+        return with_sampling(self, frame, TableValue(COUNT), frame["estimate"].to_list())
 
     def check_table(self, attributes: Sequence[str]) -> tuple[int, ...]:
         """The axes of a table that can be read; refuses others."""

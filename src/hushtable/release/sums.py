@@ -28,6 +28,7 @@ from hushtable.reconstruct import (
     sum_variances,
 )
 from hushtable.release.area_maps import AreaMap, areas_in
+from hushtable.release.promise import interval_promise
 from hushtable.release.tables import ReleasedTable, category_column
 from hushtable.schema import RESERVED, Attribute, Binned, LabelError, Real
 
@@ -83,7 +84,9 @@ def range_of(
     axes, sums = _sums(release, axis, matrix, by)
     label = pl.Series(attribute, [shown]).new_from_index(0, sums.values.size)
     frame = pl.DataFrame([label, *_labels(release, axes[1:]), *sums.columns(alpha)])
-    return ReleasedTable((attribute, *by), frame, alpha, release.promise(alpha))
+    return ReleasedTable(
+        (attribute, *by), frame, alpha, interval_promise(release.card, alpha, adjusted=False)
+    )
 
 
 def area_of(
@@ -95,7 +98,7 @@ def area_of(
     matrix[0, list(codes)] = 1.0
     axes, sums = _sums(release, axis, matrix, by)
     frame = pl.DataFrame([*_labels(release, axes[1:]), *sums.columns(alpha)])
-    return ReleasedTable(tuple(by), frame, alpha, release.promise(alpha))
+    return ReleasedTable(tuple(by), frame, alpha, interval_promise(release.card, alpha, adjusted=False))
 
 
 def areas_of(
@@ -114,7 +117,9 @@ def areas_of(
     shown = pl.Series(name if name not in taken else "area", [area for area in found for _ in range(cells)])
     repeated = [pl.concat([column] * len(found)) for column in labels]
     frame = pl.DataFrame([shown, *repeated, *sums.columns(alpha)])
-    return ReleasedTable((shown.name, *by), frame, alpha, release.promise(alpha))
+    return ReleasedTable(
+        (shown.name, *by), frame, alpha, interval_promise(release.card, alpha, adjusted=False)
+    )
 
 
 def quantiles_of(
@@ -188,7 +193,7 @@ def combination_of(release: Release, weights: Any, alpha: float) -> ReleasedTabl
     reach = normal_spread(alpha)
     rows = [(name, value, std, value - reach * std, value + reach * std) for name, value, std in found]
     made = pl.DataFrame(rows, ["name", "estimate", "std", "lower", "upper"], orient="row")
-    return ReleasedTable(("name",), made, alpha, release.promise(alpha))
+    return ReleasedTable(("name",), made, alpha, interval_promise(release.card, alpha, adjusted=False))
 
 
 def _terms(release: Release, rows: pl.DataFrame, names: Sequence[str]) -> list[tuple[AttributeSet, Floats]]:

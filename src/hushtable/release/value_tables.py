@@ -22,6 +22,7 @@ from hushtable.reconstruct import ResidualEstimates, reconstruction_named, sum_v
 from hushtable.release.benchmarked import AdjustedCells, adjusted_cells, adjusts
 from hushtable.release.promise import approximate, value_promise
 from hushtable.release.ratios import NoisyPair, ratios_of_intervals
+from hushtable.release.sample_errors import with_sampling
 from hushtable.release.table_value import COUNT, MEAN, RATE, SHARE, SUM, TableValue
 from hushtable.release.tables import ReleasedTable, category_column, reordered
 from hushtable.schema import SummedColumn, total_of
@@ -282,6 +283,8 @@ def value_table(release: Release, attributes: Sequence[str], written: str, alpha
         cells = adjusted_cells(release, values, key, alpha, schema.sums[value.first])
         adjusted = cells.columns(schema, axes)
     frame = pl.DataFrame([*labels, *columns, measured, *adjusted, *notes])
+    counts = reordered(release.columns((key,), alpha).estimates, schema, axes)
+    frame = with_sampling(release, frame, value, counts.tolist())
     return ReleasedTable(
         tuple(attributes), frame, alpha, value_promise(release.card, str(value), alpha), str(value)
     )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         PeopleFindings,
         Preflight,
     )
-    from hushtable.schema.known_table import BENCHMARK, EXACT, INVARIANT, KnownTable
+    from hushtable.schema.known_table import BENCHMARK, EXACT, INVARIANT, RECORD_WEIGHT, KnownTable
     from hushtable.schema.levels import Levels
     from hushtable.schema.quality_scale import PRESETS, QualityScale
     from hushtable.schema.review import Review, ReviewItem, review_file, review_items, reviewed_text

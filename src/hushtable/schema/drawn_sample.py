@@ -18,7 +18,8 @@ NOISE_ALONE = (
 )
 BOTH = (
     "The file is a sample: intervals cover the noise alone; cv_total is the relative standard error with noise and "
-    "sampling (design effect {effect:.10g}, {rows:,} rows) together."
+    "sampling (design effect {effect:.10g}, {rows:,} rows) together, for means and totals with the largest error of "
+    "sampling that their bounds allow."
 )
 
 
@@ -36,11 +37,25 @@ class DrawnSample:
             return NOISE_ALONE
         return BOTH.format(effect=self.design_effect, rows=self.rows)
 
-    def relative_error(self, share: float) -> float | None:
-        """Relative standard error of the count of a group with this share of everybody, by sampling alone."""
-        if self.rows is None or self.design_effect is None or share <= 0.0:
+    @property
+    def tells(self) -> bool:
+        """Whether enough is declared for the error of sampling."""
+        return self.rows is not None and self.design_effect is not None
+
+    def relative_error(self, share: float, among: float = 1.0) -> float | None:
+        """Relative standard error of a count by sampling alone: of a group with this share of those ``among`` whom it
+        is counted, who are themselves a share of everybody."""
+        if self.rows is None or self.design_effect is None or share <= 0.0 or among <= 0.0:
             return None
-        return (self.design_effect * max(1.0 - share, 0.0) / (self.rows * share)) ** 0.5
+        return (self.design_effect * max(1.0 - share, 0.0) / (self.rows * among * share)) ** 0.5
+
+    def mean_error(self, share: float, mean: float, low: float, high: float) -> float | None:
+        """The largest relative standard error of a mean in such a group: values from ``low`` to ``high`` with this mean
+        have at most the variance ``(high - mean) (mean - low)``."""
+        if self.rows is None or self.design_effect is None or share <= 0.0 or mean <= 0.0:
+            return None
+        variance = max((high - mean) * (mean - low), 0.0)
+        return (self.design_effect * variance / (self.rows * share)) ** 0.5 / mean
 
     def to_value(self) -> Any:
         """As a schema has it."""

@@ -34,6 +34,8 @@ else:
     np = Later("numpy")
 
 EXACT, BENCHMARK, INVARIANT = "exact", "benchmark", "invariant"
+RECORD_WEIGHT = "benchmark_weight"
+"""The column of records with which they add up to benchmarks; without it every record counts as one."""
 FIGURES = "count"
 """The column of a file that holds its figures, unless `column` says otherwise."""
 MOST_CELLS = 200_000

@@ -43,6 +43,7 @@ class RowWeight:
 
     read: Real
     kind: str
+    resolution: int = 1
 
     @property
     def column(self) -> str:
@@ -52,7 +53,7 @@ class RowWeight:
     @property
     def largest(self) -> int:
         """The most that a row counts."""
-        return rounded(self.read.bounds[1])
+        return rounded(self.read.bounds[1] / self.resolution) * self.resolution
 
     @property
     def least(self) -> int:
@@ -61,7 +62,8 @@ class RowWeight:
 
     def whole(self, numbers: Floats) -> Ints:
         """What rows with these weights count as."""
-        return np.floor(np.nan_to_num(numbers) + 0.5).astype(np.int64)  # as ``rounded``
+        steps = np.floor(np.nan_to_num(numbers) / self.resolution + 0.5)  # as ``rounded``
+        return steps.astype(np.int64) * self.resolution
 
     @property
     def per_row(self) -> int:
@@ -73,7 +75,10 @@ class RowWeight:
         """What a reader of tables must know."""
         if self.kind == "count":
             return f"Rows count as the number of persons in column {self.column!r}."
-        price = f"Rows count by the weight in column {self.column!r}, and are paid for as {self.largest:,} rows each."
+        price = (
+            f"Rows count by the {self.kind} weight in column {self.column!r}, and are paid for as {self.largest:,} "
+            "rows each."
+        )
         return f"{price} {FIXED}" if self.kind == "adjusted" else price
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,6 +89,8 @@ class RowWeight:
             return told
         if self.read.outside != "clip":
             told["outside"] = self.read.outside
+        if self.resolution != 1:
+            told["resolution"] = self.resolution
         return told if self.kind == "design" else {**told, "kind": self.kind}
 
 
@@ -115,16 +122,18 @@ def _weight(top: Fields, dialect: Dialect) -> RowWeight:
             "needs `column` and `bounds`",
             "Write `weight: {column: w, bounds: [0, 300]}`; the largest weight is paid for.",
         )
-    if fields.above_0("resolution") not in (None, 1):
+    resolution = fields.above_0("resolution") or 1
+    bounds = _bounds(fields, MOST_WEIGHT)
+    if resolution != int(resolution) or rounded(bounds[1] / resolution) < 1:
         raise fields.error(
             "schema.wrong-weight",
             "resolution",
-            "must be 1: weights are rounded to whole numbers",
+            "must be a whole number of at most the largest weight: weights are rounded to multiples of it",
             "Multiply small weights where the file is made, and divide the tables by the same number.",
         )
     kind = fields.choice("kind", ("design", "adjusted"), "design")
     outside = fields.choice("outside", ("clip", "drop"), "clip")
-    return RowWeight(real_column(column, column, outside, _bounds(fields, MOST_WEIGHT), dialect), kind)
+    return RowWeight(real_column(column, column, outside, bounds, dialect), kind, int(resolution))
 
 
 def _count(top: Fields, dialect: Dialect) -> RowWeight:
