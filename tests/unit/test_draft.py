@@ -252,6 +252,21 @@ def test_numbers_for_a_null_are_found_among_reals_however_written(
     assert (schema.csv.decimal, schema.csv.thousands) == marks
 
 
+def test_a_negative_number_among_words_is_proposed_as_a_null(tmp_path: Path) -> None:
+    rows = [("m", "a1", "-9"), ("w", "-9", "-8"), ("-9", "b2", "-9"), ("w", "b2", "-8"), ("m", "7", "-9")]
+    schema = drafted(
+        tmp_path, "sex;mixed;numbers\n" + "".join(f"{';'.join(rows[k % 5])}\n" for k in range(300))
+    )
+    found = schema.attributes
+    assert (
+        found["sex"].nulls == ("-9",)
+        and found["sex"].values == ("m", "w")
+        and found["sex"].null == "category"
+    )
+    assert found["mixed"].nulls == (), "7 is a number too: -9 may be one of them"
+    assert found["numbers"].nulls == (), "nothing is left beside them"
+
+
 def test_each_way_of_writing_is_proposed_with_its_reason(tmp_path: Path) -> None:
     """The reason stands on the line itself, or on that of its attribute."""
     words = ["nein", "ja"]

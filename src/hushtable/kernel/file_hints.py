@@ -96,7 +96,7 @@ def titles(before: int, what: str) -> Hint:
     """The table begins below a title."""
     return Hint(
         "title-lines",
-        f"The table seems to begin {counted(before, what)} further down, below a title or a note.",
+        f"The names of the columns seem to stand below {counted(before, what)} of a title or a note.",
         f"Remove the {what}s above the names of the columns.",
     )
 

@@ -345,7 +345,8 @@ class Schema:
     def require_reviewed(self) -> None:
         """Refuses a draft whose fields still come from the data alone."""
         if self.unreviewed:
-            shown = ", ".join(self.unreviewed[:10]) + (", ..." if len(self.unreviewed) > 10 else "")
+            more = f" and {len(self.unreviewed) - 10} more" if len(self.unreviewed) > 10 else ""
+            shown = ", ".join(self.unreviewed[:10]) + more
             raise SchemaError(
                 "schema.unreviewed",
                 f"{counted(len(self.unreviewed), 'field')} learnt from the data and not reviewed: {shown}.",

@@ -108,6 +108,15 @@ def sentinels_of(counts: Mapping[str, int], marks: tuple[str, str] = (".", "")) 
     return tuple(sorted(text for text in apart if counts[text] > 1))
 
 
+def sentinels_among_words(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Usual negative numbers that occur again in a column whose other texts are words."""
+    numbers = {text for text in counts if _READ.match(text)}
+    usual = {text for text in numbers if text in NULL_NUMBERS and text.startswith("-")}
+    if numbers != usual or usual == set(counts):
+        return ()
+    return tuple(sorted(text for text in usual if counts[text] > 1))
+
+
 def _number(text: str, decimal: str, thousands: str) -> float | None:
     """What a text with these marks amounts to, roughly; None where it is no number."""
     plain = text.replace(thousands, "") if thousands and _fits(text, decimal, thousands) else text

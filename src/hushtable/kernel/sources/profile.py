@@ -22,6 +22,7 @@ from hushtable.kernel.sources.guesses import (
     SURE_NULLS,
     marks_of,
     pattern_of,
+    sentinels_among_words,
     sentinels_of,
     words_of,
 )
@@ -86,7 +87,10 @@ class Writing:
         known = (NULL_WORDS if numeric or pair else SURE_NULLS) - set(pair)
         words = tuple(text for text in counts if text.casefold() in known)
         decimal, thousands = marks or (".", "")
-        sentinels = sentinels_of(counts, (decimal, thousands)) if numeric and pattern is None else ()
+        if numeric:
+            sentinels = sentinels_of(counts, (decimal, thousands)) if pattern is None else ()
+        else:
+            sentinels = sentinels_among_words(counts)
         return cls((*sorted(words), *sentinels), decimal, thousands, pattern or "")
 
 
