@@ -98,7 +98,7 @@ lint: $(VENV)/.dev
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: bench-sampler bench-tabulate bench-residuals bench-adaptive bench-microdata bench-choose bench-check bench-intervals bench-window bench-levels
+bench: bench-sampler bench-tabulate bench-residuals bench-adaptive bench-microdata bench-choose bench-check bench-intervals bench-window bench-levels bench-wide
 
 bench-%: $(VENV)/.dev
 	$(BIN)/hush bench $*

@@ -36,7 +36,7 @@ def review(
     """Walk through the marks of a draft one by one on a terminal, and see what each makes public.
 
     With --accept and --drop it asks nothing.  Without a terminal it lists what is left to review.  With --ledger, what
-    changed after a preflight is marked too, and it is noted as what you accept it.
+    changed after a preflight is marked too, and what you accept is noted.
     """
     if sys.stdin.isatty() and not (accept or drop or json):
         found = _walk(schema, ledger)
