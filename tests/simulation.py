@@ -13,7 +13,7 @@ from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Measure, Purse, Reply
 from hushtable.planning import STRATEGIES, AdaptivePlan, PlanOptions, State
-from hushtable.reconstruct.fits import fit_state
+from hushtable.reconstruct.fits import StateFits
 from hushtable.reconstruct.local import LocalTables
 
 
@@ -54,7 +54,7 @@ def adaptive_loop(
     refit = LocalTables(layout).refit if tables else None
     purse = Purse(plan.rho)
     handle = Confidential(DependentRows(layout.sizes), layout, scored=plan.scores and not tables)
-    policy = plan.policy(state, purse, fit_state, plan.keeping(2**30), refit)
+    policy = plan.policy(state, purse, StateFits(), plan.keeping(2**30), refit)
     request = next(policy)
     while True:
         purse.pay(request.rho)

@@ -23,7 +23,7 @@ from hushtable.marginals import Layout
 from hushtable.measurement import Answers, Measure, Purse, Reply
 from hushtable.planning import STRATEGIES, AdaptivePlan, PlanOptions, State, plan_residuals
 from hushtable.privacy import rho_from
-from hushtable.reconstruct import RECONSTRUCTIONS, LocalTables, fit_state, fit_tables, from_answers
+from hushtable.reconstruct import RECONSTRUCTIONS, LocalTables, StateFits, fit_tables, from_answers
 
 METHODS = (
     ("auto", ("maxent",)),
@@ -69,7 +69,7 @@ def adaptive_rounds(plan: AdaptivePlan, reconstruction: str, table: Table, clock
     scored = plan.scores and refit is None
     handle = Confidential(table.source, plan.layout, wide=keeping.wide, scored=scored)
     purse = Purse(plan.rho)
-    policy = plan.policy(State.empty(plan.layout), purse, fit_state, keeping, refit)
+    policy = plan.policy(State.empty(plan.layout), purse, StateFits(), keeping, refit)
     measured, request = [], next(policy)
     while not clock.over:
         purse.pay(request.rho)

@@ -218,6 +218,13 @@ class Axes(tuple[int, ...]):
         """Whether a residual is not zero by its sizes: every axis has a block of two categories or more."""
         return all(self.widest[a] > 1 for a in attributes)
 
+    def contrasted(self, attributes: AttributeSet) -> NDArray[np.bool_]:
+        """Cells of a marginal, shaped, that its residual contrasts with others: none that is alone in a block."""
+        found: NDArray[np.bool_] = np.ones((), bool)
+        for axis in attributes:
+            found = np.logical_and.outer(found, self.block_sizes(axis) > 1)
+        return found
+
     def is_set(self, attributes: AttributeSet) -> bool:
         """Whether no two of these axes are levels of one attribute."""
         first = [self.chains[a][0] for a in attributes]

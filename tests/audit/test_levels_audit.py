@@ -21,10 +21,11 @@ from hushtable.axes import Axes
 from hushtable.kernel import draw, open_counter
 from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout, ResolvedWorkload
-from hushtable.measurement import Answers, DiscreteNoise, Measure, ResidualPart, parts
-from hushtable.planning import plan_identity, plan_residuals
+from hushtable.measurement import Answers, DiscreteNoise, Measure, Purse, Reply, ResidualPart, parts
+from hushtable.planning import State, plan_identity, plan_residuals
+from hushtable.planning.level_rounds import level_policy
 from hushtable.privacy import GaussianNoise
-from hushtable.reconstruct import from_answers
+from hushtable.reconstruct import StateFits, from_answers
 from hushtable.schema import Schema
 from thresholds import AUDIT_BATCHES, Z
 
@@ -162,6 +163,47 @@ def coverage(runs: int, seed: int, way=plan_residuals) -> tuple[float, float]:
 def test_intervals_on_every_level_hold_as_often_as_they_say(runs, way):
     mean, error = coverage(runs, 3, way)
     assert abs(mean - 0.95) < Z * error + 0.003  # steps of whole numbers
+
+
+def rounds(exact: Callable[[ResidualPart], np.ndarray], rho: Fraction) -> Answers:
+    """What ``auto`` measures, in two batches of which the second depends on the first."""
+    workload = ResolvedWorkload(SETS, (Fraction(1),) * 3, AXES)
+    state, purse, found = State.empty(Layout(AXES, workload.closure)), Purse(rho), list[Answers]()
+    policy = level_policy(workload, state, purse, StateFits().levels)
+    request = next(policy)
+    while True:
+        assert isinstance(request, Measure)
+        purse.pay(request.rho)
+        found.append(Answers(request.part, draw.noisy(exact(request.part), request.part.noise)))
+        try:
+            request = policy.send(Reply(request, found[-1].values))
+        except StopIteration:
+            return Answers.pooled(AXES, found)
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        pytest.param(20, id="quick", marks=pytest.mark.long),
+        pytest.param(2000, id="full", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("rho", [Fraction(1, 200), Fraction(1, 20_000)])
+def test_intervals_of_two_batches_hold_as_often_as_they_say(runs, rho):
+    """The pooled answers are normal to the first order: what the second batch asks depends on the first one's noise."""
+    layout, dense = Layout(AXES, (*SETS, (2,), (1, 3), ())), Dense(AXES)
+    counts = np.random.default_rng(3).integers(0, 500, 24)
+    truth = np.concatenate([dense.marginal(s) @ counts for s in layout.sets])
+    shares = np.empty(runs)
+    for run in range(runs):
+        estimates = from_answers(
+            rounds(lambda part: np.concatenate([dense.residual(s) @ counts for s in part.sets]), rho)
+        )
+        reach = estimates.model.half_widths_of(layout)
+        shares[run] = (np.abs(estimates.estimate_all(layout) - truth) <= reach).mean()
+    mean, error = float(shares.mean()), float(shares.std() / runs**0.5)
+    print(mean, error)
+    assert abs(mean - 0.95) < Z * error + 0.003
 
 
 @pytest.mark.parametrize("way", [plan_residuals, plan_identity])

@@ -24,7 +24,7 @@ from hushtable.ledger import Spend
 from hushtable.marginals import Layout, ResolvedWorkload
 from hushtable.measurement import Compare, Measure, Policy, Purse, Reply, Select
 from hushtable.planning import AdaptivePlan, AimPlan, AutoPlan, State, plan_adaptive
-from hushtable.reconstruct.fits import RECONSTRUCTIONS, fit_state, refit_for
+from hushtable.reconstruct.fits import RECONSTRUCTIONS, StateFits, refit_for
 from hushtable.release.details import RefinementDetail
 
 
@@ -226,7 +226,7 @@ def test_a_policy_is_sent_noisy_replies_and_can_reach_nothing_else(session: ht.S
 
     def policy_over(state: State, purse: Purse) -> Policy:
         refit = refit_for(session.schema, plan.layout) if tables else None
-        return plan.policy(state, purse, fit_state, plan.keeping(2**30), refit)
+        return plan.policy(state, purse, StateFits(), plan.keeping(2**30), refit)
 
     state, purse = State.empty(plan.layout), Purse(plan.rho)
     inner = policy_over(state, purse)

@@ -15,7 +15,6 @@ from hushtable.errors import BudgetError, WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload, accumulate, closure
 from hushtable.measurement import Answers, ResidualPart
 from hushtable.planning import budget_for, plan_residuals
-from hushtable.planning.batch import residual_part
 from hushtable.reconstruct import fit_tables, from_answers
 
 SCHEMA = """\
@@ -93,17 +92,6 @@ def test_nonneg_tables_agree_on_every_level(session):
     total = fine.sum()
     assert np.add.reduceat(fine, [0, 3, 6]) == pytest.approx(three.sum(axis=2), abs=1e-7 * total)
     assert np.add.reduceat(sexes, [0, 2, 3]) == pytest.approx(three.sum(axis=1), abs=1e-7 * total)
-
-
-def test_auto_measures_and_reads_what_the_residual_planner_does(session):
-    """On levels ``auto`` is that batch read by maximum entropy: with the same noise it cannot be worse."""
-    auto = session.plan(ht.Workload(TABLES), budget=ht.ZCDP("0.1"), strategy="auto")
-    batch = session.plan(
-        ht.Workload(TABLES), budget=ht.ZCDP("0.1"), strategy="residual-planner", reconstruct="maxent"
-    )
-    assert auto.reconstruct == batch.reconstruct == "maxent"
-    part = residual_part(auto.workload, auto.noise.rho)
-    assert part.sets == batch.noise.part.sets and part.precisions == batch.noise.part.precisions
 
 
 def test_a_budget_for_a_wanted_error_on_levels(session):

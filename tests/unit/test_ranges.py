@@ -140,6 +140,29 @@ def test_ranges_and_prefixes_by_sex_are_within_a_hundredth_of_dense_wavelets(n, 
     assert total * 2 * float(RHO) <= best_by_wavelets(n, gram_of(kind, n), 2) * 1.01
 
 
+def test_all_ranges_together_weigh_as_much_as_the_cells_of_their_table():
+    """Against the closed form over dense matrices for both tables, with a weight of 2 / (n + 1) for each range."""
+    n = 8
+    declared = schema(n)
+    workload = ht.Workload([("x=ranges",), ("sex",)]).resolve(declared)
+    part = plan_residuals(workload, rho=RHO).part
+    dense = Dense(Axes.of(declared.sizes))
+    kinds = {
+        s: (asked("ranges", n, n) * (2 / (n + 1)) ** 0.5 if len(dense.marginal(s)) == n else np.eye(2))
+        for s in workload.sets
+    }
+    wanted = np.concatenate([kinds[s] @ dense.marginal(s) for s in workload.sets])
+    queries = [dense.residual(s) for s in part.sets]
+    unit = [np.array([float(u) for u in dense.unit_noise(s)]) for s in part.sets]
+    solve = np.linalg.pinv(np.concatenate(queries), rcond=1e-11)
+    parts = np.split(wanted @ solve, np.cumsum([len(q) for q in queries])[:-1], axis=1)
+    gain = np.array([float((p**2 @ u).sum()) for p, u in zip(parts, unit, strict=True)])
+    price = np.array([float((q[:, 0] ** 2 / u).sum()) / 2 for q, u in zip(queries, unit, strict=True)])
+    best = np.sqrt(gain * price).sum() ** 2 / float(RHO)
+    ours = float((gain / np.array([float(p) for p in part.precisions])).sum())
+    assert ours == pytest.approx(best, rel=1e-6)
+
+
 def test_halves_of_halves_are_levels_with_names():
     declared = schema(10)
     assert declared.names == ("x.8", "x.4", "x.2", "x", "sex")

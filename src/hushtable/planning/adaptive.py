@@ -15,11 +15,12 @@ from typing import ClassVar, Protocol
 from hushtable.axes import Axes
 from hushtable.errors import BudgetError
 from hushtable.marginals import Layout, ResolvedWorkload
-from hushtable.measurement import DiscreteNoise, Label, Measure, Policy, Purse, check_arithmetic
+from hushtable.measurement import DiscreteNoise, Policy, Purse, check_arithmetic
 from hushtable.planning.aim import aim_policy
-from hushtable.planning.auto import FitTables, auto_policy
-from hushtable.planning.batch import BatchPlan, residual_part
+from hushtable.planning.auto import FittedTables, auto_policy
+from hushtable.planning.batch import BatchPlan
 from hushtable.planning.exact_plans import grid_amount
+from hushtable.planning.level_rounds import FittedLevels, level_policy
 from hushtable.planning.limits import too_large
 from hushtable.planning.scorers import MOST_PER_ATTRIBUTE, Refit, TableScorer, rounds_of_residuals
 from hushtable.planning.state import State
@@ -53,6 +54,18 @@ class TableReader(Protocol):
     @property
     def guides(self) -> bool:
         """Whether rounds may be scored against its tables."""
+        ...
+
+
+class Fits(Protocol):
+    """From a public state to tables."""
+
+    def __call__(self, state: State, small: bool) -> FittedTables:
+        """Tables of attributes without levels; ``small`` asks for one-way tables alone."""
+        ...
+
+    def levels(self, state: State) -> FittedLevels:
+        """Tables of attributes with levels."""
         ...
 
 
@@ -104,7 +117,7 @@ class AdaptivePlan(ABC):
 
     @abstractmethod
     def policy(
-        self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: Fits, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         """The rounds over a public state; ``fit`` makes tables of it.
 
@@ -147,7 +160,7 @@ class AimPlan(AdaptivePlan):
         return 1 + rounds_of_residuals(self.layout)
 
     def policy(
-        self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: Fits, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         scorer = None if refit is None else TableScorer(self.layout, refit)
         return aim_policy(self.workload, state, purse, scorer, work=self.work)
@@ -177,7 +190,7 @@ class AutoPlan(AdaptivePlan):
     spends_all = True
 
     def policy(
-        self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: Fits, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         cells = self.work if keeping.large else 0
         return auto_policy(self.workload, state, purse, fit, largest=cells)
@@ -187,16 +200,14 @@ class AutoPlan(AdaptivePlan):
 
 
 class LevelPlan(AdaptivePlan):
-    """Every residual of attributes with levels once, as the residual planner has it: what ``auto`` does with them."""
+    """Two batches over all residuals of attributes with levels: what ``auto`` does with them."""
 
     scores = False
 
     def policy(
-        self, state: State, purse: Purse, fit: FitTables, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: Fits, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
-        part = residual_part(self.workload, self.rho)
-        widest = max(float(1 / p) for p in part.precisions) ** 0.5
-        state.learn((yield Measure(part, label=Label("all residuals", sigma=widest))))
+        return level_policy(self.workload, state, purse, fit.levels)
 
     def ways(self, reader: TableReader | None) -> dict[Keeping, int]:
         return {Keeping(True, True): 64 * self.layout.cells}

@@ -18,7 +18,10 @@ CHUNK = 2**23
 
 
 def asked_total(axes: Axes, ask: Ask, level: int) -> float:
-    """The sum, over all that is asked of an axis, of its factor of the variance by a residual on a level (-1: none)."""
+    """The sum, over all that is asked of an axis, of its factor of the variance by a residual on a level (-1: none).
+
+    All n (n + 1) / 2 ranges of n categories weigh as much as n: beside other tables they do not take their budget.
+    """
     shares, codes = _shares(axes, ask.axis, level)
     blocks: Ints = np.array([0, 1]) if level < 0 else axes.blocks[level]
     total, columns = 0.0, max(1, CHUNK // (ask.length + 1))
@@ -49,7 +52,8 @@ def _part(ask: Ask, shares: Floats, codes: Ints, blocks: Ints, whole: bool) -> f
     if ask.kind == INTERVALS:
         ends = np.array(ask.intervals)
         return float(((prefixes[ends[:, 1] + 1] - prefixes[ends[:, 0]]) ** 2).sum())
-    return float(len(prefixes) * (prefixes**2).sum() - (prefixes.sum(axis=0) ** 2).sum())
+    every = float(len(prefixes) * (prefixes**2).sum() - (prefixes.sum(axis=0) ** 2).sum())
+    return every * 2.0 / (ask.length + 1)
 
 
 def _shares(axes: Axes, axis: int, level: int) -> tuple[Floats, Ints]:

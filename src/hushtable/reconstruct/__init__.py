@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         RECONSTRUCTIONS,
         Fitted,
         Reconstruction,
+        StateFits,
         fit_for,
-        fit_state,
         fit_tables,
         reconstruction_named,
         refit_for,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         require_levels,
     )
     from hushtable.reconstruct.known_totals import KnownFitted, with_known
-    from hushtable.reconstruct.level_tables import refit_levels
+    from hushtable.reconstruct.level_tables import fit_levels, refit_levels
     from hushtable.reconstruct.local import LocalTables
     from hushtable.reconstruct.maxent import fit_maxent, start_tables
     from hushtable.reconstruct.mle import ResidualEstimates, from_answers, from_marginals, from_residuals

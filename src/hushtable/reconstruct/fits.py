@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a list of names loads none of the fits
 
     from hushtable.marginals import AttributeSet, Layout
     from hushtable.planning import Refit, State
+    from hushtable.reconstruct.level_tables import LevelTables
     from hushtable.reconstruct.maxent import MaxentTables
     from hushtable.reconstruct.mle import ResidualEstimates
     from hushtable.reconstruct.zeros import Zeros
@@ -109,16 +110,26 @@ def fit_tables(
     return reconstruction_named(method).fit(estimates, sets, zeros)
 
 
-def fit_state(state: State, small: bool, zeros: Zeros | None = None) -> MaxentTables:
-    """The maximum-entropy tables of a loop's public state; ``small``: one-way tables alone."""
-    if small:
-        return reconstruct.start_tables(state, state.layout.sets, zeros)
-    return reconstruct.fit_maxent(state, state.layout.sets, zeros, agree=False)
+@dataclass(frozen=True)
+class StateFits:
+    """The maximum-entropy tables of a loop's public state; ``zeros`` are impossible cells."""
+
+    zeros: Zeros | None = None
+
+    def __call__(self, state: State, small: bool) -> MaxentTables:
+        """Of attributes without levels; ``small``: one-way tables alone."""
+        if small:
+            return reconstruct.start_tables(state, state.layout.sets, self.zeros)
+        return reconstruct.fit_maxent(state, state.layout.sets, self.zeros, agree=False)
+
+    def levels(self, state: State) -> LevelTables:
+        """Of attributes with levels."""
+        return reconstruct.fit_levels(state, state.layout.sets, self.zeros)
 
 
-def fit_for(schema: Schema, sets: Sequence[AttributeSet]) -> Callable[[State, bool], MaxentTables]:
-    """:func:`fit_state` that knows what a schema declares impossible."""
-    return partial(fit_state, zeros=reconstruct.Zeros.of(schema, sets))
+def fit_for(schema: Schema, sets: Sequence[AttributeSet]) -> StateFits:
+    """Fits that know what a schema declares impossible."""
+    return StateFits(reconstruct.Zeros.of(schema, sets))
 
 
 def refit_for(schema: Schema, layout: Layout) -> Refit:

@@ -142,10 +142,10 @@ def _fit_group(fitted: LevelTables, sets: list[AttributeSet]) -> None:
         return
     likelihoods = np.empty((len(measured), DISPERSIONS.size))
     for k, s in enumerate(measured):
-        mean = fitted.spread(s)
+        mean, held = fitted.spread(s), fitted.axes.contrasted(s).reshape(-1)
         noise, price = fitted.residuals.block_noise(s), fitted.residuals.price(s)
         loops.dispersion_likelihood(
-            fitted.gap(mean, s), mean.reshape(-1), noise, price, DISPERSIONS, likelihoods[k]
+            fitted.gap(mean, s)[held], mean.reshape(-1)[held], noise, price, DISPERSIONS, likelihoods[k]
         )
     fitted.dispersion |= dispersions_by_set(fitted.residuals, measured, fitted.total, likelihoods)
     for s in sets:

@@ -160,7 +160,7 @@ class Outline:
         if attribute is not None:
             found = self.intervals(attribute, interval)
             if not any(self._may_hold(self.sum_axes(axis, by)) for axis, _ in found):
-                raise self.no_interval(attribute)
+                raise self.no_interval(attribute, interval)
         elif area:
             self.sum_axes(self.area(area)[0], by)
         else:
@@ -179,13 +179,19 @@ class Outline:
             if codes := _codes(kind, low, high):
                 yield axis, codes
 
-    def no_interval(self, attribute: str) -> WorkloadError:
-        """The refusal of an interval."""
+    def no_interval(self, attribute: str, low: Any, high: Any = None) -> WorkloadError:
+        """The refusal of an interval: of what is none, or of one that no table tells."""
+        if any(self.intervals(attribute, low, high)):
+            return WorkloadError(
+                "range.table",
+                f"No table that was measured in full has {attribute!r} by these others.",
+                "Ask for it by fewer of them; the strategy residual-planner measures all tables of a workload in full.",
+            )
+        bounds = next((f", {k.bounds[0]} to {k.bounds[1]}" for _, k in self.ordered(attribute)), "")
         return WorkloadError(
             "range.bins",
-            f"The interval is not made of whole bins of {attribute!r} in a table that was measured in full, or lies "
-            "outside its bounds.",
-            "Give ends of bins, as `hush table` shows them; the strategy residual-planner measures all tables in full.",
+            f"The interval is not made of whole bins of {attribute!r} inside its bounds{bounds}.",
+            "Give ends of bins, as `hush table` shows them.",
         )
 
     def ordered(self, attribute: str) -> Iterator[tuple[int, Binned]]:
@@ -209,14 +215,16 @@ class Outline:
         """The axis and codes of some categories together, of the one attribute with a tree unless one is named."""
         axis = self.schema.axis(self._tree() if attribute is None else attribute)
         held = self.schema.of_axis(axis)
-        try:
-            found = {code for leaf in leaves for code in held.codes_matching(leaf)}
-        except LabelError:
-            raise WorkloadError(
-                "area.unknown",
-                f"The area has a category that {self.schema.names[axis]!r} does not have.",
-                "Give labels as the table shows them, or name the attribute of the area.",
-            ) from None
+        found: set[int] = set()
+        for place, leaf in enumerate(leaves, 1):
+            try:
+                found.update(held.codes_matching(leaf))
+            except LabelError:
+                raise WorkloadError(
+                    "area.unknown",
+                    f"Category {place} of the area is none that {self.schema.names[axis]!r} has.",
+                    "Give labels as the table shows them, or name the attribute of the area.",
+                ) from None
         return axis, tuple(sorted(found))
 
     def check_weights(self, columns: Collection[str]) -> tuple[str, ...]:

@@ -260,7 +260,7 @@ def _interval(
     for axis, codes in release.outline.intervals(attribute, low, high):
         if release.estimates.measured(tuple(sorted(release.outline.sum_axes(axis, by)))):
             return axis, codes, _shown(release.schema.of_axis(axis), codes)
-    raise release.outline.no_interval(attribute)
+    raise release.outline.no_interval(attribute, low, high)
 
 
 def _shown(kind: Attribute, codes: Sequence[int]) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Auto(Aim):
-    """One-way tables, noisy distances of pairs, and then batches where they pay; on levels one batch."""
+    """One-way tables, noisy distances of pairs, and then batches where they pay; on levels two batches."""
 
     name = "auto"
     reconstruction = "maxent"
