@@ -57,7 +57,7 @@ class TableReader(Protocol):
         ...
 
 
-class Fits(Protocol):
+class StateFitter(Protocol):
     """From a public state to tables."""
 
     def __call__(self, state: State, small: bool) -> FittedTables:
@@ -117,7 +117,7 @@ class AdaptivePlan(ABC):
 
     @abstractmethod
     def policy(
-        self, state: State, purse: Purse, fit: Fits, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: StateFitter, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         """The rounds over a public state; ``fit`` makes tables of it.
 
@@ -160,7 +160,7 @@ class AimPlan(AdaptivePlan):
         return 1 + rounds_of_residuals(self.layout)
 
     def policy(
-        self, state: State, purse: Purse, fit: Fits, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: StateFitter, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         scorer = None if refit is None else TableScorer(self.layout, refit)
         return aim_policy(self.workload, state, purse, scorer, work=self.work)
@@ -190,7 +190,7 @@ class AutoPlan(AdaptivePlan):
     spends_all = True
 
     def policy(
-        self, state: State, purse: Purse, fit: Fits, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: StateFitter, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         cells = self.work if keeping.large else 0
         return auto_policy(self.workload, state, purse, fit, largest=cells)
@@ -205,7 +205,7 @@ class LevelPlan(AdaptivePlan):
     scores = False
 
     def policy(
-        self, state: State, purse: Purse, fit: Fits, keeping: Keeping, refit: Refit | None = None
+        self, state: State, purse: Purse, fit: StateFitter, keeping: Keeping, refit: Refit | None = None
     ) -> Policy:
         return level_policy(self.workload, state, purse, fit.levels)
 
