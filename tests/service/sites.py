@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from running import Running, Visitor, started
+from running import Running, Visitor, started, wait_for
 
 import hushtable as ht
 from hushtable.service import Role, Scope, ServeConfig, Service
@@ -90,9 +90,10 @@ class Site:
 
     @contextmanager
     def running(self, **environment: str) -> Generator[Running]:
-        """The service with its processes."""
+        """The service with its processes, once a worker has opened the data."""
         words = ["--config", str(self.folder / "hush.toml"), "--port", "0"]
         with started(words, self.folder / "log", **environment) as made:
+            wait_for(lambda: all(one.condition == "open" for one in self.service.catalogue.all()))
             yield made
 
 
