@@ -6,6 +6,7 @@ import io
 import ipaddress
 import re
 import ssl
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -88,6 +89,24 @@ def test_a_large_upload_makes_its_own_slot_longer(tmp_path: Path) -> None:
         job = site.service.jobs.get("people", handed.json()["id"])
         lengths.append(job.seconds)
     assert lengths[1] > lengths[0]
+
+
+def test_a_plan_that_would_keep_a_process_busy_is_refused_at_once(tmp_path: Path) -> None:
+    names = [f"a{k}" for k in range(12)]
+    schema = "attributes:\n" + "".join(
+        f"  {name}: {{type: integer, bounds: [0, 19], width: 1}}\n" for name in names
+    )
+    rows = pl.DataFrame({name: [1] for name in names})
+    site = Site(tmp_path, settings={"slots": False}, tables={"people": rows}, schema=schema, budget=BUDGET)
+    site.let_in("anna", Role.ANALYST, grant=SHARE)
+    inside, begun = Inside(site), time.monotonic()
+    large = {"order": 6, "budget": "rho=0.01", "strategy": "residual-planner"}
+    for path in ("plan", "releases"):
+        answer = inside.spend("anna", f"{P}/{path}", large)
+        assert (answer.status_code, answer.json()["code"]) == (422, "request.too-many-cells")
+    choice = inside.spend("anna", f"{P}/choices", {"orders": [1, 6], "budget": "rho=0.01"})
+    assert choice.json()["code"] == "request.too-many-cells"
+    assert time.monotonic() - begun < 30
 
 
 @pytest.fixture(scope="module")

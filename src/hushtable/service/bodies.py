@@ -33,6 +33,9 @@ CellWeight = int | float | Annotated[str, Field(max_length=60)]
 """Lengths keep a request from filling the memory; what is longer was never meant.  Numbers fit into any column."""
 MOST_LISTED = 10_000
 """Marginals, options or rows of a body: more than a workload that a release of an evening can measure."""
+MOST_CELLS = 10_000_000
+"""Cells of all tables of a request: a release of an hour.  What has more would keep a web process planning, and then
+the worker, for as long as nobody else gets an answer; whoever holds the data releases it with `hush release`."""
 MOST_QUESTIONS = 1000
 """Questions of a check: the library's own limit for a batch."""
 
@@ -73,8 +76,19 @@ class ReleaseBody(WorkloadBody):
     def plan(self, schema: Schema, kind: Kind) -> Plan:
         """Noise and price, as ``Session.plan`` gives them."""
         way = release.Way(self.strategy, self.reconstruct, self.reuse, planning.PlanOptions(self.objective))
-        return release.plan_release(
-            schema, self.workload(schema), Budget.parse(self.budget), way, lambda: kind
+        workload = self.workload(schema)
+        require_fewer_cells(workload, schema)
+        return release.plan_release(schema, workload, Budget.parse(self.budget), way, lambda: kind)
+
+
+def require_fewer_cells(workload: Workload, schema: Schema) -> None:
+    """Refuse tables that are too large, before anything is planned."""
+    resolved = workload.resolve(schema)
+    if len(resolved.sets) > MOST_LISTED or resolved.cells > MOST_CELLS:
+        raise UsageError(
+            "request.too-many-cells",
+            f"These are more than {MOST_LISTED:,} tables, or more than {MOST_CELLS:,} cells together.",
+            "Ask for fewer or smaller tables; the curator can make larger releases with `hush release`.",
         )
 
 
@@ -123,6 +137,8 @@ class ChooseBody(RequestBody):
 
     def mechanisms(self, schema: Schema) -> list[OptionMechanism]:
         """The options that are meant."""
+        for order in self.orders:
+            require_fewer_cells(marginals.Workload.all_marginals(schema, order=order), schema)
         with tempfile.TemporaryDirectory() as folder:
             files = [Path(folder) / f"option-{k}.yaml" for k in range(len(self.options))]
             for file, text in zip(files, self.options, strict=True):
