@@ -18,7 +18,7 @@ from sites import Site, people
 import hushtable as ht
 from hushtable.service import Role
 
-PEOPLE, AT_ONCE = 8, 32
+PEOPLE, AT_ONCE = 8, 64
 """Analysts of each table, and jobs that wait at the same time: the load under which times are taken."""
 QUESTIONS = [f"COUNT WHERE age >= {low} AND sex = '{sex}'" for low in range(50) for sex in "FM"]
 

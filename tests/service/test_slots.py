@@ -34,7 +34,7 @@ def test_a_slot_begins_after_the_job_was_handed_in_and_ends_on_the_grid() -> Non
 
 
 def test_a_slot_grows_with_what_is_declared_and_with_overruns_only() -> None:
-    small, large = SlotFacts("check", 64, 1000), SlotFacts("check", 64, 10_000_000)
+    small, large = SlotFacts("check", 64, 1000), SlotFacts("check", 64, 100_000_000)
     assert large.seconds(1.0) > small.seconds(1.0)
     assert small.seconds(LONGER**3) > small.seconds(1.0)
     assert large.room(large.seconds(1.0)) >= 1
