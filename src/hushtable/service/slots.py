@@ -20,9 +20,9 @@ PER_ROW = 4e-7
 """Seconds for a row of the table: four times what reading and counting one takes (bench/history), because slots must
 hold on a busy machine."""
 PER_KEPT_ROW, KEPT_ROWS = 2e-8, 10_000_000
-"""Seconds for a row that a worker has in memory, as it has those of checks of a table of at most so many rows: more than
-twice what a question about one takes (a check of a million rows takes 15 milliseconds of the processor in all), and a
-slot is planned to be idle for three quarters."""
+"""Seconds for a row that a worker has in memory, as it has those of checks of a table of at most so many rows: more
+than twice what a question about one takes (a check of a million rows takes 15 milliseconds of the processor in all),
+and a slot is planned to be idle for three quarters."""
 PER_CELL = 2e-5
 """Seconds for a cell of the answers: several times what drawing, fitting and writing one takes."""
 LEAST = 0.01
