@@ -145,3 +145,28 @@ def test_a_file_that_vanished_closes_its_dataset_with_a_clear_refusal(tmp_path: 
     )
     assert (answer.status_code, answer.json()["code"]) == (503, "serve.data-not-open")
     assert inside.ask("clara", "GET", "/v1/datasets/people/configuration").json()["condition"] == "gone"
+
+
+def test_a_file_that_vanishes_while_it_is_served_is_refused_without_its_place_and_opened_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    from inside import Inside
+
+    from hushtable.service import Role
+
+    site = Site(tmp_path, settings={"slots": False})
+    site.let_in("anna", Role.ANALYST, grant="epsilon=1")
+    inside, file = Inside(site), tmp_path / "data" / "people.csv"
+    content = file.read_bytes()
+    file.unlink()
+    place, body = "/v1/datasets/people/releases", {**RELEASE, "budget": "epsilon=0.5"}
+    handed = inside.spend("anna", place, body)
+    inside.work()
+    refused = inside.ask("anna", "GET", f"{handed.headers['location']}/result")
+    assert (refused.status_code, refused.json()["code"]) == (503, "serve.data-unreadable")
+    assert "people.csv" not in refused.text
+    assert site.service.catalogue.named("people").ledger.spent("anna").xi == 0
+    assert inside.spend("anna", place, body).json()["code"] == "serve.data-not-open"
+    file.write_bytes(content)
+    inside.worker.open_data()
+    assert inside.made("anna", place, body)

@@ -60,6 +60,16 @@ def test_readers_get_nothing_before_the_release_time(inside: Inside) -> None:
     assert due.status_code == 200
     kept = {"if-none-match": due.headers["etag"]}
     assert inside.ask("rosa", "GET", place, headers=kept).status_code == 304
+    later = inside.ask("clara", "POST", f"{P}/releases/{release}/publish", json={"at": at + 1000})
+    assert later.json()["code"] == "release.published", "what readers have seen is not hidden again"
+
+
+def test_a_second_curator_sees_what_is_proposed_before_agreeing(inside: Inside) -> None:
+    inside.ask("clara", "POST", f"{P}/ledger/raise", json={"budget": "epsilon=2345"})
+    inside.ask("clara", "PUT", f"{P}/schema", json={"schema": SCHEMA.replace("Oak", "Yew <b>")})
+    inside.ask("clara", "PUT", f"{P}/members/rosa", json={"role": "curator"})
+    page = inside.ask("carl", "GET", "/datasets/people/budget").text
+    assert "To epsilon=2345 per person" in page and "Yew &lt;b&gt;" in page and "rosa: <span" in page
 
 
 def test_a_raise_that_was_rejected_is_not_made(inside: Inside) -> None:

@@ -96,6 +96,7 @@ class Manager:
     def publish(self, release: str, body: bodies.PublishBody) -> dict[str, Any]:
         """Publish a release, at once or at a time."""
         kept = self._desk.kept(release)
+        self._require_unseen(kept.id)
         at = time.time() if body.at is None else body.at
         return self._two("publish", {"release": kept.id, "at": at})
 
@@ -145,7 +146,18 @@ class Manager:
             self._service.catalogue.set_schema(self._dataset.name, schema.to_yaml())
         return schema.to_dict()
 
+    def _require_unseen(self, release: str) -> None:
+        """Refuse another time for what readers have seen already."""
+        kept = self._service.shelf.get(self._dataset.name, release)
+        if kept is not None and kept.published is not None and kept.published <= time.time():
+            raise RefusedError(
+                "release.published",
+                "Readers see this release already.",
+                "Nothing is taken back by a later time.",
+            )
+
     def _publish(self, body: dict[str, Any]) -> dict[str, Any]:
+        self._require_unseen(body["release"])
         self._service.shelf.publish(body["release"], float(body["at"]))
         return {"release": body["release"], "published": body["at"]}
 

@@ -34,6 +34,7 @@ _STATUS = {
     "serve.too-many-requests": 429,
     "user.too-many-attempts": 429,
     "serve.data-not-open": 503,
+    "serve.data-unreadable": 503,
     "internal.unexpected": 500,
 }
 RETRY = 5

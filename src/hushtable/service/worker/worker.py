@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hushtable.addresses import scheme_of
-from hushtable.errors import HushtableError, RefusedError, unexpected
+from hushtable.errors import HushtableError, RefusedError, SourceError, unexpected
 from hushtable.ledger import Ledger
 from hushtable.privacy import Cost
 from hushtable.service.catalogue import GONE, OPEN, Dataset
@@ -152,6 +152,12 @@ class Worker:
                 kept = self._sessions[dataset.name] = (dataset.schema_yaml, self._opened(dataset))
         return kept[1].lent_to(spender)
 
+    def _lose(self, name: str) -> None:
+        """Data that cannot be read any more: the next look tries to open them anew, and until then nothing is asked."""
+        with self._opening:
+            self._sessions.pop(name, None)
+        self.service.catalogue.set_condition(name, GONE)
+
     def _opened(self, dataset: Dataset) -> LentSession:
         if dataset.name not in self.data:
             raise RefusedError(
@@ -194,6 +200,15 @@ class Worker:
             session = self._session(dataset, job.spender)
             outcome = KINDS[job.kind](Bench(session, dataset, self.service.shelf, job, self._telling(job)))
             answer = JobAnswer(200, json.dumps(outcome.told), outcome.made)
+        except SourceError as error:  # its text may name the place of the data
+            log.error("job %s: %s", job.id, error.code)
+            self._lose(job.dataset)
+            refusal = RefusedError(
+                "serve.data-unreadable",
+                "The data of this dataset cannot be read at the moment.",
+                "Ask its curator to look at the worker.",
+            )
+            answer = JobAnswer(status_of(refusal), problem_text(refusal))
         except HushtableError as error:
             if error.code in PASSING and not last:
                 raise

@@ -13,7 +13,7 @@ from hushtable.service import bodies
 from hushtable.service.managing import Manager, new_dataset
 from hushtable.service.web.guard import caller_in, desk_of, service_of
 from hushtable.service.web.pages.form_fields import FormDocument, FormNames, FormText
-from hushtable.service.web.pages.frame import elsewhere, page, page_router
+from hushtable.service.web.pages.frame import after, elsewhere, page, page_router
 
 MOST_LABELS = 8
 """Categories of an attribute that the review lists: a line or two; the schema itself, beside it, has all."""
@@ -67,8 +67,8 @@ def schema_review(request: Request, dataset: str, document: FormDocument, accept
 
 
 def schema_form(request: Request, dataset: str, document: FormDocument) -> Response:
-    Manager(desk_of(request)).change("schema_change", bodies.SchemaBody.model_validate({"schema": document}))
-    return elsewhere(request, f"/datasets/{dataset}/schema")
+    body = bodies.SchemaBody.model_validate({"schema": document})
+    return after(request, Manager(desk_of(request)).change("schema_change", body), dataset, "/schema")
 
 
 def _reviewed(request: Request, text: str, accept: Sequence[str], place: str) -> Response:

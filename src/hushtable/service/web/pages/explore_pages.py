@@ -18,7 +18,7 @@ from hushtable.service import bodies
 from hushtable.service.desk import AbsentError
 from hushtable.service.managing import Manager
 from hushtable.service.web.guard import desk_of
-from hushtable.service.web.pages.frame import elsewhere, not_a_form, page, page_router
+from hushtable.service.web.pages.frame import after, not_a_form, page, page_router
 
 if TYPE_CHECKING:
     from hushtable.report import ReleaseShown
@@ -91,8 +91,8 @@ def bundle_file(request: Request, dataset: str, release: str) -> Response:
 
 
 def publish_form(request: Request, dataset: str, release: str, at: Annotated[str, Form()] = "") -> Response:
-    Manager(desk_of(request)).publish(release, bodies.PublishBody(at=_moment(at)))
-    return elsewhere(request, f"/datasets/{dataset}/releases/{release}")
+    done = Manager(desk_of(request)).publish(release, bodies.PublishBody(at=_moment(at)))
+    return after(request, done, dataset, f"/releases/{release}")
 
 
 def _moment(written: str) -> float | None:

@@ -115,6 +115,12 @@ def elsewhere(request: Request, place: str) -> Response:
     return Response(None, 303, {"location": place})
 
 
+def after(request: Request, done: dict[str, Any], dataset: str, place: str) -> Response:
+    """Lead to a page of a dataset once something was done, or to what waits for a second curator."""
+    end = "/budget#proposals" if "proposal" in done else place
+    return elsewhere(request, f"/datasets/{dataset}{end}")
+
+
 def refused(request: Request, error: HushtableError) -> Response:
     """A refusal as a page, or as a sentence in the place of a part; whoever is not signed in is asked to."""
     if error.code == "auth.required":
