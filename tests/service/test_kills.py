@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "engines"))
 
 
 def killing(
-    parent: int, stop: threading.Event, wanted: int, also: Callable[[], None] | None, pause: float
+    parent: int,
+    stop: threading.Event,
+    wanted: int,
+    also: Callable[[], None] | None,
+    pause: float,
+    share: float = 0.2,
 ) -> list[str]:
-    """Kill a child of a process, or do something worse, again and again."""
+    """Kill a child of a process, or with this share do something worse, again and again."""
     rng, done = random.Random(7), []
     while not stop.is_set() and len(done) < wanted:
         if stop.wait(rng.uniform(0.3, 1.7) * pause):
             break
-        if also is not None and rng.random() < 0.2:
+        if also is not None and rng.random() < share:
             also()
             done.append("server")
             continue
@@ -48,16 +54,17 @@ def killing(
 
 
 def storm(
-    site: Site, analysts: int, each: int, kills: int, pause: float, also=None, **environment: str
+    site: Site, analysts: int, each: int, kills: int, pause: float, also=None, share: float = 0.2
 ) -> None:
     """Everybody asks while processes die; afterwards nothing is missing and nothing was paid twice."""
     let_crowd_in(site, analysts, each)
     killed: list[str] = []
-    with site.running(**environment) as running:
+    with site.running() as running:
         asking = crowd(site, running, analysts, each)
         stop = threading.Event()
         killer = threading.Thread(
-            target=lambda: killed.extend(killing(running.process.pid, stop, kills, also, pause)), daemon=True
+            target=lambda: killed.extend(killing(running.process.pid, stop, kills, also, pause, share)),
+            daemon=True,
         )
         killer.start()
         seconds = ask_all(asking, each, patience=600)
@@ -88,29 +95,43 @@ def test_a_storm_of_kills_on_sqlite(tmp_path: Path) -> None:
     storm(Site(tmp_path), **MANY, kills=KILLS, pause=2.5)
 
 
-@pytest.mark.slow
-def test_a_storm_of_kills_on_postgresql(tmp_path: Path) -> None:
+@contextmanager
+def on_postgresql(folder: Path, **settings: int) -> Generator[tuple[Site, Callable[[], None]]]:
+    """A site on a server of its own, and what kills that server and starts it again."""
     from servers import Server, installed
 
-    server = Server(next(iter(installed().values())), settings={"fsync": "on", "max_connections": "200"})
+    found = installed()
+    if not found:
+        pytest.skip("no PostgreSQL is installed")
+    server = Server(next(iter(found.values())), settings={"fsync": "on", "max_connections": "200"})
+    before = dict(os.environ)
     os.environ.update(server.environment)
+
+    def crash() -> None:
+        server.stop(signal.SIGKILL)
+        time.sleep(1.0)
+        server.start()
+
     try:
         url = server.url()
-        site = Site(
-            tmp_path,
-            database=url,
-            ledger=url + "?ledger={name}",
-            settings={"processes": 4, "workers": 2},
-        )
-
-        def crash() -> None:
-            server.stop(signal.SIGKILL)
-            time.sleep(1.0)
-            server.start()
-
-        storm(site, **MANY, kills=KILLS, pause=2.5, also=crash)
+        yield Site(folder, database=url, ledger=url + "?ledger={name}", settings=settings), crash
     finally:
         server.remove()
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@pytest.mark.slow
+def test_a_storm_of_kills_on_postgresql(tmp_path: Path) -> None:
+    with on_postgresql(tmp_path, processes=4, workers=2) as (site, crash):
+        storm(site, **MANY, kills=KILLS, pause=2.5, also=crash)
+
+
+@pytest.mark.long
+def test_kills_of_the_server_too_lose_nothing_and_pay_nothing_twice(tmp_path: Path) -> None:
+    with on_postgresql(tmp_path, processes=2, workers=2) as (site, crash):
+        crash()
+        storm(site, analysts=4, each=12, kills=6, pause=2.0, also=crash, share=0.5)
 
 
 def test_a_charge_whose_answer_was_lost_is_refused_with_its_charge_explained(tmp_path: Path) -> None:

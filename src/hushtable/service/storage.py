@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hushtable.addresses import POSTGRES, scheme_of
@@ -197,19 +197,18 @@ class PostgresStorage(Storage):
 
         with self._room:
             try:
-                connection = self._free.get_nowait()
+                rows = PostgresReading(self._free.get_nowait(), self._connected)
             except queue.Empty:
-                connection = self._connected()
+                rows = PostgresReading(self._connected(), None)
             try:
-                yield PostgresRows(connection)
+                yield rows
             except psycopg.Error:
-                connection.close()
-                self.close()  # the server went away, and with it whatever is kept
+                rows.connection.close()
                 raise unreachable_database() from None
             except BaseException:
-                self._free.put(connection)
+                self._free.put(rows.connection)
                 raise
-            self._free.put(connection)
+            self._free.put(rows.connection)
 
     def writing(self) -> contextlib.AbstractContextManager[TableRows]:
         return self._transaction("BEGIN")
@@ -293,3 +292,30 @@ class PostgresRows(TableRows):
 
     def run(self, statement: str, *values: ColumnValue) -> int:
         return self._connection.execute(statement.replace("?", "%s"), values or None).rowcount
+
+
+class PostgresReading(PostgresRows):
+    """Questions that change nothing: one whose connection a restart of the server broke is asked anew."""
+
+    def __init__(
+        self, connection: psycopg.Connection, again: Callable[[], psycopg.Connection] | None
+    ) -> None:
+        super().__init__(connection)
+        self._again = again
+
+    @property
+    def connection(self) -> psycopg.Connection:
+        """The one that is used now."""
+        return self._connection
+
+    def all(self, question: str, *values: ColumnValue) -> list[Record]:
+        import psycopg
+
+        try:
+            return super().all(question, *values)
+        except psycopg.OperationalError:
+            if self._again is None:
+                raise
+            self._connection.close()
+            self._connection, self._again = self._again(), None
+            return super().all(question, *values)
