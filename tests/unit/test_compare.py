@@ -114,6 +114,21 @@ def test_a_level_whose_categories_hold_others_now_is_refused(years, tmp_path):
     assert ht.compare(years[0], moved).table("district", "sex").height == 10
 
 
+def test_districts_are_compared_by_name_where_one_moved_to_another_region(years, tmp_path):
+    place = {**SCHEMA["attributes"]["place"], "tree": {"N": ["e", "b"], "S": ["c", "d", "a"]}}
+    moved = released(
+        tmp_path / "m", [9, 99, 999, 9, 9], {"attributes": {**SCHEMA["attributes"], "place": place}}
+    )
+    found = ht.compare(years[0], moved).table("district")
+    new, old = (
+        {row["district"]: row["unbiased"] for row in release.table("district").to_dicts()}
+        for release in (years[0], moved)
+    )
+    assert found["district"].to_list() == years[0].table("district")["district"].to_list()
+    for row in found.to_dicts():
+        assert (row["this"], row["last"]) == (new[row["district"]], old[row["district"]])
+
+
 def test_a_level_stays_comparable_where_a_district_was_split(years, tmp_path):
     place = {**SCHEMA["attributes"]["place"], "tree": {"N": ["a", "b"], "S": ["c", "d", "e", "f"]}}
     split = released(tmp_path / "s", [9] * 5, {"attributes": {**SCHEMA["attributes"], "place": place}})

@@ -58,6 +58,8 @@ class ReleaseComparison:
         """
         self.this.outline.check_same(self.last.outline, attributes)
         new, old = (release.table(*attributes) for release in (self.this, self.last))
+        labels, others = (_labels(r, frame, attributes) for r, frame in ((self.this, new), (self.last, old)))
+        old = _in_order(old, others, labels)
         if new["unbiased"].null_count() or old["unbiased"].null_count():
             raise WorkloadError(
                 "compare.not-measured",
@@ -79,7 +81,6 @@ class ReleaseComparison:
             "significant": p_value < self.alpha,
             "significant_among_all": p_value * len(p_value) < self.alpha,
         }
-        labels = [new[self.this.schema.names[axis]] for axis in self.this.schema.axes(attributes)]
         return pl.DataFrame([*labels, *(pl.Series(name, values) for name, values in numbers.items())])
 
     def tables(self) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
@@ -156,6 +157,19 @@ def compare(this: Release, last: Release, *, alpha: float = 0.05) -> ReleaseComp
     """Two releases side by side, cell by cell; refuses releases whose noise is not independent."""
     this.outline.check_independent(last.outline)
     return ReleaseComparison(this, last, alpha)
+
+
+def _labels(release: Release, frame: pl.DataFrame, attributes: Sequence[str]) -> list[pl.Series]:
+    """The columns of a table that name its cells."""
+    return [frame[release.schema.names[axis]] for axis in release.schema.axes(attributes)]
+
+
+def _in_order(frame: pl.DataFrame, labels: list[pl.Series], wanted: list[pl.Series]) -> pl.DataFrame:
+    """The rows of a table in another order of its cells: where a tree changed, its leaves may stand elsewhere."""
+    if all(one.equals(two) for one, two in zip(labels, wanted, strict=True)):
+        return frame
+    place = {cell: row for row, cell in enumerate(zip(*labels, strict=True))}
+    return frame[[place[cell] for cell in zip(*wanted, strict=True)]]
 
 
 def _two_sided(difference: np.ndarray, std: np.ndarray) -> np.ndarray:

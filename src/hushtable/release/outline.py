@@ -269,7 +269,9 @@ class Outline:
         for name in attributes:
             new = self.schema.of_axis(self.schema.axis(name))
             known = name in other.schema.names or name in other.schema.aliases
-            if not known or new.labels != other.schema.of_axis(other.schema.axis(name)).labels:
+            if not known or sorted(new.labels) != sorted(
+                other.schema.of_axis(other.schema.axis(name)).labels
+            ):
                 raise _different(f"The two releases do not have the same categories of {name!r}.")
             here, there = _above_leaves(self.schema, name), _above_leaves(other.schema, name)
             moved = [leaf for leaf, label in here.items() if there.get(leaf, label) != label]
