@@ -28,6 +28,7 @@ MEASURED = {
     "kernel.select": "scores of candidates, without a run",
     "kernel.sources.tallying": "one exact answer",
     "kernel.tabulate": "counting alone",
+    "kernel.weighing": "summing alone",
     "planning.aim": "what the published loop skips",
     "planning.exact_plans": "rounding as the loop does it",
     "planning.problem": "prices of residuals",

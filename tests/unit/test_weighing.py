@@ -82,3 +82,33 @@ def test_codes_beyond_a_size_count_as_the_last_category_and_uneven_batches_are_r
     assert weigher.sums().tolist() == [[0, 4, 0, 0, 4]]
     with pytest.raises(UsageError, match="lengths"):
         weigher.add([np.zeros(2, np.uint8), np.zeros(2, np.uint8)], [np.ones(3, np.int64)])
+
+
+def plain_cover(layout: Layout) -> tuple[list[set[int]], dict[tuple[int, ...], int]]:
+    """Covers by the definition: the first open set, and the attribute that most open sets lack alone, while it fits."""
+    left, found, of = sorted(set(layout.sets), key=lambda s: (-len(s), s)), list[set[int]](), {}
+    while left:
+        inside = set(left[0])
+        while True:
+            room = covers.COVER_CELLS // int(np.prod([layout.sizes[a] for a in inside]))
+            lacked = [(set(s) - inside).pop() for s in left if len(set(s) - inside) == 1]
+            gains = {a: lacked.count(a) for a in lacked if layout.sizes[a] <= room}
+            if not gains:
+                break
+            inside.add(min(gains, key=lambda a: (-gains[a], a)))
+        of |= {s: len(found) for s in left if set(s) <= inside}
+        left = [s for s in left if s not in of]
+        found.append(inside)
+    return found, of
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_covers_are_those_of_their_definition(seed: int, monkeypatch: pytest.MonkeyPatch):
+    chance = np.random.default_rng(seed)
+    monkeypatch.setattr(covers, "COVER_CELLS", int(chance.choice([40, 300, 5000])))
+    sizes = tuple(int(n) for n in chance.integers(1, 9, int(chance.integers(1, 9))))
+    every = [s for k in range(4) for s in combinations(range(len(sizes)), k)]
+    layout = Layout(sizes, tuple(every[k] for k in sorted(set(chance.integers(0, len(every), 30).tolist()))))
+    found, of = plain_cover(layout)
+    made = covers.cover(layout)
+    assert [set(s) for s in made.sets] == found and made.of == tuple(of[s] for s in layout.sets)

@@ -95,7 +95,7 @@ class RowTabulator:
     """Exact tables of rows as a source gives them: codes of each attribute, then ``Schema.row_numbers``.
 
     Several tables are made in one pass: those of a layout share the look at its cells, and rows that count as one
-    each are counted by bit planes.
+    each, with nothing summed beside them, are counted by bit planes.
     """
 
     def __init__(self, schema: Schema, wanted: Sequence[Counting], *, threads: int | None = None) -> None:
@@ -109,8 +109,8 @@ class RowTabulator:
 
     def _table(self, wanted: Sequence[Counting], group: list[int], threads: int | None) -> _GroupTables:
         layout = wanted[group[0]].layout
-        plain = [k for k in group if wanted[k].of == ROWS and not self._weighted]
-        others = [k for k in group if k not in plain]
+        alone = not self._weighted and all(wanted[k].of == ROWS for k in group)
+        plain, others = (group, []) if alone else ([], group)
         return _GroupTables(
             layout,
             layout.used_axes,
@@ -134,7 +134,7 @@ class RowTabulator:
     def _values(self, numbers: Sequence[NDArray[Any]], column: int) -> Ints:
         """What each row adds: its weight, its value, or both multiplied."""
         if column < 0:
-            return numbers[-1]
+            return numbers[-1] if self._weighted else np.ones(len(numbers[0]), np.int64)
         return numbers[column] * numbers[-1] if self._weighted else numbers[column]
 
     def counts(self) -> list[Ints]:
