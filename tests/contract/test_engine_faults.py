@@ -323,10 +323,10 @@ schema = '{attributes: {n: {type: integer, bounds: [0, 9]}}, person: who}'
 rows = pa.RecordBatch.from_pydict({"n": [1, 2, 3], "who": [1, 1, 2]})
 tallies = row_sums.TallySum((Asked(parse("SUM(n) WHERE n > 1"), (3,)), Asked(parse("COUNT"), ())))
 for wanted in (row_sums.TableSum((10,), ((((0,),), "rows"),)), tallies, row_sums.LossSum(4)):
-    reading = tasks.Reading(schema, "", bytes(16), bytes(16), wanted.view, own_versions(), 8)
-    moved = list(tasks.LabelRows(reading)(iter([rows]), Place(0, 0)))
-    kept = list(tasks.KeepRows(reading)(iter(moved), Place(0, 1)))
-    list(tasks.AddSums()(tasks.CountParcels(reading, wanted)(iter(kept), Place(0, 2)), Place(0, 3)))
+    reader = tasks.PartReader(schema, "", bytes(16), bytes(16), wanted.view, own_versions(), 8)
+    moved = list(tasks.LabelRows(reader)(iter([rows]), Place(0, 0)))
+    kept = list(tasks.KeepRows(reader)(iter(moved), Place(0, 1)))
+    list(tasks.AddSums()(tasks.CountParcels(reader, wanted)(iter(kept), Place(0, 2)), Place(0, 3)))
 loaded = [name for name in sys.modules if name.startswith("hushtable.")]
 bad = ("session", "ledger", "cli", "privacy.bits", "privacy.sampler", "kernel.draw", "kernel.spending", "release",
        "kernel.sources.openers", "kernel.sources.postgres", "microdata", "planning", "reconstruct")

@@ -20,7 +20,7 @@ from engine_in_pieces import ORDER_ONLY, Engine, Pieces
 from hushtable.errors import HushtableError
 from hushtable.kernel.sources.engines import tasks
 from hushtable.kernel.sources.engines.parcels import PARCEL, Arrivals, parcels_in
-from hushtable.kernel.sources.engines.tasks import EncodeRows, KeepRows, LabelRows, Reading
+from hushtable.kernel.sources.engines.tasks import EncodeRows, KeepRows, LabelRows, PartReader
 from hushtable.kernel.sources.engines.versions import own_versions
 from hushtable.kernel.sources.row_tables import require_fit
 from hushtable.kernel.sources.source import RowView
@@ -48,29 +48,29 @@ def on_engine(data: Pieces, schema: Schema) -> TableRead:
         frame = data.frame()
         require_fit([frame.header], schema)
         for view in RowView:
-            reading = Reading(schema.to_yaml(), "", bytes(16), bytes(16), view, own_versions(), 4)
+            reader = PartReader(schema.to_yaml(), "", bytes(16), bytes(16), view, own_versions(), 4)
             chosen = frame.chosen(schema.columns)
             if schema.person is None:
-                sent = chosen.mapped(EncodeRows(reading), PARCEL)
+                sent = chosen.mapped(EncodeRows(reader), PARCEL)
             else:
                 sent = (
-                    chosen.mapped(LabelRows(reading), PARCEL)
+                    chosen.mapped(LabelRows(reader), PARCEL)
                     .gathered("bucket")
-                    .mapped(KeepRows(reading), PARCEL)
+                    .mapped(KeepRows(reader), PARCEL)
                 )
-            rows[view.value] = counted(sent.collected(""), reading)
+            rows[view.value] = counted(sent.collected(""), reader)
     except HushtableError as error:
         return TableRead(rows, (f"{error.code}: {error}",))
     return TableRead(rows)
 
 
-def counted(parcels: Any, reading: Reading) -> Counter[Any]:
+def counted(parcels: Any, reader: PartReader) -> Counter[Any]:
     arrivals: dict[int, Arrivals] = {}
     found: Counter[Any] = Counter()
     for batch in parcels.to_batches():
         for parcel in parcels_in(batch):
             if arrivals.setdefault(parcel.bucket, Arrivals()).is_new(parcel):
-                arrays = tasks._RowBytes(reading.kinds).arrays([parcel.data])
+                arrays = tasks._RowBytes(reader.kinds).arrays([parcel.data])
                 shown = [
                     np.nan_to_num(array, nan=-1e99) if array.dtype.kind == "f" else array for array in arrays
                 ]

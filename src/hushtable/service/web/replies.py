@@ -97,7 +97,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HushtableError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_middleware(Outer)
+    app.add_middleware(OuterMiddleware)
 
 
 async def _ours(_: Request, error: HushtableError) -> Response:
@@ -123,7 +123,7 @@ async def _http(_: Request, error: HTTPException) -> Response:
     return made
 
 
-class Outer:
+class OuterMiddleware:
     """Around everything: headers, the size of bodies, one line of log, and a refusal for what nobody foresaw."""
 
     def __init__(self, app: Callable[..., Any]) -> None:

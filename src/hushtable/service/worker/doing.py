@@ -20,7 +20,7 @@ from hushtable.session import Session, abandon_choice
 from hushtable.watching import Progress, silent
 
 
-class Bench(NamedTuple):
+class JobTools(NamedTuple):
     """What a job is done with."""
 
     session: Session
@@ -37,23 +37,23 @@ class JobOutcome(NamedTuple):
     made: str | None = None
 
 
-def release(bench: Bench) -> JobOutcome:
+def release(tools: JobTools) -> JobOutcome:
     """``Session.release``, and its bundle on the shelf."""
-    body, session, job = bodies.ReleaseBody.model_validate_json(bench.job.body), bench.session, bench.job
+    body, session, job = bodies.ReleaseBody.model_validate_json(tools.job.body), tools.session, tools.job
     made = session.run(
         body.plan(session.schema, session.ledger.kind),
         request=job.request,
         wait=True,
-        progress=bench.progress,
+        progress=tools.progress,
     )
-    bench.shelf.keep(made, job, job.request)
+    tools.shelf.keep(made, job, job.request)
     return JobOutcome(made.to_dict(), job.id)
 
 
-def check(bench: Bench) -> JobOutcome:
+def check(tools: JobTools) -> JobOutcome:
     """``Session.check``; answers that others paid for are free where the curator said so."""
-    body, job = bodies.CheckBody.model_validate_json(bench.job.body), bench.job
-    place, shelf = body.synthetic, bench.shelf
+    body, job = bodies.CheckBody.model_validate_json(tools.job.body), tools.job
+    place, shelf = body.synthetic, tools.shelf
     file = (
         shelf.records(place.release)
         if place.release is not None
@@ -61,67 +61,67 @@ def check(bench: Bench) -> JobOutcome:
     )
     if file is None:
         raise RefusedError("upload.absent", "There is no such upload.", "Upload the file again.")
-    verdicts = bench.session.check(
+    verdicts = tools.session.check(
         body.queries,
-        shelf.synthetic_rows(file, bench.session.schema),
+        shelf.synthetic_rows(file, tools.session.schema),
         **body.asked(),
         request=job.request,
-        others=bench.dataset.shares_answers,
+        others=tools.dataset.shares_answers,
         wait=True,
     )
     return JobOutcome(verdicts.to_dict())
 
 
-def choose(bench: Bench) -> JobOutcome:
+def choose(tools: JobTools) -> JobOutcome:
     """``Session.choose``; the choice is known by the request id."""
-    body, job = bodies.ChooseBody.model_validate_json(bench.job.body), bench.job
-    options = body.mechanisms(bench.session.schema)
-    made = bench.session.choose(options, budget=Budget.parse(body.budget), request=job.request, wait=True)
+    body, job = bodies.ChooseBody.model_validate_json(tools.job.body), tools.job
+    options = body.mechanisms(tools.session.schema)
+    made = tools.session.choose(options, budget=Budget.parse(body.budget), request=job.request, wait=True)
     return JobOutcome(made.to_dict(), made.id)
 
 
-def finish(bench: Bench) -> JobOutcome:
+def finish(tools: JobTools) -> JobOutcome:
     """``Choice.take``, and the bundle of what was taken on the shelf."""
-    choice, _ = _choice(bench)
-    made = choice.take(bodies.FinishBody.model_validate_json(bench.job.body).option)
-    bench.shelf.keep(made, bench.job, choice.id)
-    return JobOutcome(choice.to_dict(), bench.job.id)
+    choice, _ = _choice(tools)
+    made = choice.take(bodies.FinishBody.model_validate_json(tools.job.body).option)
+    tools.shelf.keep(made, tools.job, choice.id)
+    return JobOutcome(choice.to_dict(), tools.job.id)
 
 
-def advance(bench: Bench) -> JobOutcome:
+def advance(tools: JobTools) -> JobOutcome:
     """``Choice.advance``, unless an interrupted attempt has done it."""
-    choice, done = _choice(bench)
+    choice, done = _choice(tools)
     if not done:
         choice.advance()
     return JobOutcome(choice.to_dict(), choice.id)
 
 
-def refine(bench: Bench) -> JobOutcome:
+def refine(tools: JobTools) -> JobOutcome:
     """``Choice.refine``, unless an interrupted attempt has paid for it."""
-    choice, done = _choice(bench)
+    choice, done = _choice(tools)
     if not done:
-        choice.refine(rho=bodies.RefineBody.model_validate_json(bench.job.body).rho)
+        choice.refine(rho=bodies.RefineBody.model_validate_json(tools.job.body).rho)
     return JobOutcome(choice.to_dict(), choice.id)
 
 
-def abandon(bench: Bench) -> JobOutcome:
+def abandon(tools: JobTools) -> JobOutcome:
     """``abandon_choice``, unless an interrupted attempt has done it."""
-    choice, _ = _choice(bench)
-    ledger = bench.session.ledger
+    choice, _ = _choice(tools)
+    ledger = tools.session.ledger
     if choice.state != "abandoned":
         abandon_choice(ledger, choice.id, wait=True)
     found = ledger.holding(choice.id)
     return JobOutcome({} if found is None else found.to_dict(), choice.id)
 
 
-def _choice(bench: Bench) -> tuple[Choice, bool]:
+def _choice(tools: JobTools) -> tuple[Choice, bool]:
     """The choice of a step, and whether it went on since the step was handed in: one step waits at a time."""
-    stands = json.loads(bench.job.stands)
-    choice = bench.session.choice(stands["choice"], wait=True)
+    stands = json.loads(tools.job.stands)
+    choice = tools.session.choice(stands["choice"], wait=True)
     return choice, choice.charged.to_dict() != stands["charged"]
 
 
-KINDS: dict[str, Callable[[Bench], JobOutcome]] = {
+KINDS: dict[str, Callable[[JobTools], JobOutcome]] = {
     one.__name__: one for one in (release, check, choose, finish, advance, refine, abandon)
 }
 """What a job may be, by its kind."""

@@ -27,7 +27,7 @@ from hushtable.service.jobs import JobAnswer, ServiceJob
 from hushtable.service.problems import PASSING, problem_text, status_of
 from hushtable.service.service import Service
 from hushtable.service.storage import new_id
-from hushtable.service.worker.doing import KINDS, Bench
+from hushtable.service.worker.doing import KINDS, JobTools
 from hushtable.service.worker.lent_session import LentSession
 from hushtable.version import __version__
 from hushtable.watching import Progress, silent
@@ -198,7 +198,7 @@ class Worker:
             if dataset is None:
                 raise RefusedError("dataset.absent", "There is no such dataset.", "It was removed.")
             session = self._session(dataset, job.spender)
-            outcome = KINDS[job.kind](Bench(session, dataset, self.service.shelf, job, self._telling(job)))
+            outcome = KINDS[job.kind](JobTools(session, dataset, self.service.shelf, job, self._telling(job)))
             answer = JobAnswer(200, json.dumps(outcome.told), outcome.made)
         except SourceError as error:  # its text may name the place of the data
             log.error("job %s: %s", job.id, error.code)

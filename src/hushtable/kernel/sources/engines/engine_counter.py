@@ -29,7 +29,7 @@ from hushtable.kernel.sources.engines.tasks import (
     EncodeRows,
     KeepRows,
     LabelRows,
-    Reading,
+    PartReader,
 )
 from hushtable.kernel.sources.engines.versions import own_versions
 from hushtable.kernel.sources.source import RowView
@@ -128,25 +128,25 @@ class EngineCounter:
 
     def _summed(self, wanted: RowSum, step: str) -> Ints:
         """The integers of one pass, if nothing came in two versions and the rows are those of the first pass."""
-        reading = self._reading(wanted)
+        reader = self._reader(wanted)
         for _ in range(TRIES):
-            found = self._run(reading, wanted, step)
+            found = self._run(reader, wanted, step)
             if found is not None:
                 self._require_same_rows(wanted, found[-PRINT:])
                 return found[:-PRINT]
         fix = "Nothing more was spent; check that the table gives the same rows each time, and type the command again."
         raise SourceError("source.two-versions", "The engine gave a part of the table in two versions.", fix)
 
-    def _run(self, reading: Reading, wanted: RowSum, step: str) -> Ints | None:
+    def _run(self, reader: PartReader, wanted: RowSum, step: str) -> Ints | None:
         capped = self._schema.person is not None
         rows, workers = self._frame.chosen(self._schema.columns), self._workers(wanted)
-        buckets = reading.buckets if capped else 0
+        buckets = reader.buckets if capped else 0
         if self._keeps_codes and wanted.view is RowView.CODES:
-            counted = self._kept_codes(reading).fewer(workers).mapped(CountParcels(reading, wanted), PARTIAL)
+            counted = self._kept_codes(reader).fewer(workers).mapped(CountParcels(reader, wanted), PARTIAL)
         elif capped:
-            counted = self._kept(rows, reading).fewer(workers).mapped(CountParcels(reading, wanted), PARTIAL)
+            counted = self._kept(rows, reader).fewer(workers).mapped(CountParcels(reader, wanted), PARTIAL)
         else:
-            counted = rows.fewer(workers).mapped(CountRows(reading, wanted), PARTIAL)
+            counted = rows.fewer(workers).mapped(CountRows(reader, wanted), PARTIAL)
         length = wanted.length + PRINT
         if 8 * workers * (length + buckets * BUCKET_FACTS) > DIRECT_BYTES:
             counted = counted.gathered("stretch").mapped(AddSums(), PARTIAL)
@@ -155,33 +155,33 @@ class EngineCounter:
             sums.add(batch)
         return sums.total(length, buckets)
 
-    def _kept(self, rows: EngineFrame, reading: Reading) -> EngineFrame:
+    def _kept(self, rows: EngineFrame, reader: PartReader) -> EngineFrame:
         """Parcels of rows that count.
 
         Each task sends to all buckets, if only to say that it has nothing, and Spark opens a file for each: a quarter
         of a second of processor, whether the part has a hundred rows or a million.  So small parts are read in one
         task, one after another.
         """
-        labelled = rows.fewer(self._frame.workers).mapped(LabelRows(reading), PARCEL)
-        return labelled.gathered("bucket").mapped(KeepRows(reading), PARCEL)
+        labelled = rows.fewer(self._frame.workers).mapped(LabelRows(reader), PARCEL)
+        return labelled.gathered("bucket").mapped(KeepRows(reader), PARCEL)
 
     def _workers(self, wanted: RowSum) -> int:
         most = self._frame.places * GATHERED_BYTES // (8 * (wanted.length + PRINT))
         return max(1, min(self._frame.workers, most))
 
-    def _kept_codes(self, reading: Reading) -> EngineFrame:
+    def _kept_codes(self, reader: PartReader) -> EngineFrame:
         if self._codes is None:
             rows = self._frame.chosen(self._schema.columns)
             capped = self._schema.person is not None
             self._codes = (
-                self._kept(rows, reading) if capped else rows.mapped(EncodeRows(reading), PARCEL)
+                self._kept(rows, reader) if capped else rows.mapped(EncodeRows(reader), PARCEL)
             ).held()
         return self._codes
 
-    def _reading(self, wanted: RowSum) -> Reading:
+    def _reader(self, wanted: RowSum) -> PartReader:
         keys = self._prints.keys
         buckets = max(BUCKETS, min(MOST_BUCKETS, BUCKETS_OF_A_PART * self._frame.places))
-        return Reading(self._schema.to_yaml(), self._ledger, *keys, wanted.view, own_versions(), buckets)
+        return PartReader(self._schema.to_yaml(), self._ledger, *keys, wanted.view, own_versions(), buckets)
 
     def _require_same_rows(self, wanted: RowSum, found: Ints) -> None:
         first = self._prints.seen.setdefault((wanted.view, self._ledger), found)

@@ -53,7 +53,7 @@ memory; smaller ones take longer."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class PartReader:
     """How rows are read: all that a task needs to know of schema, ledger and keys."""
 
     schema: str
@@ -118,12 +118,12 @@ def _joined(batches: list[Any]) -> ArrowBlock:
 class CountRows:
     """Rows to one partial sum, where nobody's rows are counted."""
 
-    reading: Reading
+    reader: PartReader
     wanted: RowSum
 
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
-        running = self.wanted.begin(self.reading.declared, self.reading.print_key)
-        for arrays in _batches(self.reading, batches):
+        running = self.wanted.begin(self.reader.declared, self.reader.print_key)
+        for arrays in _batches(self.reader, batches):
             running.add(arrays)
         sums = PartialSums()
         sums.add_own(place, running.flat(), np.empty(0, np.int64))
@@ -134,11 +134,11 @@ class CountRows:
 class EncodeRows:
     """Rows to parcels of codes."""
 
-    reading: Reading
+    reader: PartReader
 
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
-        packing, sent = _RowBytes(self.reading.kinds), 0
-        for arrays in _batches(self.reading, batches):
+        packing, sent = _RowBytes(self.reader.kinds), 0
+        for arrays in _batches(self.reader, batches):
             if len(arrays[0]):
                 made = cut_parcels(packing.packed(arrays), PARCEL_BYTES, Parcel(0, place, sent, 0, b""))
                 yield made
@@ -146,8 +146,8 @@ class EncodeRows:
         yield parcel_batch([Parcel(0, place, LAST, sent, b"")])
 
 
-def _batches(reading: Reading, batches: Iterator[Any]) -> Iterator[Sequence[NDArray[Any]]]:
-    return reading.source(batches).viewed(reading.view)
+def _batches(reader: PartReader, batches: Iterator[Any]) -> Iterator[Sequence[NDArray[Any]]]:
+    return reader.source(batches).viewed(reader.view)
 
 
 class _RowBytes:
@@ -196,13 +196,13 @@ def buckets_of(high: Words, buckets: int) -> NDArray[np.uint16]:
 class LabelRows:
     """Rows to parcels by bucket, for whoever will hold all rows of a person."""
 
-    reading: Reading
+    reader: PartReader
 
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
-        key = np.frombuffer(self.reading.people_key, np.uint64).copy()
-        labelled = _Labelled(self.reading.kinds)
-        sent, waiting, rows = np.zeros(self.reading.buckets, np.int64), list[Octets](), 0
-        for found in self.reading.source(batches).labelled(key, self.reading.view):
+        key = np.frombuffer(self.reader.people_key, np.uint64).copy()
+        labelled = _Labelled(self.reader.kinds)
+        sent, waiting, rows = np.zeros(self.reader.buckets, np.int64), list[Octets](), 0
+        for found in self.reader.source(batches).labelled(key, self.reader.view):
             waiting.append(labelled.labelled(found))
             rows += len(found.people)
             if rows >= FLUSH_ROWS:
@@ -229,7 +229,7 @@ def _by_bucket(rows: Octets, place: Place, sent: Ints) -> Any:
 class KeepRows:
     """Parcels of labelled rows to parcels of those rows that count; says of each bucket whether all of it came."""
 
-    reading: Reading
+    reader: PartReader
 
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
         arrivals: defaultdict[int, Arrivals] = defaultdict(Arrivals)
@@ -242,10 +242,10 @@ class KeepRows:
             yield from self._bucket(bucket, waiting.pop(bucket, []), came, place)
 
     def _bucket(self, bucket: int, data: list[bytes], came: Arrivals, place: Place) -> Generator[Any]:
-        labelled, packing = _Labelled(self.reading.kinds), _RowBytes(self.reading.kinds)
+        labelled, packing = _Labelled(self.reader.kinds), _RowBytes(self.reader.kinds)
         rows = np.frombuffer(b"".join(data), labelled.kind)
-        own = bool((buckets_of(rows["high"], self.reading.buckets) == bucket).all())
-        arrays = _kept_rows(rows, labelled.names, self.reading.declared.max_rows_per_person)
+        own = bool((buckets_of(rows["high"], self.reader.buckets) == bucket).all())
+        arrays = _kept_rows(rows, labelled.names, self.reader.declared.max_rows_per_person)
         sent = 0
         for start in range(0, len(arrays[0]), PARCEL_ROWS):
             part = packing.packed([array[start : start + PARCEL_ROWS] for array in arrays])
@@ -278,13 +278,13 @@ def _kept_rows(rows: NDArray[Any], names: Sequence[str], limit: int) -> list[NDA
 class CountParcels:
     """Parcels of rows that count to one partial sum."""
 
-    reading: Reading
+    reader: PartReader
     wanted: RowSum
 
     def __call__(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
-        require_versions(self.reading.versions)
-        running = self.wanted.begin(self.reading.declared, self.reading.print_key)
-        packing, waiting, rows = _RowBytes(self.reading.kinds), list[Any](), 0
+        require_versions(self.reader.versions)
+        running = self.wanted.begin(self.reader.declared, self.reader.print_key)
+        packing, waiting, rows = _RowBytes(self.reader.kinds), list[Any](), 0
         arrivals: defaultdict[int, Arrivals] = defaultdict(Arrivals)
         facts: dict[int, Ints] = {}
         for batch in batches:
