@@ -18,7 +18,7 @@ from hushtable.planning import STRATEGIES
 from hushtable.privacy import GaussianNoise
 from hushtable.reconstruct.mle import from_answers
 from hushtable.release import Card
-from hushtable.release.promise import approximate, interval_promise
+from hushtable.release.promise import approximate, interval_promise, value_promise
 from hushtable.report.public import write_report
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks-intervals.md"
@@ -49,6 +49,20 @@ def test_a_batch_promises_what_others_only_mean() -> None:
         assert "is meant to hold" in interval_promise(made) and "approximate" in interval_promise(made)
         assert approximate(made)
     assert not approximate(card("residual-planner"))
+
+
+def test_reuse_names_every_strategy_whose_noise_follows_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = card("identity", reuse=REUSED)
+    assert interval_promise(made).endswith("where earlier answers came from auto or aim.")
+    monkeypatch.setitem(STRATEGIES, "mine", STRATEGIES["aim"])
+    assert interval_promise(made).endswith("where earlier answers came from auto or aim or mine.")
+
+
+def test_only_totals_say_what_was_adjusted() -> None:
+    made = card("identity", benchmarks=["Adjusted to an official figure."])
+    assert "Adjusted" in value_promise(made, "sum(income)")
+    assert "Adjusted" not in value_promise(made, "mean(income)")
+    assert "may be empty" in value_promise(made, "mean(income)")
 
 
 @pytest.mark.parametrize(("variance", "held"), [(13.0, 0.938), (0.52, 0.874)])

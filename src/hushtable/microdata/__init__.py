@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hushtable.microdata.uncertainty import upper_bound as upper_bound
     from hushtable.microdata.wanted import METHODS as METHODS
     from hushtable.microdata.wanted import Method as Method
-    from hushtable.microdata.wanted import checked_accuracy, checked_method, whole_rows
+    from hushtable.microdata.wanted import checked_method, keeps_points, whole_rows
     from hushtable.microdata.whole_tables import (
         MOST_JOINT,
         WantedTables,

@@ -14,7 +14,7 @@ from math import prod
 from hushtable import microdata, privacy
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Workload
-from hushtable.microdata.wanted import checked_accuracy
+from hushtable.microdata.wanted import keeps_points
 from hushtable.privacy import UNIT, Budget, PureDP
 from hushtable.schema import Schema
 
@@ -25,7 +25,7 @@ def counts_workload(schema: Schema, attributes: Sequence[str] | None, accurate: 
     The weights make the noise of both equal: independent noise goes as the cells times the weight.
     """
     names = tuple(schema.attributes) if attributes is None else tuple(attributes)
-    if checked_accuracy(accurate) == "point":
+    if keeps_points(accurate):
         return Workload([names])
     cells = prod(schema.sizes[axis] for axis in schema.axes(names))
     return Workload([(), names], weights=[Fraction(cells), Fraction(1)])
@@ -55,7 +55,7 @@ def counts_budget(d: int, accurate: str, budget: Budget, *, rows: int = 1) -> Bu
     if limit.rho or not limit.delta:
         return budget
     whole = PureDP(Fraction(limit.xi, UNIT))
-    if accurate == "point":
+    if keeps_points(accurate):
         return whole
     scale = Fraction(2 * rows * UNIT, limit.xi)
     bound = privacy.shared_bound([scale, scale], Fraction(limit.delta), rows)

@@ -16,6 +16,7 @@ from hushtable.arrays import is_whole
 from hushtable.errors import BudgetError, WorkloadError
 from hushtable.microdata.noise import Noise
 from hushtable.microdata.packing import excess_of, last_impossible
+from hushtable.microdata.wanted import keeps_points
 from hushtable.privacy import shared_bound
 
 
@@ -85,7 +86,7 @@ def promise(d: int, accurate: str, noise: Noise) -> Promise:
     Before rounding to whole records, which moves a count by less than 1 and leaves the sum.
     """
     square, absolute = noise.moments
-    if accurate == "point":
+    if keeps_points(accurate):
         return Promise(square, square * d**2)
     return Promise(_spread(square, absolute, *noise.largest(_cells(d))), square)
 

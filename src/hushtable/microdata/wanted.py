@@ -38,6 +38,7 @@ METHODS = {
         Method("balanced"),
     )
 }
+POINT, SUM = "point", "sum"
 MOST_ROWS = 100_000_000
 """Records that are made at once: 4 GB of codes for ten attributes."""
 
@@ -66,10 +67,10 @@ def whole_rows(rows: Any) -> int:
     return int(rows)
 
 
-def checked_accuracy(accurate: str) -> str:
-    """What counts can be near the truth in."""
-    if accurate not in ("point", "sum"):
+def keeps_points(accurate: str) -> bool:
+    """Whether each count is kept near the truth ("point") rather than their sum ("sum"); refuses other words."""
+    if accurate not in (POINT, SUM):
         raise WorkloadError(
             "microdata.accurate", "Counts can be accurate one by one or in their sum.", "Give point or sum."
         )
-    return accurate
+    return accurate == POINT

@@ -18,7 +18,7 @@ from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, closure
 from hushtable.microdata import Method, Targets, affordable
-from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
+from hushtable.release.modelled import modelled_tables
 from hushtable.release.tables import category_column
 from hushtable.schema import Schema
 
@@ -38,9 +38,7 @@ def record_targets(release: Release, count: int) -> Targets:
     sizes = schema.record_sizes
     fine = [s for s in found if s and prod(sizes[k] for k in s) <= MOST_CELLS]
     sets = affordable(fine, sizes, count)
-    fitted = release.fitted
-    if reconstruction_named(release.reconstruction).unbiased:
-        fitted = fit_tables("maxent", release.estimates, inside, Zeros.of(schema, inside))
+    fitted = modelled_tables(release, inside)
     wanted = Layout(schema.sizes, tuple(tuple(axes.finest[k] for k in s) for s in sets))
     return Targets(Layout(sizes, sets), fitted.estimate_all(wanted))
 

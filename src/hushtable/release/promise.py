@@ -10,6 +10,7 @@ from __future__ import annotations
 from hushtable.planning import STRATEGIES
 from hushtable.release.card import Card
 from hushtable.release.spend_kinds import CHOOSE
+from hushtable.release.table_value import SUM, value_kind
 
 MODELLED = "Where not all was measured, the estimate is a model's guess: rely on lower and upper."
 
@@ -55,7 +56,8 @@ def _noise_promise(card: Card, alpha: float, simultaneous: bool) -> str:
         trials = "" if held is None else f": in trials at 95%, {held:.1f}% or more of each kind of cell held"
         return f"{meant}; it is approximate, because later noise {depended} on earlier answers{trials}."
     if card.reuse is not None:
-        return f"{meant}; it is approximate where earlier answers came from auto or aim."
+        adaptive = " or ".join(name for name, known in STRATEGIES.items() if not known.foreseen)
+        return f"{meant}; it is approximate where earlier answers came from {adaptive}."
     return (
         f"Each interval holds the true count with probability {level}, or less where std is small, because noise "
         "comes in whole numbers."
@@ -64,9 +66,10 @@ def _noise_promise(card: Card, alpha: float, simultaneous: bool) -> str:
 
 def value_promise(card: Card, value: str, alpha: float = 0.05) -> str:
     """The sentence for intervals of totals, means, shares and rates."""
-    told = interval_promise(card, alpha, adjusted=value.startswith("sum("))
+    total = value_kind(value) == SUM
+    told = interval_promise(card, alpha, adjusted=total)
     told = told.replace("the true count", f"the true {value}", 1)
-    if value.startswith("sum("):
+    if total:
         return told
     return f"{told} A group that may be empty has the whole range that the schema declares, or nearly so."
 

@@ -45,9 +45,9 @@ from hushtable.microdata import (
     whole_rows,
 )
 from hushtable.notebook import MOST_ROWS, html_card
-from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
 from hushtable.release import level_records
 from hushtable.release.dictionaries import band_note, data_dictionary
+from hushtable.release.modelled import modelled_tables
 from hushtable.release.record_weights import with_record_weights
 from hushtable.schema import Schema
 from hushtable.texts import counted
@@ -336,10 +336,7 @@ def _targets(release: Release, count: int) -> Targets:
     """The tables that ``count`` records are drawn to."""
     sizes = release.schema.sizes
     sets = affordable(closure(release.workload), sizes, count)
-    tables = release.fitted
-    if reconstruction_named(release.reconstruction).unbiased:
-        wanted = ((), *sets)
-        tables = fit_tables("maxent", release.estimates, wanted, Zeros.of(release.schema, wanted))
+    tables = modelled_tables(release, ((), *sets))
     layout = Layout(sizes, sets)
     return Targets(layout, tables.estimate_all(layout))
 

@@ -38,8 +38,7 @@ class TableValue:
         """Read ``mean(income)`` and the like; refuses columns that the schema does not sum."""
         if written.strip().lower() == COUNT:
             return cls(COUNT)
-        match = _WRITTEN.fullmatch(written)
-        kind = "" if match is None else match[1].lower()
+        match, kind = _WRITTEN.fullmatch(written), value_kind(written)
         if match is None or (match[3] is None if kind == RATE else match[3] is not None and kind != SHARE):
             raise WorkloadError(
                 "table.value",
@@ -64,3 +63,11 @@ class TableValue:
     def __str__(self) -> str:
         inside = ", ".join(name for name in (self.first, self.second) if name)
         return f"{self.kind}({inside})" if inside else self.kind
+
+
+def value_kind(written: str) -> str:
+    """Which kind of value is written, whatever its columns; empty where it cannot be read."""
+    if written.strip().lower() == COUNT:
+        return COUNT
+    match = _WRITTEN.fullmatch(written)
+    return "" if match is None else match[1].lower()

@@ -26,7 +26,8 @@ from hushtable.microdata import (
 )
 from hushtable.notebook import html_card
 from hushtable.planning import normal_spread
-from hushtable.reconstruct import Zeros, fit_tables, reconstruction_named
+from hushtable.reconstruct import Zeros
+from hushtable.release.modelled import modelled_tables
 from hushtable.release.record_fits import generated_records
 from hushtable.release.tables import reordered
 from hushtable.texts import counted
@@ -137,9 +138,7 @@ def _made(release: Release, wanted: WantedTables) -> WholeTables:
     if prod(schema.sizes[a] for a in joint) > MOST_JOINT:
         return whole_from_records(wanted, generated_records(release), still=bool(schema.impossible))
     inside = closure(wanted.layout.sets, schema.sizes)
-    fitted = release.fitted
-    if reconstruction_named(release.reconstruction).unbiased or not all(map(release.holds, inside)):
-        fitted = fit_tables("maxent", release.estimates, inside, Zeros.of(schema, inside))
+    fitted = modelled_tables(release, inside, afresh=not all(map(release.holds, inside)))
     start = joint_table(wanted, np.maximum(fitted.estimate_all(wanted.layout), 0.0))
     possible = Zeros.of(schema, (joint,)).clear(joint, np.ones(start.shape))
     return whole_from_cells(wanted, start, possible)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hushtable.errors import UsageError
-from hushtable.release.table_value import COUNT, MEAN
+from hushtable.release.table_value import COUNT, MEAN, value_kind
 
 GROUP = 1000
 """Rows of a group in which a mean is wanted, unless a wish says otherwise: a mean in a group of half the size is twice
@@ -45,5 +45,5 @@ class Wish:
         return cls(match[1] or COUNT, names, width, max(group, 1))
 
     def __str__(self) -> str:
-        groups = f" in groups of {self.group:,} rows" if self.value.lower().startswith(MEAN) else ""
+        groups = f" in groups of {self.group:,} rows" if value_kind(self.value) == MEAN else ""
         return f"{self.value} by {', '.join(self.attributes)} within ±{self.half_width:,.10g}{groups}"
