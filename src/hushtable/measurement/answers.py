@@ -20,7 +20,7 @@ from hushtable.arrays import Ints
 from hushtable.errors import BundleError
 from hushtable.marginals import AttributeSet, Layout, is_attribute_set, lift, subsets
 from hushtable.measurement.arithmetic import LARGEST
-from hushtable.measurement.parts import MarginalPart, ResidualPart, TablePart
+from hushtable.measurement.parts import ResidualPart, TablePart, stored_part
 from hushtable.privacy import LAWS
 
 FORMAT = "hushtable-answers-1"
@@ -157,10 +157,11 @@ class Answers:
         ):
             raise ValueError(FORMAT)
         if header["query"] == "residual":
-            pairs = zip(layout.lengths.tolist(), parameters, strict=True)
-            return cls(ResidualPart(sizes, sets, tuple(n**2 / p for n, p in pairs)), values)
-        precisions = tuple(1 / p for p in parameters)
-        return cls(MarginalPart(sizes, sets, law, precisions, bound), values)
+            told, squares = {}, [n**2 for n in layout.lengths.tolist()]
+        else:
+            told, squares = {"marginals": {"noise": law.name, "bound": bound}}, [1] * len(sets)
+        precisions = tuple(n / p for n, p in zip(squares, parameters, strict=True))
+        return cls(stored_part(told, sizes, sets, precisions), values)
 
 
 def _parameters(column: pa.ChunkedArray) -> tuple[Fraction, ...]:

@@ -19,10 +19,9 @@ from hushtable.marginals import ROWS, AttributeSet
 from hushtable.measurement.answers import Answers
 from hushtable.measurement.claim import Claim
 from hushtable.measurement.linear_parts import MatrixPart
-from hushtable.measurement.parts import MarginalPart, Part, ResidualPart
+from hushtable.measurement.parts import Part, ResidualPart, stored_part
 from hushtable.measurement.quantities import quantities_in
 from hushtable.measurement.requests import Label, Measure, Reply, Request, Round, fingerprint
-from hushtable.privacy import LAWS
 
 LOST, NOTE, DECIDE, PART = "lost", "note", "decide", "part"
 NO_INTS: Ints = np.empty(0, np.int64)
@@ -113,11 +112,7 @@ class Line:
             return None
         if "quantities" in self.facts:
             return self.quantities(sizes).get(ROWS)
-        if "marginals" not in self.facts:
-            return Answers(ResidualPart(sizes, self.sets, self.parameters), self.values)
-        noise = self.facts["marginals"]
-        part = MarginalPart(sizes, self.sets, LAWS[noise["noise"]], self.parameters, noise["bound"])
-        return Answers(part, self.values)
+        return Answers(stored_part(self.facts, sizes, self.sets, self.parameters), self.values)
 
     def quantities(self, sizes: tuple[int, ...]) -> dict[str, Answers]:
         """What the line measured of several quantities together."""

@@ -20,6 +20,7 @@ from hushtable.arrays import Ints
 from hushtable.marginals import AttributeSet, Counting, Layout, lift_all, sorted_sets
 from hushtable.measurement.arithmetic import check_arithmetic, check_cell_noise
 from hushtable.privacy import (
+    LAWS,
     CountNoise,
     GaussianNoise,
     Price,
@@ -216,6 +217,19 @@ class MarginalPart(Part):
         """Refuse what could overflow, from public sizes and what a row has; ``names`` are for the message."""
         deviations = [noise.true_variance**0.5 for noise in self.mechanisms]
         check_cell_noise(self.sets, deviations, names, largest)
+
+
+def stored_part(
+    told: Mapping[str, Any],
+    sizes: tuple[int, ...],
+    sets: tuple[AttributeSet, ...],
+    precisions: tuple[Fraction, ...],
+) -> TablePart:
+    """The part whose ``to_dict`` was stored, with its sets and precisions."""
+    law = told.get("marginals")
+    if law is None:
+        return ResidualPart(sizes, sets, precisions)
+    return MarginalPart(sizes, sets, LAWS[law["noise"]], precisions, law["bound"])
 
 
 def level_noise(layout: Layout, mechanisms: Sequence[ResidualNoise]) -> DiscreteNoise:

@@ -22,11 +22,11 @@ from hushtable.measurement.parts import (
     DiscreteNoise,
     MarginalPart,
     Part,
-    ResidualPart,
     TablePart,
     computed_once,
+    stored_part,
 )
-from hushtable.privacy import LAWS, GaussianNoise, Price
+from hushtable.privacy import GaussianNoise, Price
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,12 +200,7 @@ def quantities_in(
     for one in told:
         many, given = int(one["sets"]), tuple(one["sizes"])
         own = sizes if given == tuple(sizes) else given
-        mine, noise, law = sets[:many], precisions[:many], one.get("marginals")
-        table: TablePart = (
-            ResidualPart(own, mine, noise)
-            if law is None
-            else MarginalPart(own, mine, LAWS[law["noise"]], noise, law["bound"])
-        )
+        table = stored_part(one, own, sets[:many], precisions[:many])
         cells = table.layout.cells
         found[str(one["of"])] = table, values[:cells]
         sets, precisions, values = sets[many:], precisions[many:], values[cells:]
