@@ -44,6 +44,7 @@ from hushtable.release.bundle_files import (
 )
 from hushtable.release.bundle_words import package_of, readme
 from hushtable.release.data_packages import DATAPACKAGE
+from hushtable.release.promise import ALPHA
 from hushtable.release.tables import LongFile, chunks
 from hushtable.release.value_tables import benchmarked_tables
 from hushtable.schema import total_of
@@ -56,8 +57,6 @@ MEASUREMENTS, HISTORY, EXPLANATION = "measurements.parquet", "history.parquet", 
 MOST_TABLE_CELLS = 50_000_000
 """Cells of the tables that a bundle lists and bounds, whole orders of them from the smallest.  Larger ones are made
 from the measurements when they are asked for; with more, a bundle takes more time and disk.  Not tuned."""
-ALPHA = 0.05
-"""Intervals of the listed tables hold with 95%, as custom has it; others can be asked for."""
 _AGAIN = "repeat the command with the same --request: nothing is spent again"
 
 

@@ -7,10 +7,8 @@ from math import sqrt
 from hushtable.measurement import Answers
 from hushtable.reconstruct import from_answers
 from hushtable.release.card import LossCount
+from hushtable.release.promise import ALPHA
 from hushtable.schema import Schema
-
-ALPHA = 0.05
-"""Intervals at 95%, as custom has it."""
 
 
 def loss_counts(schema: Schema, answers: Answers) -> tuple[LossCount, ...]:

@@ -12,6 +12,9 @@ from hushtable.release.card import Card
 from hushtable.release.spend_kinds import CHOOSE
 from hushtable.release.table_value import SUM, value_kind
 
+ALPHA = 0.05
+"""Of all intervals that are listed without being asked for, in bundles, on cards and in reports: 95%, as custom has it
+and as readers of tables expect.  Others can be asked for."""
 MODELLED = "Where not all was measured, the estimate is a model's guess: rely on lower and upper."
 
 WHOLE_TABLE = (

@@ -19,6 +19,7 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import AttributeSet, Layout, assemble, centre_all, marginal_label
 from hushtable.microdata import seeded
 from hushtable.release.outline import checked_replicates
+from hushtable.release.promise import ALPHA
 from hushtable.release.tables import ReleasedTable, reordered
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from hushtable.release.release import Release
 
 PROMISE = "The standard deviation of a function over the replicates is its standard error."
-ALPHA = 0.05
-"""Of the table that replicates stand beside; they have no level themselves."""
 _HALF = 2.0**-54  # of a step between two draws: none of them is 0, where the normal quantile is infinite
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from hushtable.release import ALPHA
 from hushtable.report.bar_table import count_text
 from hushtable.report.books import Books
 from hushtable.report.explorer import Explorer, explorer_pages
@@ -33,7 +34,7 @@ from hushtable.report.sections.tables_section import headline_section, records_s
 from hushtable.report.sections.totals_section import totals_section
 from hushtable.report.sections.uncertainty_section import uncertainty_section
 from hushtable.report.sections.verdicts_section import verdicts_section
-from hushtable.report.view import ALPHA, View
+from hushtable.report.view import View
 from hushtable.texts import counted
 
 FILE, DATA = "report.html", "report-data"

@@ -19,12 +19,9 @@ from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.microdata import Explanation
 from hushtable.reconstruct import measured_flags
-from hushtable.release import QUALITY_FLAGS, Bundle, Card, Release, quality_codes
+from hushtable.release import ALPHA, QUALITY_FLAGS, Bundle, Card, Release, quality_codes
 from hushtable.report.cells import Cells
 from hushtable.schema import Schema
-
-ALPHA = 0.05
-"""Level of the intervals on the page: 95% is what readers of tables expect, and what the bundle's files have."""
 
 
 class View:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from hushtable.release import adjusts
+from hushtable.release import ALPHA, adjusts
 from hushtable.report.pieces import Grid, Section
-from hushtable.report.view import ALPHA, View
+from hushtable.report.view import View
 
 MOST_GROUPS = 2000
 """Groups that the page lists, 100 KB."""

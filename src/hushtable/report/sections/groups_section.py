@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from hushtable.arrays import Floats
-from hushtable.release import QUALITY_FLAGS, quality_codes, relative_errors
+from hushtable.release import ALPHA, QUALITY_FLAGS, quality_codes, relative_errors
 from hushtable.report.bar_table import count_text
 from hushtable.report.cells import Cells
 from hushtable.report.pieces import Grid, Section
-from hushtable.report.view import ALPHA, View
+from hushtable.report.view import View
 
 MOST_TABLES = 2000
 """Tables whose cells are looked through group by group, which takes a second; of more, groups have their own counts

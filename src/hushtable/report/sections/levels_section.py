@@ -7,8 +7,9 @@ import polars as pl
 
 from hushtable.axes import Axes
 from hushtable.reconstruct import reconstruction_named
+from hushtable.release import ALPHA
 from hushtable.report.pieces import Grid, Section
-from hushtable.report.view import ALPHA, View
+from hushtable.report.view import View
 
 _MEANING = (
     "A level's numbers are measured where the budget is best spent, not divided from those above. A category with "

@@ -7,9 +7,9 @@ from urllib.parse import quote
 import polars as pl
 
 from hushtable.reconstruct import FULLY, reconstruction_named
-from hushtable.release import MODELLED, WHOLE_TABLE
+from hushtable.release import ALPHA, MODELLED, WHOLE_TABLE
 from hushtable.report.pieces import Grid, Section
-from hushtable.report.view import ALPHA, View
+from hushtable.report.view import View
 from hushtable.texts import counted
 
 _COLUMNS = (

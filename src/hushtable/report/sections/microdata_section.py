@@ -31,7 +31,7 @@ def microdata_section(view: View) -> Section | None:
     if found is None:
         return None
     tables = tables_data(found)
-    bands = pl.DataFrame(found.to_dict()["small_cells"])
+    bands = pl.DataFrame([band.to_dict() for band in found.small_cells])
     fits = fits_data(view, found)
     figures = [_deviations(tables)] if tables["rms_deviation"].count() else []
     figures += [] if bands.is_empty() else [_bias(bands)]
@@ -53,7 +53,7 @@ def microdata_section(view: View) -> Section | None:
 def tables_data(found: Explanation) -> pl.DataFrame:
     """One row per compared table, the worst first."""
     frame = pl.DataFrame(
-        found.to_dict()["tables"],
+        [gap.to_dict() for gap in found.tables],
         schema_overrides=dict.fromkeys(_DEVIATIONS, pl.Float64),
         infer_schema_length=None,
     )

@@ -7,10 +7,11 @@ from math import prod
 
 import polars as pl
 
+from hushtable.release import ALPHA
 from hushtable.report.bar_table import BarTable, count_text
 from hushtable.report.labelled import NULL
 from hushtable.report.pieces import Section
-from hushtable.report.view import ALPHA, View
+from hushtable.report.view import View
 from hushtable.texts import counted
 
 HEADLINES = 2

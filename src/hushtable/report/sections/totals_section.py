@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from hushtable.release import MODELLED
+from hushtable.release import ALPHA, MODELLED
 from hushtable.report.pieces import Grid, Section
-from hushtable.report.view import ALPHA, View
+from hushtable.report.view import View
 from hushtable.schema import total_of
 
 MOST_GROUPS = 2000
