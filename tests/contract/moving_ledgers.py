@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from test_ledger_contract import ONE, code_of, reserve, rho, spend
+from ledger_homes import ONE, code_of, reserve, rho, spend
 
 from hushtable.errors import HushtableError, LedgerError
 from hushtable.ledger import Ledger, failpoints, verify_ledger

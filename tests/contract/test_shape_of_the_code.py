@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from source_trees import FILES, SOURCE, parsed, text_of
+from source_trees import FILES, ROOT, SOURCE, parsed, text_of
 
 MOST_LINES, MOST_SESSION, MOST_PARAMETERS = 600, 300, 8
 COMPILERS = ("njit", "vectorize", "guvectorize", "intrinsic")
@@ -231,6 +231,13 @@ def test_modules_are_short_and_functions_are_given_little(file: Path) -> None:
     text = text_of(file)
     assert len(text.splitlines()) <= MOST_LINES
     assert too_many(file, text) == []
+
+
+@pytest.mark.parametrize("folder", ["tests", "bench", "docs", "client"])
+def test_what_stands_beside_the_source_is_as_short(folder: str) -> None:
+    files = [file for file in (ROOT / folder).rglob("*.py") if "build" not in file.parts]
+    assert files
+    assert [file.name for file in files if len(text_of(file).splitlines()) > MOST_LINES] == []
 
 
 def test_the_session_reads_as_one_flow() -> None:

@@ -19,10 +19,11 @@ import psycopg
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "contract"))
+from ledger_homes import ONE, Home, code_of, reserve, rho, spend
 from moving_ledgers import MovingContract, Places
 from pooler import Pooler
 from servers import PASSWORD, Server
-from test_ledger_contract import ONE, Home, LedgerContract, code_of, reserve, rho, spend
+from test_ledger_contract import LedgerContract
 
 import hushtable as ht
 from conftest import VERSIONS
