@@ -13,8 +13,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.deciders import COUNT, DECIDERS, AdditiveDecider, NoisyDecider, Tally, register
-from hushtable.deciders.registry import _KNOWN
+from hushtable.deciders import COUNT, DECIDERS, AdditiveDecider, NoisyDecider, Tally, register, unregister
 from hushtable.errors import QueryError
 from hushtable.report.sections.verdicts_section import profile_data
 
@@ -52,7 +51,7 @@ def chance_inside(inside: range, rows: int, epsilon: float) -> float:
 def registered() -> Iterator[None]:
     register(CountTwice)
     yield
-    del _KNOWN[NAME]
+    unregister(NAME)
 
 
 def session(folder: Path, budget: ht.PureDP | ht.ZCDP) -> ht.Session:
@@ -98,7 +97,7 @@ def test_one_that_nothing_can_draw_is_refused_before_it_is_charged(tmp_path: Pat
         with pytest.raises(QueryError) as caught:
             opened.check("COUNT", TRUTH, tau=20, budget=ht.PureDP(1), decider="count-bare")
     finally:
-        del _KNOWN["count-bare"]
+        unregister("count-bare")
     assert caught.value.code == "query.no-draw" and opened.remaining.epsilon == 1
 
 
@@ -151,12 +150,12 @@ def test_stored_verdicts_of_a_decider_that_is_no_longer_known_stay_readable(tmp_
     made = opened.check("COUNT", TRUTH, tau=20, budget=ht.PureDP(40), decider=NAME)
     payload = opened.ledger.payload(opened.ledger.reservations()[0].charges[0].number)
     register(CountTwice)
-    kept = _KNOWN.pop(NAME)
+    unregister(NAME)
     try:
         (read,) = ht.deciders.read_verdicts(payload).values()
         assert read == made and profile_data([read], rows_per_person=1).is_empty()
     finally:
-        register(kept)
+        register(CountTwice)
 
 
 def test_every_decider_says_what_it_is() -> None:

@@ -69,6 +69,7 @@ SLIPS = [
     ("usage.out", ["release", *GIVEN, "--order", "2", *PAID]),
     ("usage.again", [*RELEASE, "--order", "2", *PAID, "--stored", "--again"]),
     ("usage.counts", [*RELEASE, *PAID, "--order", "2", "--counts", "sex"]),
+    ("usage.counts", [*RELEASE, *PAID, "--objective", "max_variance", "--counts", "sex"]),
     ("budget.unreadable", [*RELEASE, "--order", "2", "--budget", "rho=bad"]),
     ("budget.unreadable", [*RELEASE, "--budget", "zz"]),
     ("budget.not-positive", [*RELEASE, "--order", "2", "--budget", "rho=-1"]),

@@ -65,7 +65,8 @@ def release(
     folder = _folder(out, resume)
     choice = repeated(stored=stored, again=again, quiet=json)
     spent = ht.privacy.Budget.parse(budget)
-    plain = order is None and workload is None and strategy == "auto" and not (reuse or time or reconstruct)
+    usual = strategy == "auto" and objective == "sum_variance"
+    plain = order is None and workload is None and usual and not (reuse or time or reconstruct)
     attributes = _counted(counts, accurate, plain=plain)
     limit = ht.planning.memory_limit(memory)
     opened = ht.Session.open(data, schema=schema, ledger=ledger, spender=spender, head=head, now=False)
@@ -93,14 +94,14 @@ def release(
 
 
 def _counted(counts: str | None, accurate: str | None, *, plain: bool) -> list[str]:
-    """The attributes of --counts; it comes alone, without a workload and a strategy."""
+    """The attributes of --counts; it comes alone, without a workload, a strategy and an objective."""
     if counts is None and accurate is None:
         return []
     names = [name.strip() for name in (counts or "").split(",")]
     if not all(names) or not plain:
         raise UsageError(
             "usage.counts",
-            "--counts names attributes, alone or with --accurate, in place of a workload and a strategy.",
+            "--counts names attributes, alone or with --accurate, in place of a workload, a strategy and an objective.",
             "Type --counts age,sex --accurate sum.",
         )
     return names

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hushtable.deciders.registry import build as build
     from hushtable.deciders.registry import lookup as lookup
     from hushtable.deciders.registry import register as register
+    from hushtable.deciders.registry import unregister as unregister
     from hushtable.deciders.selecting import check_header as check_header
     from hushtable.deciders.selecting import grid_values as grid_values
     from hushtable.deciders.selecting import matching as matching

@@ -66,6 +66,11 @@ def register(decider: type[Decider]) -> type[Decider]:
     return decider
 
 
+def unregister(name: str) -> None:
+    """Take a decider away that was registered; its stored verdicts stay readable."""
+    del _KNOWN[name]
+
+
 def lookup(name: str, aggregate: Aggregate | None = None) -> type[Decider]:
     """The decider of a name, for this aggregate if one is given; or a refusal that lists the names."""
     names = list(DECIDERS)  # without an aggregate, of names alone: no decider is loaded to refuse one
