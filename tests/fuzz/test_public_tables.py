@@ -112,5 +112,5 @@ def test_no_person_is_drafted_and_the_path_works(
     assert run(["table", "tables", schema.names[0]]) == 0
     assert "lower" in capsys.readouterr().out
     found = ht.preflight("mine.csv", schema="mine.yaml")
-    cut = found.cut if schema.person is not None else 0  # rows beyond one of each person, which a draft proposes
+    cut = found.cut if schema.person is not None else 0  # a draft proposes one row of each person
     assert found.counted + cut >= 0.9 * found.rows > 0
