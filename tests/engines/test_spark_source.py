@@ -452,11 +452,11 @@ def test_somebody_who_watches_is_told_how_far_a_job_is(
             time.sleep(2)
             yield batch
 
-    monkeypatch.setattr(engine_counter, "PASS_CELLS", 5)
+    monkeypatch.setattr(engine_counter, "PASS_CELLS", 4)
     told: list[tuple[str, int, int]] = []
     frame = getattr(sparks, kind).range(40).selectExpr("cast(id as int) as age").coalesce(2)
     with WatchJobs(lambda *step: told.append(step)):
-        open_counter(frame.mapInArrow(slow, frame.schema), PLAIN).tabulate(Layout(PLAIN.sizes, ((0,), ())))
+        open_counter(frame.mapInArrow(slow, frame.schema), PLAIN).tabulate(Layout(PLAIN.sizes, ((), (0,))))
     steps = list(dict.fromkeys(step for step, _, _ in told))
     assert steps == ["counting, pass 1 of 2", "counting, pass 2 of 2"]
     assert any(total > 1 for _, _, total in told) and all(done <= total for _, done, total in told)

@@ -383,6 +383,11 @@ USUAL = 0.0125
 """Processor seconds of ``python -c pass`` where the limits were set; elsewhere they grow in proportion."""
 
 
+def slowness(runs: int) -> float:
+    """How much slower this machine is than that one just now: others may be busy on the same cores."""
+    return max(1.0, seconds(["-c", "pass"], runs) / USUAL)
+
+
 @pytest.mark.long
 def test_version_help_and_usage_errors_are_quick(tmp_path: Path) -> None:
     plain = (["--version"], ["--help"], ["nonsense"], ["release", "--no-such-flag"], ["check"], *HELPS)
@@ -405,14 +410,13 @@ def test_what_the_schema_refuses_is_quick(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_plans_and_ledgers_are_quick(tmp_path: Path) -> None:
-    ledger, made = str(tmp_path / "a.ledger"), seconds(["-c", "pass"])
+    ledger = str(tmp_path / "a.ledger")
     subprocess.run([sys.executable, *HUSH, "ledger", "create", ledger, "--budget", "rho=1"], check=True)
     (tmp_path / "levels").mkdir()
     folders = {PLAIN: tmp_path, LEVELS: tmp_path / "levels"}
     plans = [planning(folders[declared], *more, declared=declared) for more, declared in EVERY]
     for words in (*plans, ["ledger", "show", ledger]):
-        limit = 0.6 * max(1.0, made / USUAL)
-        assert any(seconds([*HUSH, *words], runs) <= limit for runs in (1, 3)), words
+        assert any(seconds([*HUSH, *words], runs) <= 0.6 * slowness(runs) for runs in (1, 3, 5)), words
 
 
 def test_a_name_that_is_listed_is_the_name_of_what_is_loaded() -> None:
