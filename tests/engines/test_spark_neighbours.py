@@ -139,7 +139,7 @@ class Reader:
                 stacked = np.stack([column.astype(np.int64) for column in arrays], axis=1)
                 rows[view.value].update(map(tuple, stacked.tolist()))
         attributes = list(schema.attributes.values())
-        empty = [np.empty(0, kind) for kind in counter._reading(_Wanted(RowView.VALUES)).kinds]
+        empty = [np.empty(0, kind) for kind in counter._reader(_Wanted(RowView.VALUES)).kinds]
         values = record_frame(attributes, [empty, *kept(counter, RowView.VALUES)])
         rows["values"] = Counter(values.rows())
         for query in _grid_queries(schema):
@@ -157,7 +157,7 @@ class _Wanted:
 
 def kept(counter: EngineCounter, view: RowView) -> Iterator[Sequence[Any]]:
     """The rows that count, as the arrays that tasks add up."""
-    reading = counter._reading(_Wanted(view))
+    reading = counter._reader(_Wanted(view))
     fresh = copy(counter)
     fresh._codes = None
     for batch in fresh._kept_codes(reading).collected("reading").to_batches():

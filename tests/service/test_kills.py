@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from loads import ask_all, statuses
-from running import children_of
+from running import children_of, wait_for
 from sites import Site
 from test_load import assert_sound, crowd, let_crowd_in
 
@@ -96,8 +98,8 @@ def test_a_storm_of_kills_on_sqlite(tmp_path: Path) -> None:
 
 
 @contextmanager
-def on_postgresql(folder: Path, **settings: int) -> Generator[tuple[Site, Callable[[], None]]]:
-    """A site on a server of its own, and what kills that server and starts it again."""
+def on_postgresql(folder: Path, **settings: int) -> Generator[tuple[Site, Any]]:
+    """A site on a server of its own, and that server."""
     from servers import Server, installed
 
     found = installed()
@@ -106,32 +108,33 @@ def on_postgresql(folder: Path, **settings: int) -> Generator[tuple[Site, Callab
     server = Server(next(iter(found.values())), settings={"fsync": "on", "max_connections": "200"})
     before = dict(os.environ)
     os.environ.update(server.environment)
-
-    def crash() -> None:
-        server.stop(signal.SIGKILL)
-        time.sleep(1.0)
-        server.start()
-
     try:
         url = server.url()
-        yield Site(folder, database=url, ledger=url + "?ledger={name}", settings=settings), crash
+        yield Site(folder, database=url, ledger=url + "?ledger={name}", settings=settings), server
     finally:
         server.remove()
         os.environ.clear()
         os.environ.update(before)
 
 
+def crash(server: Any) -> None:
+    """Kill a server, and start it again."""
+    server.stop(signal.SIGKILL)
+    time.sleep(1.0)
+    server.start()
+
+
 @pytest.mark.slow
 def test_a_storm_of_kills_on_postgresql(tmp_path: Path) -> None:
-    with on_postgresql(tmp_path, processes=4, workers=2) as (site, crash):
-        storm(site, **MANY, kills=KILLS, pause=2.5, also=crash)
+    with on_postgresql(tmp_path, processes=4, workers=2) as (site, server):
+        storm(site, **MANY, kills=KILLS, pause=2.5, also=lambda: crash(server))
 
 
 @pytest.mark.long
 def test_kills_of_the_server_too_lose_nothing_and_pay_nothing_twice(tmp_path: Path) -> None:
-    with on_postgresql(tmp_path, processes=2, workers=2) as (site, crash):
-        crash()
-        storm(site, analysts=4, each=12, kills=6, pause=2.0, also=crash, share=0.5)
+    with on_postgresql(tmp_path, processes=2, workers=2) as (site, server):
+        crash(server)
+        storm(site, analysts=4, each=12, kills=6, pause=2.0, also=lambda: crash(server), share=0.5)
 
 
 def test_a_charge_whose_answer_was_lost_is_refused_with_its_charge_explained(tmp_path: Path) -> None:
@@ -171,3 +174,16 @@ worker.do(service.jobs.take(worker.id)[0])
     assert ledger.spent("anna").xi == ht.PureDP("0.1").limit.xi
     again = inside.spend("anna", "/v1/datasets/people/checks", body, "lost")
     assert again.content == told.content
+
+
+@pytest.mark.long
+def test_a_service_outlives_a_database_that_is_away_while_its_children_start(tmp_path: Path) -> None:
+    """All are killed while there is no server: who is started again waits for it, and nobody has to mend anything."""
+    with on_postgresql(tmp_path) as (site, server), site.running() as running:
+        server.stop(signal.SIGKILL)
+        for child in children_of(running.process.pid):
+            os.kill(child, signal.SIGKILL)
+        time.sleep(8.0)
+        assert running.process.poll() is None
+        server.start()
+        wait_for(lambda: httpx.get(f"{running.url}/readyz").status_code == 200)

@@ -1,7 +1,8 @@
 """The processes of a service: one parent that opens no data and answers nothing, its web processes and its workers.
 
-A child that dies is started again; one that refuses to start ends the service with its own sentence.  When the parent
-is told to stop, or is gone, the children end what they have begun and follow.
+A child that dies is started again, also while a database does not answer; one that refuses to start ends the service
+with its own sentence, and so does a database that no child has ever reached.  When the parent is told to stop, or is
+gone, the children end what they have begun and follow.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from hushtable.errors import RefusedError
 from hushtable.service.config import ServeConfig
+from hushtable.service.started import AWAITED
 from hushtable.service.web import socket_at
 
 NEEDED = ("argon2", "authlib", "fastapi", "httpx", "uvicorn")
@@ -29,6 +31,8 @@ GRACE = 30.0
 """Seconds that children get to end; a web process ends its requests in less."""
 REFUSED = (1, 2)
 """Exit codes of a process that said why it does not start."""
+PAUSE = 1.0
+"""Seconds until a child is started again that found no database: a server takes about as long to come back."""
 
 
 def require_installed() -> None:
@@ -47,13 +51,28 @@ def command(*words: str) -> list[str]:
 
 
 @dataclass
+class Child:
+    """A process with the way to start it again, and how often and from when on that was or may be done."""
+
+    begin: Callable[[], subprocess.Popen[bytes]]
+    process: subprocess.Popen[bytes]
+    starts: int = 1
+    due: float = 0.0
+    reached: bool = True
+    """Unless its first start found no database."""
+
+    def again(self) -> None:
+        """Start it anew, once its time has come."""
+        if time.monotonic() >= self.due:
+            self.process, self.starts, self.due = self.begin(), self.starts + 1, 0.0
+
+
+@dataclass
 class Children:
-    """The processes that were started, each with the way to start it again."""
+    """The processes that were started."""
 
     lifeline: int
-    running: list[tuple[subprocess.Popen[bytes], Callable[[], subprocess.Popen[bytes]]]] = field(
-        default_factory=list[tuple[subprocess.Popen[bytes], Callable[[], subprocess.Popen[bytes]]]]
-    )
+    running: list[Child] = field(default_factory=list[Child])
 
     def start(self, words: Sequence[str], *descriptors: int) -> None:
         """Start one; it holds the lifeline, which breaks when this process is gone."""
@@ -65,30 +84,34 @@ class Children:
                 stdin=subprocess.DEVNULL,
             )
 
-        self.running.append((begin(), begin))
+        self.running.append(Child(begin, begin()))
 
     def look(self) -> int | None:
-        """Start again whom somebody killed; the exit code of one that refused to start, or None."""
-        for place, (child, begin) in enumerate(self.running):
-            code = child.poll()
+        """Start again who was killed or waits for a database; the exit code that ends the service, or None."""
+        for child in self.running:
+            code = child.process.poll()
             if code in REFUSED:
                 return code
+            if code == AWAITED and not child.due:
+                child.due = time.monotonic() + PAUSE
+                child.reached = child.reached and child.starts > 1
             if code is not None:
-                self.running[place] = (begin(), begin)
-        return None
+                child.again()
+        return None if any(child.reached for child in self.running) else REFUSED[0]
 
     def stop(self) -> None:
         """Tell all to stop, and end those that do not."""
-        for child, _ in self.running:
+        processes = [child.process for child in self.running]
+        for process in processes:
             with contextlib.suppress(OSError):
-                child.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGTERM)
         limit = time.monotonic() + GRACE
-        for child, _ in self.running:
+        for process in processes:
             try:
-                child.wait(max(0.1, limit - time.monotonic()))
+                process.wait(max(0.1, limit - time.monotonic()))
             except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
+                process.kill()
+                process.wait()
 
 
 def serve(file: str | Path, *, port: int | None = None, ready: Callable[[str], None] | None = None) -> int:

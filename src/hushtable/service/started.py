@@ -14,9 +14,11 @@ from collections.abc import Sequence
 
 from hushtable.errors import HushtableError, unexpected
 from hushtable.service.config import ServeConfig
+from hushtable.service.problems import PASSING
 
-CRASHED = 70
-"""The exit code of a child that met what nobody foresaw: its parent starts it again, as it does after a kill."""
+CRASHED, AWAITED = 70, 75
+"""The exit codes of a child that met what nobody foresaw, and of one that met what passes by itself, as a database that
+is starting: its parent starts it again, as it does after a kill."""
 
 
 class LogLines(logging.Formatter):
@@ -64,7 +66,7 @@ def main(words: Sequence[str]) -> int:
             run_web(ServeConfig.load(words[1]), socket.socket(fileno=int(words[2])), int(words[3]))
     except HushtableError as error:
         sys.stderr.write(f"hush: {error.message}\n  {error.fix}\n  [{error.code}]\n")
-        return error.exit_code
+        return AWAITED if error.code in PASSING else error.exit_code
     except Exception as error:  # with its text and traceback, which may hold values, left out
         logging.getLogger("hushtable.service").error("%s", unexpected(error).message)
         return CRASHED
