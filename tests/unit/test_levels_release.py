@@ -170,6 +170,7 @@ def test_levels_on_the_command_line(people, tmp_path, capsys, monkeypatch):
     assert run(["table", "out", "state", "sex", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [row["state"] for row in told["rows"]][:3] == ["N1", "N1", "N2"]
+    assert run(["table", "out", "place"]) == 0 and "county" in capsys.readouterr().out  # its finest level
     assert run(["microdata", "out", "--levels", "region", "--out", "m.csv"]) == 0
     assert pl.read_csv("m.csv").columns == ["place", "age", "sex", "region"]
 

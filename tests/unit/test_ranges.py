@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
+import polars as pl
 import pytest
 
 import hushtable as ht
@@ -200,3 +201,24 @@ def test_ranges_are_planned_for_the_sum_alone():
     workload = ht.Workload([("x=ranges",)]).resolve(schema(8))
     with pytest.raises(WorkloadError, match="sum of variances"):
         plan_residuals(workload, rho=RHO, objective="max_variance")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("levels", "intervals"),
+    [
+        ({"group": [18, 65], "year": 1}, "0-17,18-64,65-99"),
+        ({"group": [18, 65], "year": 1}, "0-99"),
+        ("auto", "0-31,32-63"),
+    ],
+)
+def test_intervals_that_are_a_coarser_level_cost_little_more_than_single_counts(levels, intervals, tmp_path):
+    """Nothing asks for finer residuals then: they are measured for the error bars of single cells, and nearly free."""
+    frame = pl.DataFrame({"x": [1, 20, 70], "sex": ["F", "M", "F"]})
+    session = ht.Session.open(frame, schema=schema(100, levels), ledger=tmp_path / "l", budget=ht.ZCDP(1))
+    workload = ht.Workload([(f"x={intervals}", "sex")])
+    release = session.release(workload, budget=ht.ZCDP("0.1"), strategy="residual-planner")
+    low, high = intervals.partition(",")[0].split("-")
+    std = release.range("x", int(low), int(high), by=("sex",))["std"][0]
+    assert (1 / 0.2) ** 0.5 <= std <= 1.01 * (1 / 0.2) ** 0.5
+    assert np.isfinite(release.table("x", "sex")["std"].to_numpy()).all()

@@ -143,6 +143,22 @@ def test_replicates_have_the_law_of_the_noise(release):
     assert drawn.equals(release.replicates(400, "district", "age", seed=3))
 
 
+def test_replicates_of_two_releases_are_independent(session):
+    """As separate releases are, so that a change between them has the error of both."""
+    made = [
+        session.release(ht.Workload(TABLES), budget=ht.ZCDP("0.01"), strategy="residual-planner")
+        for _ in range(2)
+    ]
+    noise = [
+        one.replicates(400, "district", "age")
+        .select(pl.col("^replicate_.*$") - pl.col("estimate"))
+        .to_numpy()
+        for one in made
+    ]
+    between = np.corrcoef(noise[0][0], noise[1][0])[0, 1]
+    assert abs(between) < Z / 400**0.5
+
+
 def test_a_median_is_where_half_of_the_records_are(session):
     sharp = session.release(ht.Workload(TABLES), budget=ht.ZCDP(10**4), strategy="residual-planner")
     for q in (0.1, 0.5, 0.9):

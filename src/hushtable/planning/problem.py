@@ -25,6 +25,12 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import Ask, AttributeSet, Incidence, Layout, closure, spreads_of
 from hushtable.planning.asked import asked_total
 
+IDLE = 0.01
+"""What a residual counts that no interval asks for, as a share of the least that one does: it is measured, so that
+every cell of the table has an error bar, at about a hundredth of the price; more would take it from the intervals."""
+ROUNDING = 1e-9
+"""Gains below this share of the largest are sums that cancel but for rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -116,7 +122,9 @@ class Problem:
                         else asked_total(axes, ask, level)
                     )
                 added[self.residuals.index[tau]] += total
-        return np.sqrt(added) / self.price
+        found = np.sqrt(added) / self.price
+        idle = found <= ROUNDING * found.max()
+        return np.where(idle, IDLE * found[~idle].min(), found)
 
     def cell_variances(self, s2: Floats) -> Floats:
         """Variance of a cell of each marginal when residual k has variance ``s2[k]``."""

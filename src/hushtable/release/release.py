@@ -49,7 +49,7 @@ from hushtable.release.record_fits import Priorities, RecordColumns, make_microd
 from hushtable.release.replicates import replicates_of
 from hushtable.release.sample_errors import with_sampling
 from hushtable.release.table_value import COUNT, TableValue
-from hushtable.release.tables import CellNumbers, ReleasedTable, tidy
+from hushtable.release.tables import CellNumbers, ReleasedTable, columns_named, tidy
 from hushtable.release.value_tables import benchmarked_counts, value_table
 from hushtable.release.whole_numbers import WholeNumbers, whole_numbers_of
 from hushtable.schema import Schema, total_of
@@ -213,7 +213,8 @@ class Release:
         """One table with ``replicate_1``, ... beside its unbiased estimates: estimate plus fresh noise of the same law.
 
         The standard deviation of a function over the replicates is its standard error.  The same ``seed`` gives the
-        same noise in all tables, so that functions of several tables have theirs.
+        same noise in all tables of a release, so that functions of several tables have theirs; other releases have
+        noise of their own.
         """
         return replicates_of(self, number, attributes, seed).frame
 
@@ -229,7 +230,8 @@ class Release:
             self.outline.check_value(value, simultaneous=simultaneous)
             return value_table(self, attributes, value, alpha)
         frame = self.table(*attributes, alpha=alpha, simultaneous=simultaneous)
-        return ReleasedTable(attributes, frame, alpha, self.promise(alpha, simultaneous=simultaneous))
+        shown = columns_named(self.schema, attributes)
+        return ReleasedTable(shown, frame, alpha, self.promise(alpha, simultaneous=simultaneous))
 
     def promise(self, alpha: float = 0.05, *, simultaneous: bool = False) -> str:
         """What the intervals at ``1 - alpha`` hold for, in a sentence: exact for a batch, approximate otherwise."""

@@ -20,7 +20,7 @@ from hushtable.marginals import AttributeSet, Layout, assemble, centre_all, marg
 from hushtable.microdata import seeded
 from hushtable.release.outline import checked_replicates
 from hushtable.release.promise import ALPHA
-from hushtable.release.tables import ReleasedTable, reordered
+from hushtable.release.tables import ReleasedTable, columns_named, reordered
 
 if TYPE_CHECKING:
     from hushtable.reconstruct import ResidualEstimates
@@ -44,13 +44,14 @@ def replicates_of(
             "Ask for a table whose `measured` is fully.",
         )
     centre = reordered(unbiased, schema, axes)
-    noise = replicated(release.estimates, (key,), number, seed)
+    own = (seed, release.card.ledger.head)  # the noise of another release is independent of this one's
+    noise = replicated(release.estimates, (key,), number, own)
     columns = [
         pl.Series(f"replicate_{k + 1}", centre + reordered(row, schema, axes)) for k, row in enumerate(noise)
     ]
     labels = [table[schema.names[a]] for a in axes]
     frame = pl.DataFrame([*labels, pl.Series("estimate", centre), *columns])
-    return ReleasedTable(tuple(attributes), frame, ALPHA, PROMISE)
+    return ReleasedTable(columns_named(schema, attributes), frame, ALPHA, PROMISE)
 
 
 def replicated(

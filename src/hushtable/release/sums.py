@@ -29,7 +29,7 @@ from hushtable.reconstruct import (
 )
 from hushtable.release.area_maps import AreaMap, areas_in
 from hushtable.release.promise import interval_promise
-from hushtable.release.tables import ReleasedTable, category_column
+from hushtable.release.tables import ReleasedTable, category_column, columns_named
 from hushtable.schema import RESERVED, Attribute, Binned, LabelError, Real
 
 if TYPE_CHECKING:
@@ -85,7 +85,10 @@ def range_of(
     label = pl.Series(attribute, [shown]).new_from_index(0, sums.values.size)
     frame = pl.DataFrame([label, *_labels(release, axes[1:]), *sums.columns(alpha)])
     return ReleasedTable(
-        (attribute, *by), frame, alpha, interval_promise(release.card, alpha, adjusted=False)
+        (attribute, *columns_named(release.schema, by)),
+        frame,
+        alpha,
+        interval_promise(release.card, alpha, adjusted=False),
     )
 
 
@@ -98,7 +101,9 @@ def area_of(
     matrix[0, list(codes)] = 1.0
     axes, sums = _sums(release, axis, matrix, by)
     frame = pl.DataFrame([*_labels(release, axes[1:]), *sums.columns(alpha)])
-    return ReleasedTable(tuple(by), frame, alpha, interval_promise(release.card, alpha, adjusted=False))
+    return ReleasedTable(
+        columns_named(release.schema, by), frame, alpha, interval_promise(release.card, alpha, adjusted=False)
+    )
 
 
 def areas_of(
@@ -118,7 +123,10 @@ def areas_of(
     repeated = [pl.concat([column] * len(found)) for column in labels]
     frame = pl.DataFrame([shown, *repeated, *sums.columns(alpha)])
     return ReleasedTable(
-        (shown.name, *by), frame, alpha, interval_promise(release.card, alpha, adjusted=False)
+        (shown.name, *columns_named(release.schema, by)),
+        frame,
+        alpha,
+        interval_promise(release.card, alpha, adjusted=False),
     )
 
 
@@ -152,7 +160,7 @@ def quantiles_of(
         share = pl.Series("quantile", [float(q)]).new_from_index(0, len(found))
         frames.append(pl.DataFrame([*_labels(release, axes[1:]), share, *numbers]))
     promise = f"Each interval holds the true quantile with probability {1 - alpha:.10g} or more."
-    return ReleasedTable((*by, attribute), pl.concat(frames), alpha, promise)
+    return ReleasedTable((*columns_named(release.schema, by), attribute), pl.concat(frames), alpha, promise)
 
 
 def shares_of(

@@ -52,6 +52,11 @@ class CellNumbers:
     measured: Sequence[str]
 
 
+def columns_named(schema: Schema, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that a table has for some names: an attribute's own name stands for its finest level."""
+    return tuple(schema.names[axis] for axis in schema.axes(names))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:
     """One marginal with its error bars, and what its intervals promise at ``1 - alpha``."""

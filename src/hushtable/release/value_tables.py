@@ -24,7 +24,7 @@ from hushtable.release.promise import approximate, value_promise
 from hushtable.release.ratios import NoisyPair, ratios_of_intervals
 from hushtable.release.sample_errors import with_sampling
 from hushtable.release.table_value import COUNT, MEAN, RATE, SHARE, SUM, TableValue
-from hushtable.release.tables import ReleasedTable, category_column, reordered
+from hushtable.release.tables import ReleasedTable, category_column, columns_named, reordered
 from hushtable.schema import SummedColumn, total_of
 
 if TYPE_CHECKING:
@@ -285,6 +285,5 @@ def value_table(release: Release, attributes: Sequence[str], written: str, alpha
     frame = pl.DataFrame([*labels, *columns, measured, *adjusted, *notes])
     counts = reordered(release.columns((key,), alpha).estimates, schema, axes)
     frame = with_sampling(release, frame, value, counts.tolist())
-    return ReleasedTable(
-        tuple(attributes), frame, alpha, value_promise(release.card, str(value), alpha), str(value)
-    )
+    promise = value_promise(release.card, str(value), alpha)
+    return ReleasedTable(columns_named(schema, attributes), frame, alpha, promise, str(value))
