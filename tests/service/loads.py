@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from threading import Event
 from typing import Any
 
 import httpx
-from running import Visitor
+from running import Running, Visitor
 
 THREADS = 200
 """Analysts who ask at the same moment."""
@@ -27,8 +26,12 @@ def question(number: int) -> str:
 
 @dataclass
 class Analyst:
-    """One client that keeps asking until it has been answered, whatever is killed meanwhile."""
+    """One client that keeps asking until it has been answered, whatever is killed meanwhile.
 
+    It gives up where nobody can answer any more: the service has ended, or said nothing new for too long.
+    """
+
+    running: Running
     visitor: Visitor
     dataset: str
     upload: str
@@ -39,14 +42,16 @@ class Analyst:
     places: dict[int, str] = field(default_factory=dict)
     ready: dict[int, float] = field(default_factory=dict)
 
-    def hand_in(self, number: int) -> None:
+    def hand_in(self, number: int, patience: float) -> None:
         body = {
             "query": question(number),
             "synthetic": {"upload": self.upload},
             "tau": 40,
             "budget": self.budget,
         }
+        limit = time.time() + patience
         while True:
+            assert time.time() < limit, "nobody takes the question"
             begun = time.perf_counter()
             answer = self._send(
                 "POST",
@@ -66,9 +71,10 @@ class Analyst:
             return
 
     def collect(self, patience: float) -> None:
-        """Wait for all that was handed in."""
+        """Wait for all that was handed in, as long as one after the other is answered."""
         limit = time.time() + patience
-        while self.places and time.time() < limit:
+        while self.places:
+            assert time.time() < limit, f"{len(self.places)} questions have no answer"
             number = min(self.places, key=lambda one: self.ready[one])
             time.sleep(max(0.0, self.ready[number] - time.time()))
             told = self._send("GET", f"{self.places[number]}/result")
@@ -78,10 +84,12 @@ class Analyst:
                 continue
             self.answers[number] = (told.status_code, told.content)
             del self.places[number]
+            limit = time.time() + patience
 
     def _send(self, method: str, place: str, **more: Any) -> httpx.Response | None:
         with contextlib.suppress(httpx.HTTPError):
             return self.visitor.http.request(method, place, **more)
+        assert self.running.process.poll() is None, "the service has ended"
         return None
 
 
@@ -89,15 +97,16 @@ def _waiting(answer: httpx.Response) -> bool:
     return answer.status_code == 409 and answer.json()["code"] == "job.waiting"
 
 
-def ask_all(analysts: Sequence[Analyst], each: int, patience: float, stop: Event | None = None) -> float:
-    """Everybody asks so many questions at once; the seconds that it took."""
+def ask_all(analysts: Sequence[Analyst], each: int, patience: float) -> float:
+    """Everybody asks so many questions at once; the seconds that it took.
+
+    ``patience`` is how many seconds anybody waits for one thing to happen.
+    """
     begun = time.perf_counter()
 
     def work(analyst: Analyst) -> None:
         for number in range(each):
-            if stop is not None and stop.is_set():
-                break
-            analyst.hand_in(number + each * int(analyst.name.rpartition("-")[2]))
+            analyst.hand_in(number + each * int(analyst.name.rpartition("-")[2]), patience)
         analyst.collect(patience)
 
     with ThreadPoolExecutor(min(THREADS, len(analysts))) as pool:

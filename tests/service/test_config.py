@@ -170,3 +170,17 @@ def test_a_file_that_vanishes_while_it_is_served_is_refused_without_its_place_an
     file.write_bytes(content)
     inside.worker.open_data()
     assert inside.made("anna", place, body)
+
+
+def test_a_database_that_was_never_there_ends_the_service_with_its_sentence(tmp_path: Path) -> None:
+    """A service that lost its database waits for it; one that never had it was told a wrong address."""
+    Site(tmp_path)
+    file = tmp_path / "hush.toml"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        address = f"postgresql://127.0.0.1:{taken.getsockname()[1]}/nothing"
+        file.write_text(file.read_text().replace('database = "service.db"', f'database = "{address}"'))
+        ended = hush("serve", "--config", str(file), "--port", "0")
+    assert ended.returncode == 1
+    assert "The service's database does not answer." in ended.stderr and "[serve.database]" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -56,7 +56,14 @@ def killing(
 
 
 def storm(
-    site: Site, analysts: int, each: int, kills: int, pause: float, also=None, share: float = 0.2
+    site: Site,
+    analysts: int,
+    each: int,
+    kills: int,
+    pause: float,
+    patience: float,
+    also=None,
+    share: float = 0.2,
 ) -> None:
     """Everybody asks while processes die; afterwards nothing is missing and nothing was paid twice."""
     let_crowd_in(site, analysts, each)
@@ -69,7 +76,7 @@ def storm(
             daemon=True,
         )
         killer.start()
-        seconds = ask_all(asking, each, patience=600)
+        seconds = ask_all(asking, each, patience)
         stop.set()
         killer.join(60)
     by_kind = {kind: killed.count(kind) for kind in set(killed)}
@@ -82,12 +89,13 @@ def storm(
 
 @pytest.mark.long
 def test_killed_processes_lose_nothing_and_pay_nothing_twice(tmp_path: Path) -> None:
-    storm(Site(tmp_path), analysts=4, each=12, kills=4, pause=3.0)
+    storm(Site(tmp_path), analysts=4, each=12, kills=4, pause=3.0, patience=90)
 
 
 MANY = {
     "analysts": int(os.environ.get("HUSH_ANALYSTS", "200")),
     "each": int(os.environ.get("HUSH_EACH", "50")),
+    "patience": 600,
 }
 KILLS = int(os.environ.get("HUSH_KILLS", "150"))
 
@@ -134,7 +142,9 @@ def test_a_storm_of_kills_on_postgresql(tmp_path: Path) -> None:
 def test_kills_of_the_server_too_lose_nothing_and_pay_nothing_twice(tmp_path: Path) -> None:
     with on_postgresql(tmp_path, processes=2, workers=2) as (site, server):
         crash(server)
-        storm(site, analysts=4, each=12, kills=6, pause=2.0, also=lambda: crash(server), share=0.5)
+        storm(
+            site, analysts=4, each=12, kills=6, pause=2.0, patience=90, also=lambda: crash(server), share=0.5
+        )
 
 
 def test_a_charge_whose_answer_was_lost_is_refused_with_its_charge_explained(tmp_path: Path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from loads import Analyst, ask_all, statuses
+from running import Running, Visitor
 from sites import Site
 
 import hushtable as ht
@@ -19,13 +22,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "engines"))
 PRICE = "0.01"
 
 
-def crowd(site: Site, running: object, analysts: int, paid: int) -> list[Analyst]:
+def crowd(site: Site, running: Running, analysts: int, paid: int) -> list[Analyst]:
     """Analysts, each with a grant for so many questions and a little more."""
     made = []
     for number in range(analysts):
         name = f"analyst-{number}"
         made.append(
-            Analyst(site.visitor(running, name), "people", site.upload(name), name, f"epsilon={PRICE}")
+            Analyst(
+                running, site.visitor(running, name), "people", site.upload(name), name, f"epsilon={PRICE}"
+            )
         )
     return made
 
@@ -67,7 +72,7 @@ def run(site: Site, analysts: int, each: int, paid: int, patience: float, **envi
     assert_sound(site, asking, each, paid)
 
 
-MANY = {"analysts": int(os.environ.get("HUSH_ANALYSTS", "200")), "each": 50, "paid": 40, "patience": 3600}
+MANY = {"analysts": int(os.environ.get("HUSH_ANALYSTS", "200")), "each": 50, "paid": 40, "patience": 900}
 
 
 @pytest.mark.slow
@@ -76,4 +81,14 @@ def test_two_hundred_analysts_at_once_on_sqlite(tmp_path: Path) -> None:
 
 
 def test_analysts_at_once_stay_within_their_grants_on_sqlite(tmp_path: Path) -> None:
-    run(Site(tmp_path), analysts=8, each=6, paid=4, patience=120)
+    run(Site(tmp_path), analysts=8, each=6, paid=4, patience=60)
+
+
+def test_nobody_waits_for_a_service_that_has_ended(tmp_path: Path) -> None:
+    with socket.socket() as taken, subprocess.Popen([sys.executable, "-c", ""], text=True) as process:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        process.wait()
+        gone = Running(f"http://127.0.0.1:{taken.getsockname()[1]}", process, "", tmp_path / "log")
+        analyst = Analyst(gone, Visitor(gone.url), "people", "none", "analyst-0", f"epsilon={PRICE}")
+        with pytest.raises(AssertionError, match="the service has ended"):
+            ask_all([analyst], each=1, patience=60)

@@ -40,7 +40,7 @@ def site_on(server: object, folder: Path, name: str, **settings: object) -> Site
 
 
 def test_several_processes_and_workers_stay_within_the_grants(server: object, tmp_path: Path) -> None:
-    run(site_on(server, tmp_path, "small", processes=2, workers=2), analysts=6, each=5, paid=3, patience=200)
+    run(site_on(server, tmp_path, "small", processes=2, workers=2), analysts=6, each=5, paid=3, patience=60)
 
 
 @pytest.mark.slow
