@@ -1,16 +1,14 @@
 """The graphical-model AIM of ``smartnoise-synth`` on the same marginals, in a virtual environment of its own.
 
-The environment is made under the system's temporary directory when it is missing.  A run has a limit of processor
-seconds; the model of its last complete round then answers.  Whatever prevents a run becomes the reason in its row.
+A run has a limit of processor seconds; the model of its last complete round then answers.  Whatever prevents a run
+becomes the reason in its row.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -19,50 +17,15 @@ import numpy as np
 
 from bench.adaptive.figures import Clock, Figures
 from bench.adaptive.tables import DELTA, Table
+from bench.peers.environments import SMARTNOISE, Unavailable
 from hushtable.privacy import rho_from
 
 BENCH = Path(__file__).resolve().parent
 CHILD = f"import sys; sys.path.append({str(BENCH)!r}); import model_child; model_child.main()"
-ALONE = ("smartnoise-synth", "smartnoise-sql")
-"""Installed without what they require: most of it serves other synthesizers."""
-NEEDED = (
-    "mbi<2",
-    "pandas",
-    "opendp",
-    "antlr4-python3-runtime==4.9.3",
-    "PyYAML",
-    "graphviz",
-    "Faker",
-)
 MODEL_MB = 50
 """Largest model, as in aim-grem's experiments."""
 PATIENCE = 6.0
 """Elapsed seconds after which a run is ended, per second of its limit."""
-
-
-class Unavailable(Exception):
-    """Why there is nothing to compare with."""
-
-
-def environment() -> Path:
-    """The Python of the other virtual environment, which is made when it is missing."""
-    folder = Path(tempfile.gettempdir()) / f"hushtable-graphical-model-{os.getuid()}"
-    python = folder / "bin" / "python"
-    ready = folder / "ready"
-    if not ready.exists():
-        for command in (
-            [sys.executable, "-m", "venv", str(folder)],
-            [str(python), "-m", "pip", "install", "-q", "--no-deps", *ALONE],
-            [str(python), "-m", "pip", "install", "-q", *NEEDED],
-            [str(python), "-c", "from snsynth.aim.aim import AIMSynthesizer"],
-        ):
-            try:
-                subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
-            except (subprocess.SubprocessError, OSError) as failure:
-                last = (getattr(failure, "stderr", "") or str(failure)).strip().splitlines()[-1]
-                raise Unavailable(f"it could not be installed: {last}") from None
-        ready.touch()
-    return python
 
 
 def versions(python: Path) -> str:
@@ -84,7 +47,7 @@ def share_spent(log: str, attributes: int, epsilon: float) -> float:
 
 def one_run(table: Table, epsilon: float, limit: float) -> dict[str, Any]:
     """Errors and times of one run."""
-    python = environment()
+    python = SMARTNOISE.ready()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         np.save(folder / "codes.npy", np.column_stack(table.source.columns).astype(np.int64))
