@@ -185,3 +185,37 @@ def test_rounds_of_a_strategy_that_chooses_nothing_have_no_empty_columns(
         report = public_report(tmp_path / f"{strategy}-out")
         (section,) = [one for one in report.sections if one.key == "rounds"]
         assert ("epsilon" in section.grids[0].data.columns) == chosen
+        assert any("looks, privately" in text for text in section.text) == chosen
+
+
+def test_what_is_said_of_records_counts_cells_that_are_not_drawn(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hushtable.report.sections.tables_section.MOST_RECORD_CELLS", 2)
+    names = ht.Release.load(folder / "out").marginals[0]
+    report = public_report(folder / "out", microdata=folder / "records.csv", tables=[names])
+    (section,) = [one for one in report.sections if one.key == "records"]
+    assert section.bars[0].data.height == 2
+    cells = ht.Release.load(folder / "out").table(*names).height
+    assert any(f"Of {cells} counts in 1 table" in text for text in section.text)
+
+
+@pytest.mark.parametrize("scale", [1, 1000])
+def test_totals_are_written_out_with_as_many_decimals_as_they_are_sure(tmp_path: Path, scale: int) -> None:
+    schema = {
+        "sums": {"pay": {"bounds": [0, 1000 * scale], "resolution": scale}},
+        "attributes": {"sex": {"type": "categorical", "values": ["F", "M"]}},
+    }
+    frame = pl.DataFrame({"sex": ["F", "M"] * 2000, "pay": [scale * (k % 900) for k in range(4000)]})
+    session = ht.Session.open(frame, schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP(1))
+    session.release(ht.Workload([("sex",)]), budget=ht.ZCDP(1), strategy="residual-planner").save(
+        tmp_path / "o"
+    )
+    (section,) = [one for one in public_report(tmp_path / "o").sections if one.key == "totals"]
+    (grid,) = section.grids
+    assert "note" not in grid.data.columns, "no group may be empty"
+    for shown, true in zip(grid.rows, grid.data.iter_rows(), strict=True):
+        for text, number in zip(shown[3:], true[3:], strict=True):
+            assert "e" not in text and abs(float(text.replace(",", "")) - number) <= 0.005 * max(
+                1, abs(number)
+            )

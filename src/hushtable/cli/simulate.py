@@ -109,12 +109,12 @@ def write_town(folder: Path, people: int = PEOPLE, *, official: bool = False) ->
     """
     folder.mkdir(parents=True, exist_ok=True)
     data, schema = folder / "town.csv", folder / "town.yaml"
-    town(people).write_csv(data)
+    _write(town(people), data)
     text = SCHEMA.read_text(encoding="utf-8")
     if official:
         districts = _categories()["district"]
         counts = np.rint(MORE_PEOPLE * people * _zipf(len(districts), 0.6)).astype(int)
-        pl.DataFrame({"district": districts.tolist(), "count": counts}).write_csv(folder / CENSUS)
+        _write(pl.DataFrame({"district": districts.tolist(), "count": counts}), folder / CENSUS)
         text = text.replace("attributes:\n", f"{OFFICIAL}attributes:\n", 1)
     schema.write_text(text, encoding="utf-8")
     return data, schema
@@ -122,8 +122,15 @@ def write_town(folder: Path, people: int = PEOPLE, *, official: bool = False) ->
 
 def shuffle(records: Path, out: Path) -> None:
     """Write a bad synthetic file: each column of the records in an order of its own."""
-    frame = pl.read_csv(records, infer_schema=False, glob=False)
-    pl.DataFrame([frame[name].shuffle(seed=k) for k, name in enumerate(frame.columns)]).write_csv(out)
+    with records.open("rb") as opened:
+        frame = pl.read_csv(opened, infer_schema=False)
+    _write(pl.DataFrame([frame[name].shuffle(seed=k) for k, name in enumerate(frame.columns)]), out)
+
+
+def _write(frame: pl.DataFrame, file: Path) -> None:
+    """As a CSV file; given its name alone, polars would take ``file:town.csv`` for an address."""
+    with file.open("wb") as opened:
+        frame.write_csv(opened)
 
 
 def _categories() -> dict[str, NDArray[Any]]:

@@ -69,7 +69,8 @@ def level_policy(
 
 
 def _asked(action: str, part: ResidualPart) -> Measure:
-    return Measure(part, label=Label(action, sigma=sqrt(max(float(1 / p) for p in part.precisions))))
+    typical = sum(map(float, part.precisions)) / len(part.precisions)
+    return Measure(part, label=Label(action, sigma=1.0 / sqrt(typical)))
 
 
 @dataclass(frozen=True, eq=False)

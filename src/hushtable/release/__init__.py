@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hushtable.release.outline import Outline, checked_replicates
     from hushtable.release.plan import Plan
     from hushtable.release.plan_maker import Way, plan_release
-    from hushtable.release.promise import ALPHA, MODELLED, WHOLE_TABLE, approximate
+    from hushtable.release.promise import ALPHA, MODELLED, WHOLE_TABLE, approximate, interval_promise
     from hushtable.release.quality import (
         CAUTION_ABOVE,
         QUALITY_FLAGS,

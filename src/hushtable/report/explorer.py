@@ -14,7 +14,7 @@ from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet
 from hushtable.planning import normal_spread
 from hushtable.reconstruct import LEAST_UPPER, reconstruction_named
-from hushtable.release import CAUTION_ABOVE, QUALITY_FLAGS, UNRELIABLE_ABOVE, Release
+from hushtable.release import CAUTION_ABOVE, QUALITY_FLAGS, UNRELIABLE_ABOVE, Release, interval_promise
 from hushtable.report.cells import FAR, Cells
 from hushtable.report.deflated import deflated_json
 from hushtable.report.packed import Packed
@@ -65,14 +65,16 @@ class _TablesPage:
     begins: list[int] = field(default_factory=list[int])
     """The first table of each piece."""
     size: int = 0
+    """Bytes of the pieces and of what the index says of them: where errors differ by table, a fifth of a page."""
     waiting: int = 0
 
     def flush(self, packed: Packed) -> None:
         """Pack the tables that came after the last piece."""
         first = self.begins[-1] if len(self.begins) > len(self.pieces) else len(self.sets)
         if first < len(self.sets):
-            self.pieces.append(packed.piece(self.sets[first:]))
-            self.size += len(self.pieces[-1])
+            added = self.sets[first:]
+            self.pieces.append(packed.piece(added))
+            self.size += len(self.pieces[-1]) + len(deflated_json(packed.index(added)))
         self.waiting = 0
 
 
@@ -109,7 +111,7 @@ def explorer_words(release: Release, alpha: float) -> dict[str, Any]:
         "far": FAR,
         "spread": normal_spread(alpha),
         "least": LEAST_UPPER,
-        "promise": release.promise(alpha),
+        "promise": interval_promise(release.card, alpha, adjusted=False),
         "estimate": reconstruction_named(release.reconstruction).estimate,
         "limits": [CAUTION_ABOVE, UNRELIABLE_ABOVE],
         "flags": [flag.to_dict() for flag in QUALITY_FLAGS],

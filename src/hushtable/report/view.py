@@ -19,7 +19,7 @@ from hushtable.axes import Axes
 from hushtable.marginals import AttributeSet, marginal_label
 from hushtable.microdata import Explanation
 from hushtable.reconstruct import measured_flags
-from hushtable.release import ALPHA, QUALITY_FLAGS, Bundle, Card, Release, quality_codes
+from hushtable.release import ALPHA, QUALITY_FLAGS, Bundle, Card, Release, interval_promise, quality_codes
 from hushtable.report.cells import Cells
 from hushtable.schema import Schema
 
@@ -46,6 +46,11 @@ class View:
     def schema(self) -> Schema:
         """The declared domain."""
         return self.release.schema
+
+    @property
+    def promise(self) -> str:
+        """What intervals of counts hold for.  Of adjusted counts their own section speaks."""
+        return interval_promise(self.card, ALPHA, adjusted=False)
 
     def label(self, attributes: AttributeSet) -> str:
         """``age x sex``."""

@@ -16,6 +16,10 @@ _MEANING = (
     "fewer neighbours in its block is more exact; errors are those of the median category."
 )
 _EXACT = "The categories of a level add up to those above exactly."
+_WHOLE = "Whole numbers that add up exactly come from hush export --publish."
+_NEARLY = f"The categories of a level add up to those above in every table, but for rounding. {_WHOLE}"
+HARDLY = 0.05
+"""Of a record: less would be written as 0.0, the precision that the page has for counts."""
 
 
 def levels_section(view: View) -> Section | None:
@@ -60,8 +64,10 @@ def _adding_up(view: View) -> str:
     if not gaps.height:
         return "No table has a level with one above it."
     worst = gaps.row(0, named=True)
+    if worst["largest_difference"] < HARDLY:
+        return _NEARLY
     return (
         "The categories of a level add up to those above within "
         f"{worst['largest_difference']:,.1f} records in every table ({worst['in_std']:.2f} standard errors, in "
-        f"{worst['table']}). Whole numbers that add up exactly come from hush export --publish."
+        f"{worst['table']}). {_WHOLE}"
     )

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import polars as pl
 
 from hushtable.reconstruct import FULLY, reconstruction_named
-from hushtable.release import ALPHA, MODELLED, WHOLE_TABLE
+from hushtable.release import MODELLED, WHOLE_TABLE
 from hushtable.report.pieces import Grid, Section
 from hushtable.report.view import View
 from hushtable.texts import counted
@@ -36,7 +36,7 @@ def marginals_section(view: View) -> Section:
         (
             *_in_general(view, data),
             *_sharpest(data),
-            f"{view.release.promise(ALPHA)} {MODELLED}" if _modelled(data) else view.release.promise(ALPHA),
+            f"{view.promise} {MODELLED}" if _modelled(data) else view.promise,
             *([WHOLE_TABLE] if "l1_bound" in data.columns else []),
         ),
         grids=(_grid(view, data),),

@@ -37,22 +37,29 @@ def rounds_section(view: View) -> Section | None:
     return Section(
         "rounds",
         "How the budget was spent, round by round",
-        (
-            "An adaptive release looks, privately, for tables that are still badly known and measures those. "
-            "Looking is paid for as well.",
-        ),
+        (_looking(data),),
         figures=(figure,),
         grids=(grid,),
     )
 
 
+def _looking(data: pl.DataFrame) -> str:
+    if data["marginal"].is_null().all():
+        return "Later rounds were planned from the noisy answers of earlier ones."
+    return (
+        "An adaptive release looks, privately, for tables that are still badly known and measures those. Looking is "
+        "paid for as well."
+    )
+
+
 def rounds_data(view: View) -> pl.DataFrame | None:
-    """The history with the share of the budget before and after each round."""
+    """The history with the share of the budget before and after each round; totals have no one noise."""
     history = view.release.history
     if history is None:
         return None
     spent = pl.col("share").cum_sum()
-    return history.with_columns(spent=spent, before=spent - pl.col("share"))
+    unknown = pl.when(pl.col("sigma") > 0).then("sigma")
+    return history.with_columns(spent=spent, before=spent - pl.col("share"), sigma=unknown)
 
 
 def _draw(data: pl.DataFrame) -> alt.TopLevelMixin:

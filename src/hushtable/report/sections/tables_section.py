@@ -22,6 +22,8 @@ MOST_RECORD_CHARTS = 6
 MOST_SCORED = 300
 """Tables that a score is made of: the mean moves little beyond, and each costs a pass over the records."""
 MOST_CELLS = 60
+MOST_RECORD_CELLS = 36
+"""Rows of a chart of records: they stand in pairs, and a long one leaves a hole beside its neighbour."""
 MOST_HEADLINE_CELLS = 24
 """Rows that a reader takes in at a glance, and that fit a page of paper with their text."""
 Names = tuple[str, ...]
@@ -33,11 +35,10 @@ def headline_section(view: View, chosen: Sequence[Names] = ()) -> Section | None
     if not tables:
         return None
     bars = tuple(_bars(view, names, None, MOST_HEADLINE_CELLS) for names in tables)
-    text = (
-        "The bar is the estimate, the whisker its interval. Grey bars have a mark: noise is large beside the number.",
-        view.release.promise(ALPHA),
-    )
-    return Section("headline", "At a glance", text, bars=bars)
+    text = ["The bar is the estimate, the whisker its interval."]
+    if any(row.flag.mark for table in bars for row in table.rows):
+        text[0] += " Grey bars have a mark: noise is large beside the number."
+    return Section("headline", "At a glance", (*text, view.promise), bars=bars)
 
 
 def records_section(view: View, records: pl.DataFrame | None, chosen: Sequence[Names] = ()) -> Section | None:
@@ -45,19 +46,20 @@ def records_section(view: View, records: pl.DataFrame | None, chosen: Sequence[N
     tables = tuple(chosen) or default_tables(view)
     if not tables or records is None:
         return None
-    drawn = [_bars(view, names, records, MOST_CELLS) for names in tables]
-    outside, cells = (sum(found) for found in zip(*map(_outside, drawn), strict=True))
-    shown = drawn if chosen else sorted(drawn, key=lambda bars: -_outside(bars)[0])[:MOST_RECORD_CHARTS]
+    found = {names: _outside(view, names, records) for names in tables}
+    outside, cells = (sum(one[k] for one in found.values()) for k in (0, 1))
+    shown = tables if chosen else sorted(tables, key=lambda names: -found[names][0])[:MOST_RECORD_CHARTS]
     text = [
         "The dot is the same count in the records. It is red where it lies outside the interval: read that count "
         "from the table.",
-        f"Of {counted(cells, 'count')} in {counted(len(drawn), 'table')}, {outside:,} lie outside.",
+        f"Of {counted(cells, 'count')} in {counted(len(tables), 'table')}, {_lying(outside)} outside.",
     ]
     if view.explanation is None:
         text += _score_sentence(view, records)
-    if len(shown) < len(drawn):
+    if len(shown) < len(tables):
         text.append(f"The {len(shown)} tables with the most of them:")
-    return Section("records", "Records beside the tables", tuple(text), bars=tuple(shown))
+    bars = tuple(_bars(view, names, records, MOST_RECORD_CELLS) for names in shown)
+    return Section("records", "Records beside the tables", tuple(text), bars=bars)
 
 
 def overlap_score(l1_shares: Sequence[float]) -> float | None:
@@ -86,8 +88,14 @@ def _score_sentence(view: View, records: pl.DataFrame) -> list[str]:
     ]
 
 
-def _outside(bars: BarTable) -> tuple[int, int]:
-    return bars.data.filter(pl.col("microdata_is") == "outside").height, bars.data.height
+def _outside(view: View, names: Names, records: pl.DataFrame) -> tuple[int, int]:
+    """Counts of the records outside their intervals, and all counts of a table, drawn or not."""
+    data = table_data(view, names, records)
+    return data.filter(pl.col("microdata_is") == "outside").height, data.height
+
+
+def _lying(outside: int) -> str:
+    return "none lies" if not outside else f"{outside:,} {'lies' if outside == 1 else 'lie'}"
 
 
 def default_tables(view: View) -> tuple[Names, ...]:
