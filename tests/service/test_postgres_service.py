@@ -8,8 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from inside import Inside
 from sites import Site
 from test_load import MANY, run
+
+import hushtable as ht
+from hushtable.service import Role
+from hushtable.service.hidden_spends import HiddenSpends
+from hushtable.service.storage import ColumnValue, PostgresReading, Record
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "engines"))
 
@@ -58,3 +64,35 @@ def test_tables_of_another_version_are_refused(server: object, tmp_path: Path) -
     with pytest.raises(RefusedError) as caught:
         Service.open(site.service.config)
     assert caught.value.code == "serve.database-format"
+
+
+def test_a_job_that_is_begun_while_what_is_left_is_added_up_counts_once(
+    server: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each question of PostgreSQL sees the tables as they are then; here a worker takes the job after the first."""
+    site = site_on(server, tmp_path, "once", slots=False)
+    site.let_in("anna", Role.ANALYST, grant="epsilon=1")
+    body = {
+        "query": "COUNT",
+        "synthetic": {"upload": site.upload("anna")},
+        "tau": 40,
+        "budget": "epsilon=0.1",
+    }
+    inside = Inside(site)
+    assert inside.spend("anna", "/v1/datasets/people/checks", body).status_code == 202
+    ledger = ht.Ledger.open(site.ledger_of("people"))
+    hidden = HiddenSpends(site.service.storage, "people", ledger)
+    before = hidden.left("anna")
+    assert before == ht.PureDP("0.9").limit
+    taken, asking = [], PostgresReading.all
+
+    def ask(rows: PostgresReading, question: str, *values: ColumnValue) -> list[Record]:
+        found = asking(rows, question, *values)
+        if not taken:
+            taken.append(None)
+            taken[:] = site.service.jobs.take("a worker")
+        return found
+
+    monkeypatch.setattr(PostgresReading, "all", ask)
+    assert hidden.left("anna") == before
+    assert len(taken) == 1 and hidden.left("anna") == before

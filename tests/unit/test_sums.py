@@ -218,6 +218,8 @@ def test_intervals_of_sums_and_quantiles_hold(session, release, runs):
         (lambda r: r.combine([{"sex": "Q", "weight": 1}]), "combine.cell"),
         (lambda r: r.combine([{"sex": "F", "weight": "two"}]), "combine.not-a-number"),
         (lambda r: r.combine([{"sex": "F", "weight": "nan"}]), "combine.not-a-number"),
+        (lambda r: r.combine([{"sex": "F", "weight": 1e308}]), "combine.size"),
+        (lambda r: r.combine([{"sex": "F", "weight": -1e-200}]), "combine.size"),
         (lambda r: r.combine([{"pay": "[0, 100)", "age": "1", "weight": 1}]), "combine.not-measured"),
         (lambda r: r.replicates(0, "sex"), "replicates.number"),
     ],
@@ -226,6 +228,12 @@ def test_what_cannot_be_summed_is_refused_by_name(release, ask, code):
     with pytest.raises(WorkloadError) as refused:
         ask(release)
     assert refused.value.code == code
+
+
+def test_the_error_of_a_sum_grows_with_its_weights_up_to_the_largest(release):
+    one, large, small = (release.combine([{"sex": "F", "weight": w}]) for w in (1, 1e100, -1e-100))
+    assert large["std"].item() == pytest.approx(1e100 * one["std"].item())
+    assert small["std"].item() == pytest.approx(1e-100 * one["std"].item()) and small["estimate"].item() < 0
 
 
 def test_sums_on_the_command_line(release, tmp_path, capsys):

@@ -35,6 +35,8 @@ from hushtable.schema import RESERVED, Attribute, Binned, LabelError, Real
 if TYPE_CHECKING:
     from hushtable.release.release import Release
 
+LARGEST_WEIGHT = 1e100
+"""In size, and its inverse the smallest: the error adds up their squares, which floating point holds up to 1e308."""
 MOST_SUMS = 50_000_000
 """Weights of the sums of one call, 400 MB: a quantile of a thousand bins in fifty thousand groups.  More take
 memory."""
@@ -238,6 +240,12 @@ def _weight(given: Any) -> float:
             "combine.not-a-number",
             "A weight is not a finite number.",
             "Give each row a weight such as 1 or -0.5.",
+        )
+    if weight and not 1.0 / LARGEST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
+        raise WorkloadError(
+            "combine.size",
+            "A weight is too large or too small for the error of its sum.",
+            f"Give weights between {1.0 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g} in size, or 0.",
         )
     return weight
 

@@ -13,7 +13,10 @@ from collections.abc import Collection, Iterator
 from hushtable.ledger import Holding, Ledger
 from hushtable.privacy import Cost
 from hushtable.service.jobs import UNSEEN
-from hushtable.service.storage import Storage, TableRows
+from hushtable.service.storage import Record, Storage, TableRows
+
+_NONE = "CAST(NULL AS TEXT)"
+"""In words of SQL, no text: PostgreSQL wants to know of what type nothing is."""
 
 
 class HiddenSpends:
@@ -47,23 +50,30 @@ class HiddenSpends:
         return left
 
     def _parts(self, rows: TableRows, spender: str | None, entries: int) -> Iterator[tuple[Cost, Cost]]:
-        """What the ledger's first entries charge, and what was priced, of all jobs that are alike."""
+        """What the ledger's first entries charge, and what was priced, of all jobs that are alike.
+
+        In one question: between two of them a job goes from one part to the next, and would count twice or not at all.
+        """
         whose, who = ("", ()) if spender is None else ("AND spender = ?", (spender,))
-        asked = f"FROM job WHERE dataset = ? {whose} AND"
-        new = f"SELECT price, count(*) AS n {asked} state = 'queued' AND attempts = 0 GROUP BY price"
-        for row in rows.all(new, self._dataset, *who):
-            yield Cost.ZERO, _times(row["price"], row["n"])
-        done = f"{asked} state IN ('done', 'refused') AND slot > ? AND entries"
-        known = f"SELECT price, charged, count(*) AS n {done} <= ? GROUP BY price, charged"
-        now = time.time()
-        for row in rows.all(known, self._dataset, *who, now, entries):
-            yield _times(row["charged"], row["n"]), _times(row["price"], row["n"])
-        begun = f"SELECT request, price {asked} state IN ('queued', 'running') AND attempts > 0"
-        between = [*rows.all(begun, self._dataset, *who)]
-        between += rows.all(f"SELECT request, price {done} > ?", self._dataset, *who, now, entries)
-        for row in between:
-            found = self._ledger.holding(row["request"])
-            yield Cost.ZERO if found is None else found.drawn + found.held, _times(row["price"], 1)
+        among, mine = f"FROM job WHERE dataset = ? {whose} AND", (self._dataset, *who)
+        done, now = f"{among} state IN ('done', 'refused') AND slot > ? AND entries", time.time()
+        found = rows.all(
+            f"SELECT {_NONE} AS request, price, {_NONE} AS charged, count(*) AS n {among} state = 'queued' "
+            f"AND attempts = 0 GROUP BY price "
+            f"UNION ALL SELECT {_NONE}, price, charged, count(*) {done} <= ? GROUP BY price, charged "
+            f"UNION ALL SELECT request, price, {_NONE}, 1 {among} state IN ('queued', 'running') AND attempts > 0 "
+            f"UNION ALL SELECT request, price, {_NONE}, 1 {done} > ?",
+            *mine, *mine, now, entries, *mine, *mine, now, entries,
+        )  # fmt: skip
+        for row in found:
+            yield self._charged(row), _times(row["price"], row["n"])
+
+    def _charged(self, row: Record) -> Cost:
+        """Of jobs that are done, as they say; of one in between, as the ledger says."""
+        if row["request"] is None:
+            return Cost.ZERO if row["charged"] is None else _times(row["charged"], row["n"])
+        found = self._ledger.holding(row["request"])
+        return Cost.ZERO if found is None else found.drawn + found.held
 
 
 def _times(written: str, count: int) -> Cost:
