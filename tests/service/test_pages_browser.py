@@ -151,6 +151,12 @@ def test_an_analyst_sees_the_price_first_then_asks_and_reads_the_verdict(
     page.fill("#tau", "10%")
     page.wait_for_selector("#plan .tile-note:has-text('close enough within')")
     page.wait_for_load_state("networkidle")
+    tau = page.eval_on_selector(
+        "#plan .chart .role-mark.mark-rule line", "one => getComputedStyle(one).stroke"
+    )
+    assert tau == page.eval_on_selector("main h1", "one => getComputedStyle(one).color"), (
+        "seen in the dark too"
+    )
     anna.looks("check-plan")
     page.fill("#query", "COUNT WHERE nothing = 1")
     page.wait_for_selector("#plan .refused")
@@ -180,6 +186,11 @@ def test_an_analyst_sees_the_price_first_then_asks_and_reads_the_verdict(
     anna.goes("/datasets/town/budget")
     anna.looks("budget")
     assert "check" in page.inner_text("main table")
+    named = "one => getComputedStyle(one, '::before').content"
+    shown = page.eval_on_selector("main table td >> nth=0", named)
+    assert shown == ('"What for" ": "' if device == "phone" else "none"), (
+        "a phone has no head above the columns"
+    )
 
 
 @sized(SOME[1:])
@@ -205,6 +216,7 @@ def test_an_analyst_looks_at_what_is_common_and_takes_an_option(
     page.wait_for_selector(".tile-value:has-text('finished')")
     assert page.locator("button[aria-label='Take option 1']").count() == 0
     assert "finished" in page.inner_text(".tiles") and "Saved" in page.inner_text(".tiles")
+    assert "until you decide" not in page.inner_text(".tiles")
     amir.looks("choice-taken")
     page.click("a.button.main")
     amir.ready()

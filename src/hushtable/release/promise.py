@@ -50,9 +50,7 @@ def _noise_promise(card: Card, alpha: float, simultaneous: bool) -> str:
         return f"All intervals of the table are meant to hold together, with probability {level} or more."
     meant = f"Each interval is meant to hold the true count with probability {level}"
     if strategy == CHOOSE:
-        return (
-            f"{meant}; it is approximate, because the option was taken after seeing a part of these answers."
-        )
+        return f"{meant}; it is approximate, because an option is taken after seeing a part of these answers."
     if not _foreseen(strategy):
         held = _least(strategy, card.reconstruct)
         depended = "depended" if strategy in STRATEGIES else "may have depended"

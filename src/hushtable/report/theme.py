@@ -18,6 +18,7 @@ _CONFIG: dict[str, Any] = {
     "background": "transparent",
     "font": _FONT,
     "view": {"stroke": None},
+    "rule": {"color": INK},
     "axis": {
         "labelColor": INK,
         "titleColor": INK,
