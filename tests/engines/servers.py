@@ -78,7 +78,20 @@ class Server:
         return 65534
 
     def start(self) -> None:
-        """Start it, or start it again."""
+        """Start it, or start it again; what a kill left behind may hold its memory for a moment, and it then ends."""
+        self._launch()
+        for _ in range(300):
+            ready = subprocess.run(
+                [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False
+            )
+            if ready.returncode == 0:
+                return
+            time.sleep(0.1)
+            if self._process is not None and self._process.poll() is not None:
+                self._launch()
+        raise RuntimeError(f"The server does not answer: {self.log.read_text()[-2000:]}")
+
+    def _launch(self) -> None:
         settings = (
             SETTINGS | self.settings | {"unix_socket_directories": str(self.folder), "port": str(self.port)}
         )
@@ -91,14 +104,6 @@ class Server:
                 user=self._user,
                 cwd=self.folder,
             )
-        for _ in range(300):
-            ready = subprocess.run(
-                [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False
-            )
-            if ready.returncode == 0:
-                return
-            time.sleep(0.1)
-        raise RuntimeError(f"The server does not answer: {self.log.read_text()[-2000:]}")
 
     @property
     def pid(self) -> int:

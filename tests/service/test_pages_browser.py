@@ -188,9 +188,7 @@ def test_an_analyst_sees_the_price_first_then_asks_and_reads_the_verdict(
     assert "check" in page.inner_text("main table")
     named = "one => getComputedStyle(one, '::before').content"
     shown = page.eval_on_selector("main table td >> nth=0", named)
-    assert shown == ('"What for" ": "' if device == "phone" else "none"), (
-        "a phone has no head above the columns"
-    )
+    assert shown == ('"What for: "' if device == "phone" else "none"), "a phone has no head above the columns"
 
 
 @sized(SOME[1:])
