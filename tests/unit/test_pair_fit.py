@@ -128,3 +128,11 @@ def test_pairs_of_hundreds_of_columns_are_released_by_default_in_time(
         a * b for a, b in combinations(domain.values(), 2)
     )
     assert time.process_time() - start < seconds
+
+
+def test_the_nth_largest_is_that_of_a_sorted_array() -> None:
+    generator = np.random.default_rng(7)
+    for size in (0, 1, 3, 4, 5, 40):
+        values = generator.integers(0, 9, size).astype(np.float64)  # with ties
+        wanted = np.sort(values)[size - 4] if size >= 4 else -1.0
+        assert pair_loops.nth_largest(values, 4) == wanted

@@ -27,7 +27,8 @@ def put_free(table: Any, shape: Any, out: Any) -> None:
 
     ``shape`` may end in zeros; an attribute of one value leaves nothing free and is passed over.
     """
-    out[:] = table
+    for k in range(table.size):
+        out[k] = table[k]
     inner, attributes = table.size, 0
     for n in shape:
         if n < 2:

@@ -41,13 +41,8 @@ def centre_all(
     """``algebra.centre`` of every set, after dividing set ``k`` by ``scale[k]`` (1 when not given)."""
     _require_length(values, layout, None)
     divide = np.ones(len(layout.sets)) if scale is None else np.ascontiguousarray(scale, np.float64)
-    centred = np.empty(layout.cells)
-    source = np.ascontiguousarray(values).view()
-    source.setflags(
-        write=False
-    )  # stored answers are read-only, and numba would compile a second copy for the others
-    given = layout.offsets, layout.shapes, _blocks(layout), divide, source
-    in_ranges(centre_sets, layout.lengths, *given, centred)
+    centred = np.array(values, np.float64)
+    in_ranges(centre_sets, layout.lengths, layout.offsets, layout.shapes, _blocks(layout), divide, centred)
     return centred
 
 

@@ -46,13 +46,13 @@ def lift_sets(first: int, last: int, offsets: Ints, shapes: Ints, blocks: Any, f
 
 @njit(cache=True, nogil=True)
 def centre_sets(
-    first: int, last: int, offsets: Ints, shapes: Ints, blocks: Any, scale: Any, source: Any, flat: Any
+    first: int, last: int, offsets: Ints, shapes: Ints, blocks: Any, scale: Any, flat: Any
 ) -> None:
-    """flat = source / scale[set], then x - mean(x) along each axis of each set, block by block."""
+    """In place: x / scale[set], then x - mean(x) along each axis of each set, block by block."""
     rows, begins, starts = blocks
     for s in range(first, last):
         for c in range(offsets[s], offsets[s + 1]):
-            flat[c] = source[c] / scale[s]
+            flat[c] /= scale[s]
         inner = 1
         cells = offsets[s + 1] - offsets[s]
         for axis in range(shapes.shape[1] - 1, -1, -1):

@@ -360,7 +360,8 @@ def fit_chains(
     taken = 0.0
     hessian, gradient, t = np.empty((count, count)), np.empty(count), np.zeros(count)
     residual, weight, likelihood = np.empty((n1, n2)), np.empty((n1, n2)), np.empty(grid.size)
-    free = np.empty((n1, n2))
+    free, shape = np.empty((n1, n2)), np.empty(2, np.int64)
+    shape[0], shape[1] = n1, n2
     for step in range(GAUSS_NEWTON + 1):
         chained_mean(product, chains, t, mean)
         scale_to_margins(mean, margins, SWEEPS)
@@ -370,7 +371,7 @@ def fit_chains(
             for b in range(n2):
                 residual[a, b] = y[a, b] - mean[a, b]
         price = free_part(n1, n2, taken)
-        put_free(mean.ravel(), chains.shape[1:], free.ravel())
+        put_free(mean.ravel(), shape, free.ravel())
         dispersion_likelihood(residual.ravel(), free.ravel(), noise, price, grid, likelihood)
         best = 0
         for j in range(grid.size):  # numba takes longer to compile np.argmax

@@ -63,10 +63,10 @@ def put_likelihoods(noisy: Any, shift: float, deviation: float, edges: Any, out:
 @njit(cache=True, nogil=True)
 def put_expected(i: int, steps: Any, shares: Any, ahead: Any, out: Any) -> None:
     """out = shares of the levels of value i given the noisy counts before it."""
+    for level in range(shares.size):
+        out[level] = shares[level] if i == 0 else 0.0
     if i == 0:
-        out[:] = shares
         return
-    out[:] = 0.0
     for before in range(shares.size):
         part = ahead[i - 1, before]
         for level in range(shares.size):
@@ -118,7 +118,9 @@ def go_back(
             total += t
         for level in range(levels):
             behind[i - 1, level] /= total
-        every = parts.sum()
+        every = 0.0
+        for k in range(kinds.size):
+            every += parts[k]
         for k in range(kinds.size):
             seen[k] += parts[k] / every
         for level in range(levels):
@@ -156,7 +158,11 @@ def learn_levels(likelihoods: Any, kernels: Any, spread: Any, kinds: Any, shares
         seen[:], drawn[:] = LEAST_NEAR, LEAST_LEVELS / levels
         seen[0] = LEAST_FRESH
         go_back(likelihoods, kernels, kinds, shares, ahead, behind, seen, drawn)
-        moved, every, all_drawn = 0.0, seen.sum(), drawn.sum()
+        moved, every, all_drawn = 0.0, 0.0, 0.0
+        for k in range(kinds.size):
+            every += seen[k]
+        for level in range(levels):
+            all_drawn += drawn[level]
         for k in range(kinds.size):
             moved = max(moved, abs(seen[k] / every - kinds[k]))
             kinds[k] = seen[k] / every
@@ -182,8 +188,9 @@ def learn_levels(likelihoods: Any, kernels: Any, spread: Any, kinds: Any, shares
 @njit(cache=True, nogil=True)
 def median_of(weights: Any, y: float, deviation: float, edges: Any) -> float:
     """The median of a count that is in its levels with these weights, and normal around y within each."""
-    half = 0.5 * weights.sum()
-    level = 0
+    half, level = 0.0, 0
+    for k in range(weights.size):  # numba takes longer to compile weights.sum()
+        half += 0.5 * weights[k]
     while level < weights.size - 1 and weights[level] < half:
         half -= weights[level]
         level += 1

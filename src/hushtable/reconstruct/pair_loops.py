@@ -151,6 +151,22 @@ def put_chain(around: Any, i: int, middle: int, j: int, pairs: Any, out: Any) ->
 
 
 @njit(cache=True, nogil=True)
+def nth_largest(values: Any, n: int) -> float:
+    """The n-th largest value, -1 where there are fewer; numba takes longer to compile np.sort than all of this."""
+    largest = np.empty(n)
+    for at in range(n):
+        largest[at] = -1.0
+    for k in range(values.size):
+        at = n - 1
+        if values[k] > largest[at]:
+            while at > 0 and largest[at - 1] < values[k]:
+                largest[at] = largest[at - 1]
+                at -= 1
+            largest[at] = values[k]
+    return largest[n - 1]
+
+
+@njit(cache=True, nogil=True)
 def strongest_chains(around: Any, i: int, j: int, pairs: Any, product: Any) -> Any:
     """The chains i - middle - j that are farthest from the product, in the order of their middles."""
     n1, n2 = product.shape
@@ -165,10 +181,7 @@ def strongest_chains(around: Any, i: int, j: int, pairs: Any, product: Any) -> A
                     gap += abs(chain[a, b] - product[a, b])
             middles[count], far[count] = middle, gap
             count += 1
-    least = -1.0
-    if count > MOST_CHAINS:
-        least = np.sort(far[:count])[count - MOST_CHAINS]
-    kept = 0
+    least, kept = nth_largest(far[:count], MOST_CHAINS), 0
     for k in range(count):
         if far[k] >= least and kept < MOST_CHAINS:
             middles[kept], far[kept] = middles[k], far[k]
@@ -229,7 +242,9 @@ def chain_pairs(
         margins = Margins(one_way(around.ones, i), one_way(around.ones, j))
         middles, far = strongest_chains(around, i, j, pairs, product)
         if middles.size == 0:
-            mean[:] = product
+            for a in range(n1):
+                for b in range(n2):
+                    mean[a, b] = product[a, b]
             continue
         if noisy.rows[k] < 0:
             best = 0
