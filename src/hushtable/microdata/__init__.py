@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hushtable.microdata.honesty import FAR, Totals, compare, small_cells
     from hushtable.microdata.honesty import Explanation as Explanation
     from hushtable.microdata.honesty import TableGap as TableGap
+    from hushtable.microdata.joint_cells import JointCells
     from hushtable.microdata.likelihood import likeliest
     from hushtable.microdata.noise import Noise as Noise
     from hushtable.microdata.point_sum import counts_to_buy as counts_to_buy

@@ -1,7 +1,8 @@
 """Whole nonnegative numbers for many tables that add up everywhere, near to what is wanted of each.
 
 They are the sums of one whole table over all attributes of the tables, each on the finest level that is asked for, or,
-where that is too large, of whole records.  So they agree on every level and wherever they overlap, by construction.
+where that is too large, of whole records.  So they agree on every level and wherever they overlap, by construction;
+also tables of attributes that read one column, of which only such combinations are counted as a value can have.
 The whole table starts from a real one that has the sums wanted, as far as they agree.  Its cells are rounded one after
 the other, up or down by what keeps the sums of all tables right so far: they end up a record or two from where they
 were.  It is then moved nearer to all tables at once (``whole_loops``), until passes gain next to nothing or the limit
@@ -10,17 +11,18 @@ on work is reached.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from hushtable.arrays import Floats, Ints
-from hushtable.axes import Axes
-from hushtable.marginals import AttributeSet, Layout, repeated_along, summed_to
+from hushtable.marginals import Layout
 from hushtable.microdata import seeded
+from hushtable.microdata.joint_cells import JointCells
 from hushtable.microdata.whole_loops import WholeTask, polish_cells, polish_records, rounded_cells
+from hushtable.schema import SharedColumn
 
 MOST_JOINT = 2**23
 """Cells of the joint table, 64 MB; beyond it records are moved.  A pass over a cell and twenty tables takes a
@@ -48,19 +50,23 @@ LARGEST = 2**52
 
 @dataclass(frozen=True, eq=False)
 class WantedTables:
-    """What is wanted: numbers of all cells of ``layout``, flat, and what a squared difference from each counts."""
+    """What is wanted: numbers of all cells of ``layout``, flat, and what a squared difference from each counts.
+
+    ``shared``: which categories go together, of attributes that read one column.
+    """
 
     layout: Layout
     values: Floats
     weights: Floats
+    shared: tuple[SharedColumn, ...] = ()
 
-    @property
-    def joint(self) -> AttributeSet:
+    @cached_property
+    def joint(self) -> JointCells:
         """Every attribute of the tables on the finest level that one of them has."""
         axes, finest = self.layout.axes, dict[int, int]()
         for axis in sorted(self.layout.used_axes):
             finest[axes.owners[axis]] = axis
-        return tuple(sorted(finest.values()))
+        return JointCells.of(axes, tuple(finest.values()), self.shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +81,11 @@ class WholeTables:
 
 def whole_from_cells(wanted: WantedTables, start: Floats, possible: Floats, seed: object = 0) -> WholeTables:
     """From a real nonnegative table over ``wanted.joint``; cells that are not ``possible`` stay empty."""
-    joint, axes = wanted.joint, wanted.layout.axes
-    shape = np.array([axes[a] for a in joint], np.int64)
+    shape = np.array(wanted.joint.shape, np.int64)
     allowed = np.ascontiguousarray(possible, np.float64).reshape(-1) > 0
     real = np.where(allowed, start.reshape(-1), 0.0)
     real *= min(1.0, LARGEST / max(float(real.sum()), 1.0))
-    task = _task(wanted, joint, np.zeros(wanted.layout.cells, np.int64))
+    task = _task(wanted, wanted.joint, np.zeros(wanted.layout.cells, np.int64))
     counts = rounded_cells(real, shape, task)
     state = seeded.seeded("whole", seed)
     done, finished = polish_cells(counts, shape, allowed, task, state, _limits(wanted, counts.size))
@@ -91,13 +96,12 @@ def whole_from_records(
     wanted: WantedTables, records: Ints, *, still: bool = False, seed: object = 0
 ) -> WholeTables:
     """From whole records, by the codes of every attribute's finest level; with ``still`` none is moved."""
-    axes = wanted.layout.axes
-    joint, held = axes.finest, np.ascontiguousarray(records, np.int64)
-    sums = np.concatenate([_counted(axes, held, s) for s in wanted.layout.sets])
-    task = _task(wanted, joint, sums)
+    held = wanted.joint.places(np.asarray(records, np.int64))
+    task = _task(wanted, wanted.joint, np.zeros(wanted.layout.cells, np.int64))
+    _count(task, held)
     if still or not len(held):
-        return WholeTables(wanted.layout, sums, 0, False)
-    shape, state = np.array([axes[a] for a in joint], np.int64), seeded.seeded("whole", seed)
+        return WholeTables(wanted.layout, task.sums, 0, False)
+    shape, state = np.array(wanted.joint.shape, np.int64), seeded.seeded("whole", seed)
     done, finished = polish_records(held, shape, task, state, _limits(wanted, len(held)))
     return WholeTables(wanted.layout, task.sums, done, bool(finished))
 
@@ -108,19 +112,20 @@ def joint_table(wanted: WantedTables, nonnegative: Floats) -> Floats:
     It is the one that was asked for, or the most random one.  Coarse tables are fitted last and hold best.
     """
     layout, joint = wanted.layout, wanted.joint
-    axes = layout.axes
     faces = {s: layout.view(nonnegative, s) for s in layout.sets}
     total = max((float(face.sum()) for face in faces.values()), default=0.0)
-    table = np.full([axes[a] for a in joint], total / prod(axes[a] for a in joint))
-    table = faces.pop(joint, table).copy()
+    table = np.full(joint.shape, total / max(joint.cells, 1))
+    every = tuple(sorted(a for axis in joint.axes for a in axis.axes))
+    if every in faces and faces[every].size == joint.cells:
+        table = joint.spread(faces.pop(every), every).copy()
     fitted = sorted(faces, key=lambda s: faces[s].size, reverse=True)
     for _ in range(SWEEPS):
         apart = 0.0
         for s in fitted:
-            own = summed_to(axes, table, joint, s)
+            own = joint.summed(table, s)
             apart = max(apart, float(np.abs(faces[s] - own).max()))
             factor = np.divide(faces[s], own, out=np.zeros_like(own), where=own > 0.0)
-            table *= repeated_along(axes, factor, s, joint)
+            table *= joint.spread(factor, s)
         if apart <= CLOSE:
             break
     return table
@@ -132,28 +137,16 @@ def _limits(wanted: WantedTables, cells: int) -> tuple[int, int, float]:
     return passes, QUIET[cells >= LARGE], TOLERANCE * len(wanted.layout.sets)
 
 
-def _counted(axes: Axes, records: Ints, attributes: AttributeSet) -> Ints:
-    at = np.zeros(len(records), np.int64)
-    for axis in attributes:
-        owner = axes.owners[axis]
-        at = at * axes[axis] + axes.codes_above(axes.finest[owner], axis)[records[:, owner]]
-    return np.bincount(at, minlength=prod(axes[a] for a in attributes)).astype(np.int64)
+def _count(task: WholeTask, held: Ints) -> None:
+    """Set the sums of all tables to those of whole records."""
+    for t, (begin, end) in enumerate(pairwise(task.offsets)):
+        at = np.zeros(len(held), np.int64)
+        for k, start in enumerate(task.maps[t]):
+            at += task.steps[start + held[:, k]]
+        task.sums[begin:end] = np.bincount(at, minlength=end - begin)
 
 
-def _task(wanted: WantedTables, joint: Sequence[int], sums: Ints) -> WholeTask:
-    layout = wanted.layout
-    maps = np.zeros((len(layout.sets), len(joint)), np.int64)
-    steps: list[Ints] = []
-    begun = 0
-    for t, s in enumerate(layout.sets):
-        for k, axis in enumerate(joint):
-            level = layout.axes.level_in(s, axis)
-            stride = prod(layout.sizes[a] for a in s if a > level)
-            codes = (
-                layout.axes.codes_above(axis, level) if level >= 0 else np.zeros(layout.sizes[axis], np.int64)
-            )
-            maps[t, k], begun = begun, begun + len(codes)
-            steps.append(codes * (stride if level >= 0 else 0))
-    flat = np.concatenate([np.empty(0, np.int64), *steps])
+def _task(wanted: WantedTables, joint: JointCells, sums: Ints) -> WholeTask:
+    maps, steps = joint.steps(wanted.layout)
     values = np.ascontiguousarray(wanted.values), np.ascontiguousarray(wanted.weights)
-    return WholeTask(maps, flat, layout.offsets, *values, np.ascontiguousarray(sums))
+    return WholeTask(maps, steps, wanted.layout.offsets, *values, np.ascontiguousarray(sums))

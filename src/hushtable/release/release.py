@@ -325,7 +325,8 @@ class Release:
     def whole_numbers(self, tables: Sequence[Sequence[str]] = (), *, alpha: float = 0.05) -> WholeNumbers:
         """Whole numbers, zero or more, that add up on every level and across tables, by default all asked for.
 
-        Near to the estimates, each with an interval that covers the true count at least as often as the released one.
+        Some file of rows has exactly these tables, also those of attributes that read one column in the same way.  Near
+        to the estimates, each with an interval that covers the true count at least as often as the released one.
         """
         return whole_numbers_of(self, tables, alpha)
 

@@ -1,23 +1,25 @@
 """Whole numbers to publish: nonnegative, adding up on every level and across all tables, near to the estimates.
 
-They are made from released answers alone and cost nothing.  The interval of a whole number is the released one, rounded
-outwards and widened until it holds the number: it covers the true count at least as often.
+There is always a file of rows whose tables they are: one row has one value of a column, so that attributes which read
+the same column agree too.  They are made from released answers alone and cost nothing.  The interval of a whole number
+is the released one, rounded outwards and widened until it holds the number: it covers the true count at least as often.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Ints
 from hushtable.marginals import Layout, closure, marginal_label, sorted_sets
 from hushtable.microdata import (
     MOST_JOINT,
+    JointCells,
     WantedTables,
     WholeTables,
     joint_table,
@@ -26,10 +28,10 @@ from hushtable.microdata import (
 )
 from hushtable.notebook import html_card
 from hushtable.planning import normal_spread
-from hushtable.reconstruct import Zeros
 from hushtable.release.modelled import modelled_tables
 from hushtable.release.record_fits import generated_records
 from hushtable.release.tables import reordered
+from hushtable.schema import Schema, shared_columns
 from hushtable.texts import counted
 
 if TYPE_CHECKING:
@@ -126,7 +128,7 @@ def whole_numbers_of(
     wide = (numbers.upper - numbers.lower) / (2.0 * normal_spread(alpha))
     spread = np.maximum(np.where(np.isfinite(numbers.stds), numbers.stds, wide), FINEST)
     weights = 1.0 / (spread**2 * np.repeat(layout.lengths, layout.lengths))
-    wanted = WantedTables(layout, numbers.estimates, weights)
+    wanted = WantedTables(layout, numbers.estimates, weights, shared_columns(schema.attributes))
     made = _made(release, wanted)
     lower = np.minimum(np.floor(numbers.lower), made.counts).astype(np.int64)
     upper = np.maximum(np.ceil(numbers.upper), made.counts).astype(np.int64)
@@ -134,11 +136,30 @@ def whole_numbers_of(
 
 
 def _made(release: Release, wanted: WantedTables) -> WholeTables:
-    schema, joint = release.schema, wanted.joint
-    if prod(schema.sizes[a] for a in joint) > MOST_JOINT:
+    schema = release.schema
+    if wanted.joint.cells > MOST_JOINT:
         return whole_from_records(wanted, generated_records(release), still=bool(schema.impossible))
     inside = closure(wanted.layout.sets, schema.sizes)
     fitted = modelled_tables(release, inside, afresh=not all(map(release.holds, inside)))
     start = joint_table(wanted, np.maximum(fitted.estimate_all(wanted.layout), 0.0))
-    possible = Zeros.of(schema, (joint,)).clear(joint, np.ones(start.shape))
-    return whole_from_cells(wanted, start, possible)
+    return whole_from_cells(wanted, start, _possible(schema, wanted.joint))
+
+
+def _possible(schema: Schema, joint: JointCells) -> NDArray[np.float64]:
+    """1 for each cell that someone may be in, 0 for those that the schema declares impossible, whatever lies inside.
+
+    All are possible where the rules would leave none.
+    """
+    axes = {joint.sizes.owners[a]: a for axis in joint.axes for a in axis.axes}
+    never = np.zeros(joint.shape, bool)
+    for rule in schema.impossible:
+        levels = [(axes.get(joint.sizes.owners[leaf], -1), leaf, codes) for leaf, codes in rule.codes]
+        if any(level < 0 for level, _, _ in levels):
+            continue
+        ruled = np.ones((1,) * len(joint.shape), bool)
+        for level, leaf, codes in levels:
+            outside = ~np.isin(np.arange(joint.sizes[leaf]), codes)
+            reached = np.bincount(joint.sizes.codes_above(leaf, level)[outside], minlength=joint.sizes[level])
+            ruled = ruled & joint.spread(reached == 0, (level,))
+        never |= ruled
+    return np.ones(joint.shape) if never.all() else np.where(never, 0.0, 1.0)

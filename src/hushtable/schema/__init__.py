@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hushtable.schema.review import Review, ReviewItem, review_file, review_items, reviewed_text
     from hushtable.schema.row_weight import RowWeight
     from hushtable.schema.schema import Impossible, Learnt, Schema, SchemaLike
+    from hushtable.schema.shared_column import SharedColumn, shared_columns
     from hushtable.schema.summed import SummedColumn, total_of
     from hushtable.schema.write import inline
 else:

@@ -263,14 +263,21 @@ class Binned(Attribute):
         found = (self._number_in(text) for text in self.nulls)
         return frozenset(number for number in found if number is not None)
 
+    @cached_property
+    def null_words(self) -> tuple[str, ...]:
+        """Texts that are declared to mean a null and are no number, or day."""
+        return tuple(text for text in self.nulls if self._number_in(text) is None)
+
     @abstractmethod
     def _number_in(self, text: str) -> int | float | None:
         """The number of a plain text, of which a null token may be one."""
 
     def _regular_code(self, value: Any) -> int | None:
         number = self._number(value)
-        if number is None:
-            return None
+        return None if number is None else self.code_at(number)
+
+    def code_at(self, number: int | float) -> int | None:
+        """Code of a number on the scale of ``starts``; None where it is outside and not taken to the nearest bin."""
         low, high = self._number(self.bounds[0]), self._number(self.bounds[1])
         if low is None or high is None or (self.outside != "clip" and not low <= number <= high):
             return None

@@ -32,9 +32,10 @@ NOISE_ONLY = (
 
 
 WHOLE = (
-    "Published numbers are whole, zero or more, and add up on every level and across all tables of this export. They "
-    "are as near to the estimates as could be found, which stand beside them and are the better ones for further sums. "
-    "Their intervals are for the true count."
+    "Published numbers are whole, zero or more, and add up on every level and across all tables of this export: some "
+    "file of rows has exactly these tables, also those of attributes that read one column in the same way. They are as "
+    "near to the estimates as could be found, which stand beside them and are the better ones for further sums. Their "
+    "intervals are for the true count."
 )
 WHOLE_LIMITED = f"{WHOLE} The search for nearer ones ended at its limit on work."
 
