@@ -280,3 +280,21 @@ def test_grades_are_by_relative_error_and_by_half_width_near_zero():
     letters = grade_column(PRESETS["letters"], table, "estimate", 0.05).to_list()
     assert letters == ["A", "C", "F", "A", "D", "A"]
     assert grade_column(PRESETS["u"], table, "estimate", 0.05).to_list() == ["", "", "u", "", "", ""]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_narrower_interval_or_a_larger_number_never_has_a_worse_grade(preset):
+    """Half-widths from next to nothing to far beyond the number, so that intervals reach zero on the way."""
+    scale = PRESETS[preset]
+    widths, numbers = (
+        np.geomspace(0.01, 10_000, 400),
+        np.array([-5, 0, 0.3, 7, 60, 99.9, 100, 101, 150, 4000]),
+    )
+    place = {mark: k for k, mark in enumerate(scale.marks)}
+    grades = np.empty((len(numbers), len(widths)), int)
+    for k, number in enumerate(numbers):
+        frame = pl.DataFrame({"estimate": [number] * 400, "lower": number - widths, "upper": number + widths})
+        grades[k] = [place[m] for m in grade_column(scale, frame, "estimate", 0.05)]
+    assert (np.diff(grades, axis=1) >= 0).all() and (np.diff(grades, axis=0) <= 0).all()
+    near = grades[np.searchsorted(numbers, [99.9, 100, 101])]
+    assert (np.abs(np.diff(near, axis=0)) <= 1).all()

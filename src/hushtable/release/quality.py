@@ -80,11 +80,11 @@ def quality_codes(estimate: Floats, lower: Floats, upper: Floats, alpha: float) 
 def grade_column(scale: QualityScale, table: pl.DataFrame, value: str, alpha: float) -> pl.Series:
     """Marks of a scale for a frame with ``value``, ``lower`` and ``upper``.
 
-    Where the interval reaches zero the error counts as that of ``scale.small`` records.
+    A number below ``scale.small`` records is graded by its half-width, as if it were so many: the error is divided by
+    the larger of the two.  So no rule jumps to another, and a narrower interval never has a worse mark.
     """
     values, lower, upper = (table[name].to_numpy().astype(np.float64) for name in (value, "lower", "upper"))
-    hidden = (upper > lower) & ((lower <= 0) | (values <= 0))
-    relative = relative_errors(np.where(hidden, scale.small, values), lower, upper, alpha)
+    relative = relative_errors(np.maximum(values, scale.small), lower, upper, alpha)
     codes = np.searchsorted(np.array(scale.limits), relative, side="left")
     return pl.Series("grade", scale.marks).gather(codes)
 

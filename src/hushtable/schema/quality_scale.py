@@ -16,8 +16,8 @@ from hushtable.schema.document import Document
 from hushtable.schema.fields import Fields
 
 SMALL = 100
-"""Records that a number is graded as if it had where its interval reaches zero, unless ``small`` says otherwise: a
-relative error of next to nothing says nothing, its half-width does.  With less, more of them have the worst mark."""
+"""Records that a smaller number is graded as if it had, unless ``small`` says otherwise: a relative error of next to
+nothing says nothing, its half-width does.  With less, more of them have the worst mark."""
 
 SUPPRESSED = frozenset({"x", "c", "s", "q", "conf", ":", "..", "-", "n.a."})
 """Marks that mean, in tables of one office or another, that a number is not shown for the sake of secrecy."""

@@ -81,6 +81,8 @@ class WithErrors(ColumnSet):
     name = "errors"
     summary = "estimate, standard error, interval, unbiased estimate and quality"
     value = "estimate"
+    graded: ClassVar[str] = "estimate"
+    """The number that the grade is of, which ``lower`` and ``upper`` are the interval of."""
     first: ClassVar[tuple[CellColumn, ...]] = ()
 
     def measures(self, taken: Sequence[str]) -> tuple[CellColumn, ...]:
@@ -133,7 +135,7 @@ class WithErrors(ColumnSet):
     def columns(self, table: pl.DataFrame, taken: Sequence[str], alpha: float) -> list[pl.Series]:
         words = {self.quality(taken): quality_column(table, alpha)}
         if self.scale is not None:
-            words[_free("grade", taken)] = grade_column(self.scale, table, self.value, alpha)
+            words[_free("grade", taken)] = grade_column(self.scale, table, self.graded, alpha)
         return [
             (words[measure.name] if measure.name in words else table[measure.name]).alias(measure.name)
             for measure in self.measures(taken)
@@ -145,7 +147,7 @@ class WithWhole(WithErrors):
 
     name = "published"
     summary = "whole numbers that add up, each with its interval, and beside them all of errors"
-    value = "published"
+    value = graded = "published"
     whole = True
     first = (
         CellColumn("published", "Published", "whole number, zero or more; all tables of this export add up"),

@@ -166,7 +166,8 @@ class ExportBook:
         if scale is None:
             return ()
         marks = zip(scale.marks, scale.meanings, strict=True)
-        small = f"Where an interval reaches zero, its width counts as that of {scale.small:,.0f} {self.unit}."
+        least = f"{scale.small:,.0f}"
+        small = f"A number below {least} is graded by its half-width, as if it were {least} {self.unit}."
         return (*(f"Grade {mark or 'without a mark'}: {meaning}." for mark, meaning in marks), small)
 
     @property
