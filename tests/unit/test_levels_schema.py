@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,29 @@ def test_widths_cuts_and_prefixes_are_levels_too():
     assert made.levels["sic"].labels == ("B2", "B1", "A1", "A2")
     assert made.levels["section"].labels == ("B", "A")
     assert made.aliases == {"age": 2, "born": 4, "pay": 6}
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"), [({"section": 1, "sic": 3}, "sic: 4"), ({"section": 1, "sic": 6}, "sic: 4")]
+)
+def test_the_last_prefix_is_as_long_as_the_codes(levels, said):
+    codes = {"type": "categorical", "values": ["B201", "A1", "B202"], "levels": levels}
+    with pytest.raises(SchemaError, match="the last level is the codes themselves") as found:
+        schema(sic=codes)
+    assert said in str(found.value)
+    old = ht.Schema.loads_stored(json.dumps({"attributes": {"sic": codes}}).encode())
+    assert old.levels["sic"].labels == ("B201", "B202", "A1")
+
+
+def test_a_row_of_a_tree_file_that_ends_at_a_category_with_others_below_is_refused(tmp_path):
+    for text, row in (("up,down\nN,a\nN,\n", 3), ("up,mid,down\nN,,\nN,n,a\nS,s,\n", 2)):
+        (tmp_path / "geo.csv").write_text(text)
+        with pytest.raises(SchemaError, match=f"row {row} ends at a category") as found:
+            ht.Schema.loads("attributes: {place: {type: categorical, tree: geo.csv}}", tmp_path)
+        assert found.value.code == "schema.wrong-tree"
+    (tmp_path / "geo.csv").write_text("up,down\nN,N\nN,a\nS,\n")
+    made = ht.Schema.loads("attributes: {place: {type: categorical, tree: geo.csv}}", tmp_path)
+    assert made.levels["down"].labels == ("N", "a", "S")
 
 
 def test_a_tree_file_is_read_beside_the_schema_and_kept_in_it(tmp_path):

@@ -136,6 +136,15 @@ def prefix_paths(
             "of codes must be lengths of their prefixes that rise",
             "Write `levels: {section: 1, division: 2, group: 4}`.",
         )
+    longest = max((len(text_of(value)) for value in values), default=0)
+    if longest != wanted[-1] and fields.folder is not None:  # a finished release may have any
+        raise fields.error(
+            "schema.wrong-levels",
+            "levels",
+            f"end with prefixes of {wanted[-1]} characters, but the longest code has {longest}: the last level is the "
+            "codes themselves",
+            f"Write `{names[-1]}: {longest}`, or add a level of that length below it.",
+        )
     paths = [(*(text_of(value)[:n] for n in wanted[:-1]), value) for value in values]
     for depth in range(len(names) - 1):
         first = {path[: depth + 1]: k for k, path in reversed(list(enumerate(paths)))}
@@ -265,11 +274,19 @@ def _tree_file(fields: Fields, given: str, folder: Path | None) -> tuple[tuple[s
         raise _wrong_tree(fields, "is a file that cannot be read as UTF-8 text with commas") from None
     lines = [line for line in lines if line]
     header, rows = (tuple(lines[0]) if lines else ()), list[TreePath]()
+    ends, above = dict[TreePath, int](), dict[TreePath, None]()
     for number, line in enumerate(lines[1:], start=2):
         filled = [text for text in line if text]
         if len(line) != len(header) or not filled or line[: len(filled)] != filled:
             raise _wrong_tree(fields, f"is a file whose row {number} lacks a category above another one")
         rows.append((*filled, *[filled[-1]] * (len(header) - len(filled))))
+        ends |= {tuple(filled): number} if len(filled) < len(header) else {}
+        above |= dict.fromkeys(tuple(filled[:k]) for k in range(1, len(filled)))
+    early = [number for path, number in ends.items() if path in above]
+    if early:
+        raise _wrong_tree(
+            fields, f"is a file whose row {early[0]} ends at a category that has others below it"
+        )
     if not header or not all(header) or len(set(header)) < len(header) or not rows:
         raise _wrong_tree(fields, "is a file without a line of level names and a leaf in each further one")
     return header, rows
