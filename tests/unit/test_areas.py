@@ -88,3 +88,29 @@ def test_two_trees_may_read_one_column(tmp_path, monkeypatch):
     assert release.table("region", "hospital")["estimate"].to_list() == pytest.approx([2, 2, 2, 1], abs=0.1)
     records = release.microdata()
     assert records.height > 3 and records["place"].to_list() == records["care"].to_list()
+
+
+def test_an_area_names_its_attribute_where_there_are_two_trees(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = SCHEMA + (
+        "  care: {type: categorical, column: place, levels: [hospital, served], tree: {E: [d, a], W: [b, c, e]}}\n"
+    )
+    people = pl.DataFrame({"place": list("abcde") * 60, "sex": ["F", "M"] * 150})
+    session = ht.Session.open(people, schema=ht.Schema.loads(text), ledger="l", budget=ht.ZCDP(1))
+    made = session.release(
+        ht.Workload([("county", "sex"), ("served",)]), budget=ht.ZCDP("0.2"), strategy="residual-planner"
+    )
+    made.save("out")
+    (tmp_path / "new.csv").write_text("served,new\na,one\nd,two\n")
+    assert run(["table", "out", "--area", "a,d"]) == 2
+    assert "--attribute place" in capsys.readouterr().err
+    for name in ("care", "served", "place", "county"):
+        assert run(["table", "out", "--area", "a,d", "--attribute", name, "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert shown["rows"][0]["estimate"] == made.area(["a", "d"], name)["estimate"].item()
+    assert made.area(["a", "d"], "care")["std"].item() != made.area(["a", "d"], "place")["std"].item()
+    assert run(["table", "out", "--areas", "new.csv", "--attribute", "care", "--csv"]) == 0
+    assert capsys.readouterr().out.startswith("new,")
+    assert run(["table", "out", "--area", "a,zz", "--attribute", "care"]) == 2
+    assert run(["table", "out", "sex", "--attribute", "care"]) == 2
+    assert "--area" in capsys.readouterr().err

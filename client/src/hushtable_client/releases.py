@@ -55,9 +55,17 @@ class Release:
         places = [at] if isinstance(at, int | float) else list(at)
         return self._frame("quantile", attribute=attribute, at=places, by=list(by), alpha=alpha)
 
-    def area(self, leaves: Sequence[str], *, by: Sequence[str] = (), alpha: float = 0.05) -> Any:
-        """Categories of a tree together."""
-        return self._frame("area", leaf=list(leaves), by=list(by), alpha=alpha)
+    def area(
+        self,
+        leaves: Sequence[str],
+        attribute: str | None = None,
+        *,
+        by: Sequence[str] = (),
+        alpha: float = 0.05,
+    ) -> Any:
+        """Categories of a tree together, of the one attribute with a tree unless another is named."""
+        named = {} if attribute is None else {"attribute": attribute}
+        return self._frame("area", leaf=list(leaves), by=list(by), alpha=alpha, **named)
 
     def replicates(self, number: int = 80, *attributes: str) -> Any:
         """Draws of the noise beside a table."""

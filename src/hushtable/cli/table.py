@@ -31,6 +31,12 @@ def table(
     areas: Annotated[
         Path | None, Option("All areas of a CSV file with a column of categories and one of areas.", "FILE")
     ] = None,
+    attribute: Annotated[
+        str | None,
+        Option(
+            "Attribute or level that --area and --areas name categories of; else the only tree's.", "NAME"
+        ),
+    ] = None,
     value: Annotated[
         str,
         Option("What the cells show: count, sum(X), mean(X), share(A), share(A, X), rate(X, Y).", "VALUE"),
@@ -59,6 +65,8 @@ def table(
             "--value comes without --area, --areas and --replicates.",
             "Leave them out, or ask for counts.",
         )
+    if attribute is not None and area is None and areas is None:
+        raise UsageError("usage.attribute", "--attribute is for --area and --areas.", "Add --area A,B.")
     if areas is not None:
         if area is not None or simultaneous or replicates is not None:
             raise UsageError(
@@ -66,9 +74,9 @@ def table(
                 "--areas comes without --area, --simultaneous and --replicates.",
                 "Leave them out.",
             )
-        ht.release.checked_areas(outline, areas, asked)
+        ht.release.checked_areas(outline, areas, asked, attribute)
     elif replicates is None:
-        outline.check_asked(asked, leaves, simultaneous=simultaneous)
+        outline.check_asked(asked, leaves, tree=attribute, simultaneous=simultaneous)
     else:
         ht.release.checked_replicates(replicates)
         outline.check_table(asked)
@@ -76,9 +84,9 @@ def table(
     shown = (
         release.released_table(*asked, alpha=alpha, value=value)
         if value != "count"
-        else ht.release.areas_of(release, areas, None, asked, alpha)
+        else ht.release.areas_of(release, areas, attribute, asked, alpha)
         if areas is not None
-        else ht.release.asked_table(release, asked, leaves, alpha, simultaneous=simultaneous)
+        else ht.release.asked_table(release, asked, leaves, alpha, tree=attribute, simultaneous=simultaneous)
         if replicates is None
         else ht.release.replicates_of(release, replicates, asked)
     )

@@ -69,10 +69,10 @@ def _read(file: Path, outline: Outline, attribute: str | None) -> tuple[str, lis
     return heads[0] if turned else heads[1], cast("list[tuple[Any, str]]", pairs)
 
 
-def checked_areas(outline: Outline, given: AreaMap, by: Sequence[str]) -> None:
+def checked_areas(outline: Outline, given: AreaMap, by: Sequence[str], attribute: str | None = None) -> None:
     """Refuse areas that cannot be summed, without the numbers of the release."""
-    _, found = areas_in(outline, given)
-    outline.sum_axes(outline.area(next(iter(found.values())))[0], by)
+    _, found = areas_in(outline, given, attribute)
+    outline.sum_axes(outline.area(next(iter(found.values())), attribute)[0], by)
 
 
 def _wrong(message: str, fix: str) -> WorkloadError:

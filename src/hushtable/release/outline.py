@@ -153,16 +153,21 @@ class Outline:
         return AskedWords(by, attribute, interval)
 
     def check_asked(
-        self, words: Sequence[str], area: Collection[str] = (), *, simultaneous: bool = False
+        self,
+        words: Sequence[str],
+        area: Collection[str] = (),
+        *,
+        tree: str | None = None,
+        simultaneous: bool = False,
     ) -> None:
-        """Refuse words that ask for no table, no interval of whole bins or no area."""
+        """Refuse words that ask for no table, no interval of whole bins or no area (of the attribute ``tree``)."""
         by, attribute, interval = self.asked(words, area, simultaneous=simultaneous)
         if attribute is not None:
             found = self.intervals(attribute, interval)
             if not any(self._may_hold(self.sum_axes(axis, by)) for axis, _ in found):
                 raise self.no_interval(attribute, interval)
         elif area:
-            self.sum_axes(self.area(area)[0], by)
+            self.sum_axes(self.area(area, tree)[0], by)
         else:
             self.check_table(by)
 
@@ -300,10 +305,12 @@ class Outline:
         held = self.schema.attributes.items()
         trees = [name for name, a in held if a.levels is not None and a.levels.paths]
         if len(trees) != 1:
+            has = f"{len(trees)} attributes" if trees else "no attribute"
+            named = trees[0] if trees else next(iter(self.schema.attributes))
             raise WorkloadError(
                 "area.attribute",
-                "The schema has not exactly one attribute with a tree.",
-                "Give attribute=NAME.",
+                f"The schema has {has} with a tree, so an area must name the one that it is made of.",
+                f"Give attribute={named!r}, or --attribute {named} on the command line.",
             )
         return trees[0]
 

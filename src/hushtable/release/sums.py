@@ -65,12 +65,16 @@ def asked_table(
     area: Sequence[str] = (),
     alpha: float = 0.05,
     *,
+    tree: str | None = None,
     simultaneous: bool = False,
 ) -> ReleasedTable:
-    """A table by words: attributes; with ``age=18-64`` or an area, what these hold in every cell of the others."""
+    """A table by words: attributes; with ``age=18-64`` or an area, what these hold in every cell of the others.
+
+    ``tree``: the attribute, or the level, whose categories the area names.
+    """
     by, attribute, interval = release.outline.asked(words, area, simultaneous=simultaneous)
     if area:
-        return area_of(release, area, None, by, alpha)
+        return area_of(release, area, tree, by, alpha)
     if attribute is None:
         return release.released_table(*by, alpha=alpha, simultaneous=simultaneous)
     return range_of(release, attribute, interval, None, by, alpha)

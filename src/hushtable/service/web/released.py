@@ -87,9 +87,11 @@ def area(
     release: str,
     leaf: SeveralNames,
     by: SeveralNames = NONE,
+    attribute: str | None = None,
     alpha: Level = 0.05,
 ) -> Response:
-    return _table(request, release, lambda found: library.asked_table(found, by, leaf, alpha))
+    """Of the one attribute with a tree, unless another is named."""
+    return _table(request, release, lambda found: library.asked_table(found, by, leaf, alpha, tree=attribute))
 
 
 def quantile(
