@@ -73,6 +73,7 @@ BY_NAMES = {
     "html_card": "words beside a value, in a notebook",
     "read_verdicts": "keys of questions",
     "settle": "attributes",
+    "shared_columns": "attributes",
     "verdicts_of": "keys of questions",
 }
 """No records: lookups by a name that a person or a hash gave, all values of one type; and whose names they are."""
