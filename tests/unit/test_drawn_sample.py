@@ -116,7 +116,7 @@ def test_what_is_imputed_is_taken_as_fixed_and_said(tmp_path: Path):
         ({"rows": 5}, "schema.missing-field"),
         ({"rows": 5, "design_effect": 0}, "schema.wrong-type"),
         ({"rows": 5, "design_effect": 2, "clusters": 3}, "schema.unknown-field"),
-        ({"replicate_weights": ["w1", "w2"]}, "schema.replicate-weights"),
+        ({"rows": 100, "replicates": {"columns": ["w1", "w2"]}}, "schema.replicate-weights"),
     ],
 )
 def test_what_cannot_be_said_of_a_sample_is_refused_by_name(given: Any, code: str):

@@ -18,7 +18,7 @@ from hushtable.errors import UsageError
 from hushtable.kernel.covers import cover, offsets_of, spread
 from hushtable.kernel.tabulate import CodeColumns, Tabulator, checked_codes
 from hushtable.marginals import ROWS, AttributeSet, Counting, Layout, in_ranges
-from hushtable.schema import Schema, total_of
+from hushtable.schema import Schema, replicate_of, total_of
 
 BLOCK = 4096
 """Records whose cells are computed together: their 16 KB stay in the first-level cache."""
@@ -101,6 +101,13 @@ class RowTabulator:
     def __init__(self, schema: Schema, wanted: Sequence[Counting], *, threads: int | None = None) -> None:
         self._attributes, self._weighted = len(schema.attributes), schema.weight is not None
         self._summed = {total_of(name): k for k, name in enumerate(schema.sums)}
+        self._replicates = schema.replicates
+        many = 0 if self._replicates is None else self._replicates.number
+        self._summed |= {replicate_of(k): len(schema.sums) + k for k in range(many)}
+        self._replicated = slice(len(schema.sums), len(schema.sums) + many)
+        self._uses_replicates = any(
+            self._replicated.start <= self._summed.get(one.of, -1) < self._replicated.stop for one in wanted
+        )
         groups: dict[tuple[AttributeSet, ...], list[int]] = {}
         for position, one in enumerate(wanted):
             groups.setdefault(one.layout.sets, []).append(position)
@@ -123,7 +130,9 @@ class RowTabulator:
 
     def add(self, batch: Sequence[NDArray[Any]]) -> None:
         """Take in a batch, on every level."""
-        numbers = batch[self._attributes :]
+        numbers = list(batch[self._attributes :])
+        if self._replicates is not None and self._uses_replicates:
+            numbers[self._replicated] = self._replicates.deviations(numbers[self._replicated])
         for table in self._tables:
             codes = table.layout.axes.every(batch, table.used)
             if table.tabulator is not None:
@@ -135,7 +144,8 @@ class RowTabulator:
         """What each row adds: its weight, its value, or both multiplied."""
         if column < 0:
             return numbers[-1] if self._weighted else np.ones(len(numbers[0]), np.int64)
-        return numbers[column] * numbers[-1] if self._weighted else numbers[column]
+        weighs = self._weighted and not self._replicated.start <= column < self._replicated.stop
+        return numbers[column] * numbers[-1] if weighs else numbers[column]
 
     def counts(self) -> list[Ints]:
         """What was wanted of everything added so far, each flat, in the order of its layout."""

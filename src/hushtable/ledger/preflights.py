@@ -196,6 +196,8 @@ def _declared(attribute: Attribute, schema: Schema) -> list[tuple[str, list[Any]
     if schema.weight is not None and attribute is schema.weight.read:
         place = "count" if schema.weight.kind == "count" else "weight"
     place = next((f"sums.{s.name}" for s in schema.sums.values() if attribute is s.read), place)
+    if schema.replicates is not None and any(attribute is one.read for one in schema.replicates.columns):
+        place = "sample.replicates"
     found: list[tuple[str, list[Any]]] = []
     if isinstance(attribute, Categorical):
         found.append((f"{place}.values", ["values", *attribute.texts]))

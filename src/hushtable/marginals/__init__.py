@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from hushtable.marginals.algebra import lift as lift
     from hushtable.marginals.algebra import reconstruct as reconstruct
     from hushtable.marginals.asks import INTERVALS, PREFIXES, RANGES, Ask
-    from hushtable.marginals.counting import COVERAGE, ROWS, Counting
+    from hushtable.marginals.counting import COVERAGE, REPLICATES, ROWS, Counting
     from hushtable.marginals.free_counts import put_free
     from hushtable.marginals.fused import accumulate as accumulate
     from hushtable.marginals.fused import assemble as assemble

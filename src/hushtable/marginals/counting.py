@@ -12,6 +12,9 @@ ROWS = "rows"
 COVERAGE = "coverage"
 """What was left out of the rows: the counters of a schema's ``losses``, along one axis."""
 
+REPLICATES = "replicates"
+"""Deviations of replicate weights: those of each replicate, one after the other, by the categories of an attribute."""
+
 
 @dataclass(frozen=True, eq=False)
 class Counting:

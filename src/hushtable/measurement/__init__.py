@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         ResidualPart,
         TablePart,
     )
-    from hushtable.measurement.quantities import JointPart, QuantityPart
+    from hushtable.measurement.quantities import JointPart, QuantityPart, StackedPart
     from hushtable.measurement.requests import (
         GRID,
         LARGEST_PENALTY,

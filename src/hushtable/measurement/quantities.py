@@ -83,6 +83,22 @@ class QuantityPart(Part):
 
 
 @dataclass(frozen=True, eq=False)
+class StackedPart(QuantityPart):
+    """Tables of several quantities, ``counted`` one by one and laid one after the other in one table.
+
+    ``largest`` is the most that a row has of all of them together: the root of the sum of squares, so that the noise
+    must be Gaussian.
+    """
+
+    counted: tuple[Counting, ...] = ()
+
+    @property
+    def counting(self) -> tuple[Counting, ...]:
+        """Each of them."""
+        return self.counted
+
+
+@dataclass(frozen=True, eq=False)
 class JointPart(Part):
     """Several quantities that are measured at once, with noise of one law."""
 

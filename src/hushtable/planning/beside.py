@@ -13,13 +13,14 @@ from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from hushtable.marginals import COVERAGE
-from hushtable.measurement import JointPart, MarginalPart, QuantityPart
+from hushtable.errors import WorkloadError
+from hushtable.marginals import COVERAGE, REPLICATES, Counting, Layout
+from hushtable.measurement import JointPart, MarginalPart, QuantityPart, StackedPart
 from hushtable.planning.batch import BatchPlan
 from hushtable.planning.exact_plans import fitted
 from hushtable.planning.quantiles import normal_spread
 from hushtable.privacy import UNIT, Budget, GaussianNoise, LaplaceNoise, Price
-from hushtable.schema import Coverage, SummedColumn, fates_of, total_of
+from hushtable.schema import Coverage, ReplicateWeights, SummedColumn, fates_of, replicate_of, total_of
 
 if TYPE_CHECKING:
     from hushtable.marginals import AttributeSet, ResolvedWorkload
@@ -65,12 +66,13 @@ class BesidePlan:
 
     totals: tuple[TotalPlan, ...] = ()
     coverage: QuantityPart | None = None
+    replicates: QuantityPart | None = None
 
     @cached_property
     def parts(self) -> tuple[QuantityPart, ...]:
         """What is measured, in the order of the schema."""
-        lost = () if self.coverage is None else (self.coverage,)
-        return (*(total.part for total in self.totals), *lost)
+        more = (part for part in (self.coverage, self.replicates) if part is not None)
+        return (*(total.part for total in self.totals), *more)
 
     @property
     def note(self) -> str:
@@ -83,8 +85,10 @@ class BesidePlan:
 
 
 def share_of_counts(schema: Schema) -> Fraction:
-    """The share of a budget that counts get: what coverage leaves is divided equally among them and all totals."""
-    left = 1 - (Fraction(0) if schema.coverage is None else schema.coverage.share)
+    """The share of a budget that counts get: what coverage and replicate weights leave is divided equally among
+    them and all totals."""
+    paid = (one.share for one in (schema.coverage, schema.replicates) if one is not None)
+    left = 1 - sum(paid, Fraction(0))
     return left / (1 + len(schema.sums))
 
 
@@ -106,11 +110,40 @@ def coverage_part(schema: Schema, coverage: Coverage, budget: Budget) -> Quantit
     return QuantityPart(COVERAGE, table, Fraction(rows, schema.most_per_person), touched)
 
 
+def replicate_part(
+    schema: Schema, declared: ReplicateWeights, workload: ResolvedWorkload, budget: Budget
+) -> QuantityPart:
+    """The tables of all replicate weights by one attribute, with the noise that their share of a budget buys.
+
+    A person has k rows, the deviations of each at most so long: L2 sensitivity ``k longest``.
+    """
+    axis, limit, rows = schema.axis(declared.by), budget.limit, schema.max_rows_per_person
+    if limit.rho == 0:
+        raise WorkloadError(
+            "release.replicates-law",
+            "Replicate weights are measured with Gaussian noise, which this budget does not pay for.",
+            "Give rho, or epsilon and delta, or declare a design effect in place of replicate weights.",
+        )
+    if (axis,) not in workload.closure:
+        raise WorkloadError(
+            "release.replicates-table",
+            f"No table of the workload has {declared.by!r}, of which replicate weights are measured.",
+            "Add it to a table, or name another attribute under `sample.replicates.by`.",
+        )
+    room, each = declared.share * Fraction(limit.rho, UNIT), Fraction((rows * declared.longest) ** 2, 2)
+    precisions = fitted([float(room / each)], room, lambda exact: exact[0] * each)
+    table = MarginalPart((declared.number, schema.sizes[axis]), ((0, 1),), GaussianNoise, precisions)
+    layout = Layout(schema.sizes, ((axis,),))
+    counted = tuple(Counting(layout, replicate_of(k)) for k in range(declared.number))
+    largest = Fraction(rows * declared.longest, schema.most_per_person)
+    return StackedPart(REPLICATES, table, largest, counted=counted)
+
+
 def plan_beside(
     schema: Schema, workload: ResolvedWorkload, budget: Budget, plan: PlanShare
 ) -> BesidePlan | None:
     """Totals of every column that a schema sums, in the tables of a workload, and what is left out; None: neither."""
-    if not schema.sums and schema.coverage is None:
+    if not schema.sums and schema.coverage is None and schema.replicates is None:
         return None
     share, rows = share_of_counts(schema), schema.most_per_person
     totals: list[TotalPlan] = []
@@ -119,7 +152,8 @@ def plan_beside(
         if isinstance(noise, BatchPlan):
             totals.append(TotalPlan(column, noise))
     lost = None if schema.coverage is None else coverage_part(schema, schema.coverage, budget)
-    made = BesidePlan(tuple(totals), lost)
+    moved = schema.replicates and replicate_part(schema, schema.replicates, workload, budget)
+    made = BesidePlan(tuple(totals), lost, moved)
     for part in made.parts:
         part.check(workload.names)
     return made

@@ -184,6 +184,13 @@ class LossCount(PlainRecord):
     upper: NotNegative
 
 
+class DesignEffect(PlainRecord):
+    """The design effect that replicate weights gave, and its standard error by noise."""
+
+    effect: NotNegative
+    std: NotNegative
+
+
 class Card(PlainRecord):
     """The privacy card of a release."""
 
@@ -219,6 +226,8 @@ class Card(PlainRecord):
     l1_bounds: L1Bounds | None = None
     coverage: Annotated[tuple[LossCount, ...], Field(strict=False)] | None = None
     """What the tables leave out, where the schema has it measured."""
+    design_effect: DesignEffect | None = None
+    """How much less the sample says than a simple one, where the schema has that measured."""
 
     @classmethod
     def of(cls, schema: Schema, charged: Cost, plan: PlanFacts, ledger: LedgerStamp, **more: Any) -> Card:

@@ -27,6 +27,7 @@ from hushtable.release.loss_counts import loss_counts
 from hushtable.release.plan import Plan
 from hushtable.release.release import Release
 from hushtable.release.reuse import earlier_answers
+from hushtable.release.sample_errors import measured_effect, sampling_of
 
 _NUMBERS = {"residuals": pl.Int64, "sigma": pl.Float64, "epsilon": pl.Float64, "share": pl.Float64}
 
@@ -84,6 +85,12 @@ class Measured:
             more["coverage"] = loss_counts(plan.schema, self.quantities[COVERAGE])
         card = Card.of(plan.schema, found.drawn, plan.facts, stamp, **more)
         release = Release(plan.schema, plan.workload.sets, self.answers, card, self.history, self.quantities)
+        effect = measured_effect(release)
+        if effect is not None:
+            release = release.with_card(design_effect=effect)
+            release = release.with_card(
+                sampling=None if (drawn := sampling_of(release)) is None else drawn.note
+            )
         found_doubts = doubts_of(release)
         if found_doubts:
             release = release.with_card(doubts=found_doubts)

@@ -143,6 +143,7 @@ class Plan:
             "unit": self.unit.to_dict(),
             "counted": None if self.schema.weight is None else self.schema.weight.note,
             "summed": self.beside.note if self.beside is not None and self.beside.totals else None,
+            "replicates": None if self.schema.replicates is None else self.schema.replicates.note,
             **self.facts.to_dict(),
             "alpha": alpha,
             "tables": [table._asdict() for table in self.table_errors(alpha)] if known else None,
@@ -167,5 +168,6 @@ class Plan:
             f"unit  {self.unit}"
             + ("" if self.schema.weight is None else f"\nrows  {self.schema.weight.note}")
             + ("" if not self.schema.sums or self.beside is None else f"\nsums  {self.beside.note}")
+            + ("" if self.schema.replicates is None else f"\nreps  {self.schema.replicates.note}")
             + ("" if not self.schema.known else f"\nknown {' '.join(t.note for t in self.schema.known)}")
         )

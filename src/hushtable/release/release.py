@@ -47,12 +47,12 @@ from hushtable.release.outline import Origin, Outline
 from hushtable.release.promise import approximate, interval_promise
 from hushtable.release.record_fits import Priorities, RecordColumns, make_microdata
 from hushtable.release.replicates import replicates_of
-from hushtable.release.sample_errors import with_sampling
+from hushtable.release.sample_errors import sampling_of, with_sampling
 from hushtable.release.table_value import COUNT, TableValue
 from hushtable.release.tables import CellNumbers, ReleasedTable, columns_named, tidy
 from hushtable.release.value_tables import benchmarked_counts, value_table
 from hushtable.release.whole_numbers import WholeNumbers, whole_numbers_of
-from hushtable.schema import Schema, total_of
+from hushtable.schema import DrawnSample, Schema, total_of
 from hushtable.texts import counted
 
 
@@ -87,6 +87,11 @@ class Release:
     def paid(self) -> ResidualEstimates:
         """The same from what was paid for alone, without tables that are known from elsewhere."""
         return from_answers(self.answers)
+
+    @property
+    def sampling(self) -> DrawnSample | None:
+        """What is known of the error of sampling."""
+        return sampling_of(self)
 
     @cached_property
     def outline(self) -> Outline:

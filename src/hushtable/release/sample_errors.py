@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import sqrt
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
+from hushtable.marginals import REPLICATES
+from hushtable.release.card import DesignEffect
 from hushtable.release.table_value import COUNT, MEAN, SHARE, SUM, TableValue
 
 if TYPE_CHECKING:
@@ -21,12 +25,12 @@ SamplingError = Callable[[float, float], float | None]
 def with_sampling(
     release: Release, frame: pl.DataFrame, value: TableValue, counts: list[float]
 ) -> pl.DataFrame:
-    """A table with the coefficients of variation beside its numbers, where a design effect is declared.
+    """A table with the coefficients of variation beside its numbers, where a design effect is declared or was measured.
 
     The errors of noise and of sampling are independent, so that squares add up.  Null where the estimate is not above
     0, or its std is not known; left out for values of which sampling says nothing without more.
     """
-    sampling = release.schema.sampling
+    sampling = release.sampling
     if sampling is None or not sampling.tells or any(name in release.schema.names for name in CVS):
         return frame
     drawn = drawn_error(release, sampling, value)
@@ -44,6 +48,39 @@ def with_sampling(
         found.append((noise, sampled, both))
     columns = [pl.Series(name, [row[k] for row in found], pl.Float64) for k, name in enumerate(CVS)]
     return frame.with_columns(columns)
+
+
+def sampling_of(release: Release) -> DrawnSample | None:
+    """What is declared of a sample, with the design effect that was measured, if one was."""
+    found, sampling = release.card.design_effect, release.schema.sampling
+    return sampling if found is None or sampling is None else sampling.measured(found.effect, found.std)
+
+
+def measured_effect(release: Release) -> DesignEffect | None:
+    """The design effect by replicate weights, where they were measured.
+
+    The variance of a count by replicates is ``scale`` times the sum of squares of their counts about the mean of these.
+    Of noisy counts that is too large by the variance of the noise of all but one of them, which is subtracted.  Over
+    the categories of an attribute, sums of such variances and of those of a simple random sample give the effect.
+    """
+    sampling, declared = release.schema.sampling, release.schema.replicates
+    if sampling is None or declared is None or REPLICATES not in release.quantities:
+        return None
+    answers, counts = (
+        release.quantities[REPLICATES],
+        release.estimates.marginal(release.schema.axes(declared.by)),
+    )
+    total = float(counts.sum())
+    simple = float((counts * (total - counts)).sum()) / (sampling.rows or 1)
+    if simple <= 0:
+        return None
+    noise, free = float(1 / answers.part.precisions[0]), declared.number - 1
+    noisy = answers.of((0, 1)).astype(np.float64)
+    squares = float(((noisy - noisy.mean(axis=0)) ** 2).sum())
+    drawn = max(squares - free * counts.size * noise, 0.0)
+    error = sqrt(4.0 * noise * drawn + 2.0 * free * counts.size * noise**2)
+    scale = float(declared.scale) / simple
+    return DesignEffect(effect=scale * drawn, std=scale * error)
 
 
 def drawn_error(release: Release, sampling: DrawnSample, value: TableValue) -> SamplingError | None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hushtable.schema.known_table import BENCHMARK, EXACT, INVARIANT, RECORD_WEIGHT, KnownTable
     from hushtable.schema.levels import Levels
     from hushtable.schema.quality_scale import PRESETS, QualityScale
+    from hushtable.schema.replicate_weights import ReplicateWeights, replicate_of
     from hushtable.schema.review import Review, ReviewItem, review_file, review_items, reviewed_text
     from hushtable.schema.row_weight import RowWeight
     from hushtable.schema.schema import Impossible, Learnt, Schema, SchemaLike

@@ -62,15 +62,16 @@ def read_coverage(top: Fields) -> Coverage | None:
         return None
     given = top["coverage"]
     if not is_mapping(given):
-        return Coverage(_share(top, "coverage", given))
+        return Coverage(read_share(top, "coverage", given))
     fields = top.inner(("coverage",), given)
     fields.only(("share", "reasons"))
     if "share" not in fields:
         raise fields.error("schema.missing-field", None, "has no `share`", "Write `coverage: 1%`.")
-    return Coverage(_share(fields, "share", fields["share"]), fields.positive("reasons") or USUAL_REASONS)
+    return Coverage(read_share(fields, "share", fields["share"]), fields.positive("reasons") or USUAL_REASONS)
 
 
-def _share(fields: Fields, name: str, given: Any) -> Fraction:
+def read_share(fields: Fields, name: str, given: Any) -> Fraction:
+    """A share of a budget, as a percentage or a decimal number."""
     text = given.strip() if isinstance(given, str) else given
     try:
         if isinstance(text, str) and text.endswith("%"):
@@ -86,7 +87,7 @@ def _share(fields: Fields, name: str, given: Any) -> Fraction:
             "schema.wrong-share",
             name,
             "must be a share above 0% and at most 50%",
-            "Write `coverage: 1%`.",
+            "Write for example `1%`.",
         )
     return share
 

@@ -23,7 +23,8 @@ from hushtable.errors import SchemaError
 from hushtable.notebook import html_card
 from hushtable.schema import build, document, write
 from hushtable.schema.about import About, read_about, spoken
-from hushtable.schema.attribute import Attribute, Binned, Boolean, Categorical, LabelError
+from hushtable.schema.attribute import Attribute, LabelError
+from hushtable.schema.attribute_fields import attribute_fields, in_order
 from hushtable.schema.coverage import Coverage, Loss, losses_of, read_coverage
 from hushtable.schema.dependencies import Dependency, all_dependencies, depending_rules, read_depends
 from hushtable.schema.dialect import Dialect, read_dialect
@@ -33,6 +34,7 @@ from hushtable.schema.fields import Fields, key_text, suggestion
 from hushtable.schema.known_table import KnownTable, read_known
 from hushtable.schema.levels import axes_of
 from hushtable.schema.quality_scale import QualityScale, read_scale
+from hushtable.schema.replicate_weights import ReplicateWeights
 from hushtable.schema.row_weight import RowWeight, read_weight
 from hushtable.schema.summed import SummedColumn, read_sums
 from hushtable.texts import counted
@@ -205,7 +207,7 @@ class Schema:
             top["quality"] = self.quality.to_value()
         if self.csv != Dialect():
             top["csv"] = self.csv.to_dict()
-        top["attributes"] = {name: _attribute_dict(a, self.csv) for name, a in self.attributes.items()}
+        top["attributes"] = {name: attribute_fields(a, self.csv) for name, a in self.attributes.items()}
         if self.impossible:
             top["impossible"] = [dict(entry.given) for entry in self.impossible]
         if self.depends:
@@ -295,8 +297,15 @@ class Schema:
 
     @property
     def row_numbers(self) -> tuple[SummedColumn | RowWeight, ...]:
-        """What is read of a row as whole numbers beside its categories: what is summed, and last its weight if any."""
-        return (*self.sums.values(), *(() if self.weight is None else (self.weight,)))
+        """What is read of a row as whole numbers beside its categories: what is summed, its replicate
+        weights, and last its weight if any."""
+        weights = () if self.weight is None else (self.weight,)
+        return (*self.sums.values(), *(() if self.replicates is None else self.replicates.columns), *weights)
+
+    @property
+    def replicates(self) -> ReplicateWeights | None:
+        """Replicate weights, where a sample has them."""
+        return None if self.sampling is None else self.sampling.replicates
 
     @property
     def imputed(self) -> tuple[str, ...]:
@@ -359,10 +368,12 @@ class Schema:
         top = self.to_dict()
         for field_of_use in ("learnt_from_data", "frozen", "about", "quality", "depends", "sample"):
             top.pop(field_of_use, None)
+        if self.replicates is not None:
+            top["sample"] = self.replicates.to_dict()
         top["known"] = [table.to_dict() for table in self.free_tables]
         if not top["known"]:
             top.pop("known")
-        top["attributes"] = [(name, _in_order(fields)) for name, fields in top["attributes"].items()]
+        top["attributes"] = [(name, in_order(fields)) for name, fields in top["attributes"].items()]
         return json.dumps(top, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
     @cached_property
@@ -419,14 +430,15 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
             f"is above {MAX_ROWS_PER_PERSON:,}",
             "Use a smaller cap.",
         )
+    weight = read_weight(fields, dialect)
     schema = Schema(
         attributes=MappingProxyType(attributes),
         max_rows_per_person=rows,
         person=fields.text("person"),
-        weight=read_weight(fields, dialect),
+        weight=weight,
         sums=MappingProxyType(read_sums(fields, attributes, dialect)),
         coverage=read_coverage(fields),
-        sampling=read_sampling(fields),
+        sampling=read_sampling(fields, weight, dialect),
         frozen=fields.flag("frozen", False),
         csv=dialect,
         depends=read_depends(source, fields.items("depends") or (), attributes),
@@ -437,6 +449,8 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
         else (),
     )
     _check_positions(schema, fields)
+    if schema.replicates is not None:
+        schema.axis(schema.replicates.by)
     entries = tuple(
         _impossible(schema, fields, source, i, entry)
         for i, entry in enumerate(fields.items("impossible") or ())
@@ -453,6 +467,8 @@ def _check_positions(schema: Schema, top: Fields) -> None:
     attributes = {attribute.column for attribute in schema.attributes.values()}
     others = {"person": schema.person, "weight": None if schema.weight is None else schema.weight.column}
     others |= {f"sums.{name}": summed.column for name, summed in schema.sums.items()}
+    replicates = () if schema.replicates is None else schema.replicates.columns
+    others |= {f"sample.replicates.{k}": one.column for k, one in enumerate(replicates)}
     for place, column in others.items():
         if column is None or schema.csv.columns or column in attributes:
             continue
@@ -533,65 +549,3 @@ def _learnt(source: Document, value: Any, attributes: Iterable[str]) -> tuple[Le
 def _whole(name: str) -> str:
     """The mark of all that was learnt of an attribute."""
     return f"attributes.{name}"
-
-
-def _attribute_dict(attribute: Attribute, dialect: Dialect) -> dict[str, Any]:
-    out: dict[str, Any] = {"type": attribute.kind}
-    if attribute.column != attribute.name:
-        out["column"] = attribute.column
-    if attribute.levels is not None:
-        out |= {name: _plain_levels(value) for name, value in attribute.levels.to_dict().items()}
-    if isinstance(attribute, Categorical) and "tree" not in out:
-        out["values"] = list(attribute.values)
-    if isinstance(attribute, Categorical | Boolean) and attribute.value_labels:
-        out["labels"] = dict(attribute.value_labels)
-    if isinstance(attribute, Boolean) and attribute.true_texts != Boolean.true_texts:
-        out |= {"true": list(attribute.true_texts), "false": list(attribute.false_texts)}
-    if isinstance(attribute, Binned):
-        given = ((name, getattr(attribute, name)) for name in ("bounds", "width", "bins", "cuts"))
-        out |= {name: _plain(value) for name, value in given if value is not None}
-        if attribute.resolution is not None and (attribute.kind, attribute.resolution) != ("integer", 1):
-            out["resolution"] = _plain(float(attribute.resolution))
-        if attribute.kind == "date" and attribute.pattern != dialect.dates:
-            out["format"] = attribute.pattern
-    own = [text for text in attribute.nulls if text not in dialect.nulls]
-    if own:
-        out["nulls"] = own
-    if attribute.null != "drop":
-        out["null"] = attribute.null
-    if attribute.outside != attribute.default_outside:
-        out["outside"] = attribute.outside
-    if attribute.imputed:
-        out["imputed"] = True
-    out |= {k: v for k in ("label", "description") if (v := getattr(attribute, k)) is not None}
-    return out
-
-
-def _in_order(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of an attribute with the order of levels and trees, which is that of the categories, kept."""
-    return {key: _pairs(value) if key in ("levels", "tree") else value for key, value in fields.items()}
-
-
-def _pairs(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    inner = cast("dict[Any, Any]", value)
-    return [[str(key), _pairs(item)] for key, item in inner.items()]
-
-
-def _plain_levels(value: Any) -> Any:
-    """Widths and cuts as a file holds them; a tree as it is."""
-    if isinstance(value, dict):
-        inner = cast("dict[Any, Any]", value)
-        return {key: _plain_levels(item) for key, item in inner.items()}
-    return cast("Any", value) if isinstance(value, list) else _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in cast("tuple[Any, ...]", value)]
-    if isinstance(value, str | int):
-        return value
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 1e15 else value
-    return value.isoformat()
