@@ -35,9 +35,11 @@ def schema(limit: int | None = None) -> ht.Schema:
 
 
 def weighed(limit: int | None = None) -> ht.Schema:
-    """The same with a row's age as its weight, and totals of its cost."""
+    """The same with a row's age as its weight, totals of its cost, and three columns as replicate weights."""
     sums = {"cost": {"bounds": [-5, 5], "resolution": 0.01}}
-    more = {"weight": {"column": "age", "bounds": [0, 99]}, "sums": sums}
+    replicates = {"columns": ["age", "income", "cost"], "kind": "brr", "by": "member"}
+    sample = {"rows": 300, "replicates": replicates}
+    more = {"weight": {"column": "age", "bounds": [0, 99]}, "sums": sums, "sample": sample}
     return ht.Schema.from_dict(schema(limit).to_dict() | more)
 
 

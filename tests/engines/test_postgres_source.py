@@ -13,6 +13,7 @@ import pytest
 from made_people import people, schema, shuffled, weighed
 from number_tables import LAYOUT, PLAIN
 from payloads import stored_payloads
+from row_sums import SQL, counted, summed_by
 from servers import PASSWORD, Server
 from tables import duck, load
 
@@ -87,6 +88,18 @@ def test_the_same_bits_give_the_same_payloads(
     }
     for name, hashes in found.items():
         assert len(hashes) > (9 if declared.weight is None else 3) and hashes == found["parquet"], name
+
+
+def test_weights_totals_and_replicates_are_what_the_server_computes(
+    everywhere: Any, server: Server, database: str
+) -> None:
+    data = everywhere(people(900))
+    with server.connect(database) as link:
+        nan = "(income IS NULL OR income = 'NaN')"
+        expected = summed_by(link.execute(SQL.format(table="people", nan=nan)).fetchall())
+    assert min(expected[0]) > 1000 and any(expected[2])
+    for name in data:
+        assert counted(data[name]) == expected, name
 
 
 def test_infinite_days_and_moments_lie_beyond_all_others(server: Server, database: str) -> None:

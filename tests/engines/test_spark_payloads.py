@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from made_people import people, schema, shuffled, weighed
 from payloads import stored_payloads
+from row_sums import SQL, counted, summed_by
 from spark_sessions import Sparks
 
 from hushtable.kernel.sources.engines import engine_counter
@@ -95,3 +96,16 @@ def test_payloads_of_rows_that_are_weighed_and_summed_are_those_of_one_file(
         expected = stored_payloads(table, weighed(limit), tmp_path / f"{limit}.parquet", monkeypatch)
         found = stored_payloads(frame, weighed(limit), tmp_path / f"{limit}.spark", monkeypatch)
         assert len(found) > 3 and found == expected
+
+
+@pytest.mark.parametrize("kind", ["local", "connect"])
+def test_weights_totals_and_replicates_are_what_spark_computes(
+    kind: str, sparks: Sparks, other_order: str
+) -> None:
+    session = getattr(sparks, kind)
+    frame = session.read.parquet(other_order)
+    frame.createOrReplaceTempView("row_sums_people")
+    asked = SQL.format(table="row_sums_people", nan="(income IS NULL OR isnan(income))")
+    expected = summed_by(session.sql(asked).collect())
+    assert min(expected[0]) > 1000 and any(expected[2])
+    assert counted(frame) == expected
