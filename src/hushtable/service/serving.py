@@ -52,19 +52,22 @@ def command(*words: str) -> list[str]:
 
 @dataclass
 class Child:
-    """A process with the way to start it again, and how often and from when on that was or may be done."""
+    """A process with the way to start it again, and from when on that may be done."""
 
     begin: Callable[[], subprocess.Popen[bytes]]
     process: subprocess.Popen[bytes]
-    starts: int = 1
     due: float = 0.0
-    reached: bool = True
-    """Unless its first start found no database."""
+    lived: bool | None = None
+    """Whether its first process found its database; not known while that one runs."""
 
-    def again(self) -> None:
-        """Start it anew, once its time has come."""
+    def ended(self, code: int) -> None:
+        """Start it anew after an exit, once its time has come."""
+        if self.lived is None:
+            self.lived = code != AWAITED
+        if code == AWAITED and not self.due:
+            self.due = time.monotonic() + PAUSE
         if time.monotonic() >= self.due:
-            self.process, self.starts, self.due = self.begin(), self.starts + 1, 0.0
+            self.process, self.due = self.begin(), 0.0
 
 
 @dataclass
@@ -92,12 +95,15 @@ class Children:
             code = child.process.poll()
             if code in REFUSED:
                 return code
-            if code == AWAITED and not child.due:
-                child.due = time.monotonic() + PAUSE
-                child.reached = child.reached and child.starts > 1
             if code is not None:
-                child.again()
-        return None if any(child.reached for child in self.running) else REFUSED[0]
+                child.ended(code)
+        if all(child.lived is False for child in self.running):
+            raise RefusedError(
+                "serve.never-reached",
+                "The service's database, or a ledger, has never answered since the service was started.",
+                "Look whether its server runs and whether the address in the configuration is right; then start again.",
+            )
+        return None
 
     def stop(self) -> None:
         """Tell all to stop, and end those that do not."""

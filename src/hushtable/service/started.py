@@ -65,8 +65,11 @@ def main(words: Sequence[str]) -> int:
 
             run_web(ServeConfig.load(words[1]), socket.socket(fileno=int(words[2])), int(words[3]))
     except HushtableError as error:
+        if error.code in PASSING:
+            logging.getLogger("hushtable.service").warning("%s [%s]", error.message, error.code)
+            return AWAITED
         sys.stderr.write(f"hush: {error.message}\n  {error.fix}\n  [{error.code}]\n")
-        return AWAITED if error.code in PASSING else error.exit_code
+        return error.exit_code
     except Exception as error:  # with its text and traceback, which may hold values, left out
         logging.getLogger("hushtable.service").error("%s", unexpected(error).message)
         return CRASHED
