@@ -4,7 +4,7 @@
 
 Each REVISION is checked out beside, compiled once, and then each task runs under it and under this tree by turns, every
 run in a process of its own.  A figure is the median over the runs; errors are random, so a small difference may be
-chance.
+chance.  Packages that only an old revision needs come from folders in PYTHONPATH (``pip install --target``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def checked_out(revision: str) -> Iterator[Path]:
 
 def run_once(task: str, tree: Path) -> dict[str, float]:
     """The figures of one run under one tree."""
-    path = os.pathsep.join([str(tree / "src"), str(ROOT)])
+    path = os.pathsep.join(filter(None, [str(tree / "src"), str(ROOT), os.environ.get("PYTHONPATH")]))
     with tempfile.TemporaryDirectory(prefix="hushtable-against-") as folder:
         done = subprocess.run(
             [sys.executable, "-m", "bench.versions.tasks", task, folder],
