@@ -4,9 +4,10 @@
 
 Plain counts, counts by a weight, and plain counts with the totals of one column beside them, all tables of an order, by
 turns: each is timed as a whole, and its fastest run counts.  Everything is compared with sums that NumPy makes of a few
-tables.  The exit code is 1 when weighted counts of ``adult_full`` take more than WEIGHTED times as long as plain ones,
-or totals beside counts more than SUMMED times.  Where nearly all attributes have two to four values, as in ``acs``,
-plain counts are had 64 records at a time, which weights cannot be, and both ratios are larger.
+tables.  The exit code is 1 when weighted counts take more than WEIGHTED times as long as plain ones, or totals beside
+counts more than SUMMED times.  Plain counts of attributes with two to four values, as in ``acs``, are had 64 records at
+a time, which weights cannot be; they are added to few larger tables instead, from which the others are summed, and a
+total shares a word with its count.  What is left is one addition a record and table, and finding its cell.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from hushtable.schema import Schema
 
 WEIGHTED, SUMMED = 1.5, 2.0
 """Times plain tabulation that these may take."""
-GATED = "adult_full"
 CHECKED = 20
 """Tables that are compared with NumPy."""
 
@@ -105,9 +105,7 @@ def main() -> int:
     rows = [measure(case, options) for case in options.cases]
     names = {way: f"order {options.order}: {way} to plain" for way in ("weighted", "summed")}
     keep("weigh", {f"{row['case']}, {name}": row[way] for row in rows for way, name in names.items()})
-    passed = all(
-        row["weighted"] <= WEIGHTED and row["summed"] <= SUMMED for row in rows if row["case"] == GATED
-    )
+    passed = all(row["weighted"] <= WEIGHTED and row["summed"] <= SUMMED for row in rows)
     if options.json:
         print(json.dumps({"threads": options.threads, "passed": passed, "rows": rows}, indent=1))
     else:

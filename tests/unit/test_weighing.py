@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import hushtable as ht
 from hushtable.errors import UsageError
 from hushtable.kernel import covers
+from hushtable.kernel.number_words import NumberWords
 from hushtable.kernel.tabulate import tabulate
 from hushtable.kernel.weighing import RowTabulator, Weigher
 from hushtable.marginals import Counting, Layout
@@ -44,7 +45,7 @@ def test_any_sets_of_any_sizes_are_summed_as_brute_force_does(layout: Layout, re
     codes = [rng.integers(0, n, records).astype(np.min_scalar_type(n - 1)) for n in layout.sizes]
     values = [rng.integers(-(10**12), 10**12, records), rng.integers(0, 300, records)]
     cut = records // 3
-    weigher = Weigher(layout, 2)
+    weigher = Weigher(layout, (10**12, 300))
     for a, b in ((0, cut), (cut, records)):
         weigher.add([c[a:b] for c in codes], [v[a:b] for v in values])
     for row, value in zip(weigher.sums(), values, strict=True):
@@ -77,7 +78,7 @@ def test_every_set_lies_in_its_cover_and_covers_keep_their_size():
 
 def test_codes_beyond_a_size_count_as_the_last_category_and_uneven_batches_are_refused():
     layout = Layout((2, 3), ((0,), (1,)))
-    weigher = Weigher(layout, 1)
+    weigher = Weigher(layout, (9,))
     weigher.add([np.array([7], np.uint8), np.array([9], np.uint8)], [np.array([4])])
     assert weigher.sums().tolist() == [[0, 4, 0, 0, 4]]
     with pytest.raises(UsageError, match="lengths"):
@@ -112,3 +113,44 @@ def test_covers_are_those_of_their_definition(seed: int, monkeypatch: pytest.Mon
     found, of = plain_cover(layout)
     made = covers.cover(layout)
     assert [set(s) for s in made.sets] == found and made.of == tuple(of[s] for s in layout.sets)
+
+
+@pytest.mark.parametrize(
+    "limits", [(1, 500), (300, 150_000), (7,) * 40, (2**20, 2**46), (1, 2**40, 3, 10**9, 0)]
+)
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_words_hold_sums_of_the_largest_numbers_of_as_many_records_as_they_say(
+    limits: tuple[int, ...], sign: int
+):
+    """All numbers at their limits, all signs alike or by turns, added by Python's whole numbers."""
+    packing = NumberWords.of(limits)
+    numbers = [sign * limit * (-1) ** k for k, limit in enumerate(limits)]
+    for told in (numbers, [sign * limit for limit in limits], [2 * number for number in numbers]):
+        words = packing.words([np.array([number]) for number in told])
+        if packing.shares:
+            assert packing.rows >= 2**16
+        rows = packing.rows if packing.shares else 1000
+        full = [int(word[0]) * rows for word in words]
+        assert all(-(2**63) <= word < 2**63 for word in full)
+        found = packing.unpacked(np.array(full, np.int64)[:, None])[:, 0].tolist()
+        alone = {group[0] for group in packing.groups if len(group) == 1}
+        most = [n if k in alone else max(-limits[k], min(limits[k], n)) for k, n in enumerate(told)]
+        assert found == [number * rows for number in most]
+
+
+def test_words_that_are_full_are_unpacked_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch):
+    """Words of 63 bits with three numbers each hold few records: with a smaller start, 16 at a time."""
+    monkeypatch.setattr("hushtable.kernel.number_words.FEWEST_ROWS_BITS", 4)
+    layout = Layout((3, 4, 2), ((0, 1), (2,), ()))
+    limits = (2**15 - 1,) * 3 + (2**17,)
+    assert NumberWords.of(limits).groups == ((0, 1, 2), (3,)) and NumberWords.of(limits).rows == 2**5
+    chance = np.random.default_rng(4)
+    codes = [chance.integers(0, n, 1000).astype(np.uint8) for n in layout.sizes]
+    values = [chance.integers(-limit, limit + 1, 1000) for limit in limits]
+    weigher, done = Weigher(layout, limits), 0
+    for many in (1, 31, 32, 33, 500, 403):
+        weigher.add([c[done : done + many] for c in codes], [v[done : done + many] for v in values])
+        done += many
+        for row, value in zip(weigher.sums(), values, strict=True):
+            expected = brute_force([c[:done] for c in codes], value[:done], layout)
+            np.testing.assert_array_equal(row, expected)

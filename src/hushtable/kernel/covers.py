@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import chain
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Ints
 from hushtable.compiled import njit
-from hushtable.marginals import AttributeSet, Layout
+from hushtable.marginals import AttributeSet, Layout, in_ranges
 
 COVER_CELLS = 2**14
 """Cells of a larger table, unless it is one that was asked for: 128 KB of 64-bit sums stay in a second-level cache.
@@ -32,14 +32,6 @@ class Covers:
     layout: Layout
     sets: tuple[AttributeSet, ...]
     of: tuple[int, ...]
-
-    @cached_property
-    def members(self) -> tuple[tuple[int, ...], ...]:
-        """Positions in the layout that are summed from each cover."""
-        found: list[list[int]] = [[] for _ in self.sets]
-        for position, cover in enumerate(self.of):
-            found[cover].append(position)
-        return tuple(map(tuple, found))
 
 
 def cover(layout: Layout) -> Covers:
@@ -119,44 +111,114 @@ def grow(sets: Any, sizes: Any, most: int) -> Any:
     return covers[:found], of
 
 
-def spread(covers: Covers, sums: NDArray[np.int64], offsets: Ints, out: NDArray[np.int64]) -> None:
+class SummingOut(NamedTuple):
+    """Covers and what is summed from them: cover c has the attributes ``axis[start[c] .. start[c + 1] - 1]``, in order,
+    and the sets ``member[first[c] .. first[c + 1] - 1]`` of the layout; set k has the attributes
+    ``own[begin[k] .. begin[k + 1] - 1]``."""
+
+    start: NDArray[np.int64]
+    axis: NDArray[np.int64]
+    first: NDArray[np.int64]
+    member: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    own: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    place: NDArray[np.int64]
+    """Where the cells of each set begin in the layout."""
+
+
+def spread(covers: Covers, sums: NDArray[np.int64], out: NDArray[np.int64], *, threads: int | None) -> None:
     """Sum each table of the layout from its cover; ``sums`` and ``out`` have one row per quantity."""
-    layout = covers.layout
-    for k, (attributes, members) in enumerate(zip(covers.sets, covers.members, strict=True)):
-        made = {attributes: np.ascontiguousarray(sums[:, offsets[k] : offsets[k + 1]])}
-        longest = sorted(attributes, key=lambda axis: -layout.sizes[axis])
-        for position in members:
-            table = _summed(made, attributes, [a for a in longest if a not in layout.sets[position]], layout)
-            begin = layout.offsets[position]
-            out[:, begin : begin + table.shape[1]] = table
+    layout, of = covers.layout, np.array(covers.of, np.int64)
+    plan = SummingOut(
+        *_ragged(covers.sets),
+        np.searchsorted(np.sort(of), np.arange(len(covers.sets) + 1)).astype(np.int64),
+        np.argsort(of, kind="stable").astype(np.int64),
+        *_ragged(layout.sets),
+        np.array(layout.sizes, np.int64),
+        np.array(layout.offsets, np.int64),
+    )
+    offsets = offsets_of(layout, covers.sets)
+    if threads == 1:
+        sum_covers(0, len(covers.sets), plan, sums, offsets, out)
+    else:
+        in_ranges(sum_covers, np.diff(offsets) * len(sums), plan, sums, offsets, out)
 
 
-def _summed(
-    made: dict[AttributeSet, NDArray[np.int64]], attributes: AttributeSet, lost: list[int], layout: Layout
-) -> NDArray[np.int64]:
-    """One attribute after the other is summed out, the longest first, and what lies on the way is kept for others."""
-    here = attributes
-    for axis in lost:
-        below = tuple([a for a in here if a != axis])
-        if below not in made:
-            given, length = made[here], layout.sizes[axis]
-            inner = prod([layout.sizes[a] for a in here if a > axis])
-            made[below] = np.zeros((len(given), given.shape[1] // length), np.int64)
-            sum_out(given, length, inner, made[below])
-        here = below
-    return made[here]
+def _ragged(sets: Sequence[AttributeSet]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each set begins, and the attributes of all."""
+    lengths = np.fromiter(map(len, sets), np.int64, len(sets))
+    begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return begins, np.fromiter(chain.from_iterable(sets), np.int64, int(begins[-1]))
+
+
+@njit(cache=True, nogil=True)
+def sum_covers(first: int, stop: int, plan: Any, sums: Any, offsets: Any, out: Any) -> None:
+    """Tables of the covers ``first .. stop - 1``, each by summing out its other attributes, the longest first.
+
+    Tables that lose the same attributes at first share these steps: in the order of what they lose, one path of tables
+    from the cover down is kept, and only its end changes.
+    """
+    for cover in range(first, stop):
+        every = plan.axis[plan.start[cover] : plan.start[cover + 1]]
+        axes = every[plan.sizes[every] > 1]
+        lengths = plan.sizes[axes]
+        order = np.argsort(-lengths, kind="mergesort")
+        members = plan.member[plan.first[cover] : plan.first[cover + 1]]
+        losses = np.empty(len(members), np.int64)
+        for k in range(len(members)):
+            losses[k] = lost_of(axes[order], plan.own[plan.begin[members[k]] : plan.begin[members[k] + 1]])
+        table = sums[:, offsets[cover] : offsets[cover + 1]]
+        path = np.empty((len(sums), table.shape[1] if losses.any() else 0), np.int64)
+        begins = np.zeros(
+            len(axes) + 1, np.int64
+        )  # of the tables below the cover: each has half of the cells or less
+        gone, steps, depth, held = np.zeros(len(axes), np.bool_), np.empty(len(axes), np.int64), 0, 0
+        for k in np.argsort(-losses, kind="mergesort"):
+            changed = losses[k] ^ held
+            while depth > 0 and 1 << steps[depth - 1] <= changed:
+                depth -= 1
+                gone[order[len(axes) - 1 - steps[depth]]] = False
+                held ^= 1 << steps[depth]
+            for bit in range(len(axes) - 1, -1, -1):
+                if (losses[k] ^ held) & (1 << bit):
+                    axis, inner = order[len(axes) - 1 - bit], 1
+                    for later in range(axis + 1, len(axes)):
+                        inner *= 1 if gone[later] else lengths[later]
+                    above = table if depth == 0 else path[:, begins[depth - 1] : begins[depth]]
+                    begins[depth + 1] = begins[depth] + above.shape[1] // lengths[axis]
+                    sum_out(above, lengths[axis], inner, path[:, begins[depth] : begins[depth + 1]])
+                    gone[axis], steps[depth] = True, bit
+                    held ^= 1 << bit
+                    depth += 1
+            found = table if depth == 0 else path[:, begins[depth - 1] : begins[depth]]
+            out[:, plan.place[members[k]] : plan.place[members[k]] + found.shape[1]] = found
+
+
+@njit(cache=True, nogil=True)
+def lost_of(ranked: Any, kept: Any) -> int:
+    """The attributes that a set lacks, as bits: the first of ``ranked`` is the highest."""
+    lost = 0
+    for axis in ranked:
+        lacks = True
+        for one in kept:
+            lacks = lacks and one != axis
+        lost = 2 * lost + lacks
+    return lost
 
 
 @njit(cache=True, nogil=True)
 def sum_out(given: Any, length: int, inner: int, out: Any) -> None:
     """Add up an axis of this length, of flat tables in rows; ``inner`` cells lie between two of its categories."""
-    outer = given.shape[1] // (length * inner)
     for row in range(given.shape[0]):
-        for o in range(outer):
-            for k in range(length):
-                begin = (o * length + k) * inner
+        whole, less = given[row], out[row]
+        for o in range(len(less) // inner):
+            here, to = o * length * inner, o * inner
+            for i in range(inner):
+                less[to + i] = whole[here + i]
+            for k in range(1, length):
                 for i in range(inner):
-                    out[row, o * inner + i] += given[row, begin + i]
+                    less[to + i] += whole[here + k * inner + i]
 
 
 def offsets_of(layout: Layout, sets: Sequence[AttributeSet]) -> Ints:
