@@ -27,12 +27,15 @@ WORKLOAD = ht.Workload([("sex", "area")])
 
 
 def released(
-    rows: list, folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
+    rows: list, folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch, replicates: int = 0
 ) -> tuple[ht.Release, int]:
     folder.mkdir()
     bits = FixedBits(seed=5)
-    frame = pl.DataFrame(rows, schema=TYPES, orient="row")
-    session = ht.Session.open(frame, schema=SCHEMA, ledger=folder / "l", budget=ht.ZCDP(1))
+    names = [f"r{k + 1}" for k in range(replicates)]
+    frame = pl.DataFrame(rows, schema=TYPES | dict.fromkeys(names, pl.Float64), orient="row")
+    sample = {"rows": 50, "replicates": {"columns": names, "kind": "jackknife", "by": "area"}}
+    schema = SCHEMA | ({"sample": sample} if names else {})
+    session = ht.Session.open(frame, schema=schema, ledger=folder / "l", budget=ht.ZCDP(1))
     with monkeypatch.context() as patch:
         patch.setattr(sampler, "system_bits", lambda: bits)
         made = session.release(WORKLOAD, budget=ht.ZCDP("0.1"), strategy=strategy, request="one")
@@ -64,6 +67,34 @@ def test_one_person_more_moves_counts_and_totals_by_one_column(
             assert np.array_equal(answers.values - quantities[of].values, columns[of](one))
             assert answers.part.noise.parameters == quantities[of].part.noise.parameters
         assert drawn == bits and more.card.charged == base.card.charged
+
+
+@pytest.mark.parametrize("strategy", ["residual-planner", "identity", "auto"])
+def test_one_person_more_moves_tables_of_replicates_by_deviations_that_are_never_too_long(
+    strategy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A jackknife's row of weight 3 has deviations of at most the root of 18, in whole numbers 4."""
+    rows = [(*row, row[4], 0.0, 2 * row[4]) for row in ROWS]
+    base, _ = released(rows, tmp_path / "0", strategy, monkeypatch, 3)
+    before = base.quantities["replicates"]
+    for number, (given, moved) in enumerate(
+        (
+            ((3.0, 3.0, 0.0), (1, 1, -2)),
+            ((2.4, 1.6, 2.0), (0, 0, 0)),
+            ((6.0, 99.0, 0.0), (1, 1, -3)),  # 6, 6, 0 about 4: longer than 4, and shortened by 4/5
+            ((-5.0, 1.0, 0.0), (0, 1, 0)),
+            ((1.0, None, 1.0), (0, 0, 0)),
+        )
+    ):
+        person = ("F", "b", 1.0, 1.0, 3.0, *given)
+        more, _ = released([*rows, person], tmp_path / f"p{number}", strategy, monkeypatch, 3)
+        answers = more.quantities["replicates"]
+        column = np.zeros((3, 3), np.int64)
+        column[:, 1] = moved
+        expected = answers.part.exact(column.reshape(-1))
+        assert np.array_equal(answers.values - before.values, expected)
+        assert answers.part.noise.parameters == before.part.noise.parameters
+        assert more.card.charged == base.card.charged or strategy == "auto"
 
 
 def test_the_integers_of_auto_begin_with_the_totals_and_move_by_one_column(

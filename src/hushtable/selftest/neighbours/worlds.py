@@ -32,6 +32,9 @@ Declared = dict[str, Any]
 NUMBERED = 0.25
 """How often rows have a weight, and how often a column is summed: a sixteenth of all schemas has both."""
 
+REPLICATED = 0.5
+"""How often rows with a weight have replicate weights, of which one is that weight itself."""
+
 _WORDS: tuple[tuple[Any, ...], ...] = (
     ("F", "M", "X"),
     ("true", "false"),
@@ -108,6 +111,10 @@ def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
         top["impossible"] = [dict(list(labels.items())[:2])]
     if chance.random() < NUMBERED:
         top["weight"] = {"column": "w", "bounds": [0, 7], "outside": chance.choice(("clip", "drop"))}
+        if chance.random() < REPLICATED:
+            kind = chance.choice(("jackknife", "brr", "fay", "bootstrap"))
+            replicates = {"columns": ["r1", "r2", "w"], "kind": kind, "by": next(iter(attributes))}
+            top["sample"] = {"rows": 100, "replicates": replicates}
     if chance.random() < NUMBERED:
         top["sums"] = {"s": {"column": "value", "bounds": [-8, 24], "resolution": chance.choice((0.5, 1, 4))}}
     columns = _columns(Schema.from_dict(top), chance)
