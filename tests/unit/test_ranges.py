@@ -222,3 +222,27 @@ def test_intervals_that_are_a_coarser_level_cost_little_more_than_single_counts(
     std = release.range("x", int(low), int(high), by=("sex",))["std"][0]
     assert (1 / 0.2) ** 0.5 <= std <= 1.01 * (1 / 0.2) ** 0.5
     assert np.isfinite(release.table("x", "sex")["std"].to_numpy()).all()
+
+
+@pytest.mark.parametrize("strategy", ["residual-planner", "identity"])
+@pytest.mark.parametrize("kind", ["ranges", "prefixes", "1-2,3-5"])
+@pytest.mark.parametrize("levels", ["auto", None])
+def test_a_plan_says_how_wrong_what_is_asked_will_be(levels, kind, strategy, tmp_path):
+    """Beside the cells: the root of the mean variance of every asked sum, each summed up after a release."""
+    n, declared = 8, schema(8, levels)
+    finest = declared.names[declared.axis("x")]
+    people = pl.DataFrame({"x": [1, 4, 7] * 20, "sex": ["F", "M"] * 30})
+    session = ht.Session.open(people, schema=declared, ledger=tmp_path / "l", budget=ht.ZCDP(9))
+    workload = ht.Workload([(f"{finest}={kind}", "sex")])
+    plan = session.plan(workload, budget=ht.ZCDP(1), strategy=strategy)
+    cells, row = plan.tables().to_dicts()
+    stretches = asked(kind, n, n)
+    assert cells["marginal"] == f"{finest} x sex" and cells["cells"] == 2 * n
+    word = kind if kind.isalpha() else "intervals"
+    assert row["marginal"] == f"{finest}={word} x sex" and row["cells"] == 2 * len(stretches)
+    made = session.release(workload, budget=ht.ZCDP(1), strategy=strategy)
+    ends = [(int(np.flatnonzero(r)[0]), int(np.flatnonzero(r)[-1])) for r in stretches]
+    stds = np.concatenate([made.range(finest, a, b, by=("sex",))["std"].to_numpy() for a, b in ends])
+    assert row["std"] == pytest.approx(np.sqrt(np.mean(stds**2)), rel=1e-9)
+    assert row["half_width"] == pytest.approx(1.959963984540054 * row["std"])
+    assert f"{finest}={word}" in plan._repr_html_()

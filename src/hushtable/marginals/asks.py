@@ -26,6 +26,13 @@ class Ask:
     length: int
     intervals: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def number(self) -> int:
+        """How many sums that is."""
+        if self.kind == RANGES:
+            return self.length * (self.length + 1) // 2
+        return len(self.intervals) if self.kind == INTERVALS else self.length
+
 
 def read_ask(position: int, axis: int, text: str, of_axis: Callable[[int], Attribute]) -> Ask:
     """What a workload wrote behind ``=``; refuses what is no word for it and no interval of whole bins."""

@@ -109,9 +109,15 @@ class ResolvedWorkload:
             listed.append([[ask_text(ask) for ask in asks] for asks in self.asks])
         return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
-    def label(self, attributes: AttributeSet) -> str:
-        """A marginal by its attributes' names, for messages."""
-        return marginal_label(attributes, self.names)
+    def label(self, attributes: AttributeSet, asks: Sequence[Ask] = ()) -> str:
+        """A marginal by its attributes' names, for messages; ``age=ranges`` where that is asked of it."""
+        kinds = {ask.axis: f"={ask.kind}" for ask in asks}
+        return marginal_label(attributes, [f"{n}{kinds.get(k, '')}" for k, n in enumerate(self.names)])
+
+    def asked_sums(self, attributes: AttributeSet, asks: Sequence[Ask]) -> int:
+        """How many sums are asked of a marginal."""
+        numbers = {ask.axis: ask.number for ask in asks}
+        return prod(numbers.get(axis, self.sizes[axis]) for axis in attributes)
 
 
 @dataclass(frozen=True, init=False)

@@ -7,14 +7,41 @@ written out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from math import prod
+
 import numpy as np
 
 from hushtable.arrays import Floats, Ints
 from hushtable.axes import Axes
-from hushtable.marginals import INTERVALS, PREFIXES, Ask
+from hushtable.marginals import INTERVALS, PREFIXES, Ask, AttributeSet, spreads_of
 
 CHUNK = 2**23
 """Weights that are held at once, 64 MB; with less, more passes are made."""
+
+
+def asked_totals(
+    axes: Axes, gamma: AttributeSet, asks: Sequence[Ask]
+) -> Iterator[tuple[AttributeSet, float]]:
+    """Each residual below a marginal and what it adds to all that is asked there: products over axes."""
+    spreads, asked = spreads_of(axes), {ask.axis: ask for ask in asks}
+    for tau in axes.below(gamma):
+        levels = [(axis, axes.level_in(tau, axis)) for axis in gamma]
+        yield (
+            tau,
+            prod(
+                asked_total(axes, asked[axis], level)
+                if axis in asked
+                else float(spreads.totals[spreads.number[axis, level]])
+                for axis, level in levels
+            ),
+        )
+
+
+def asked_weight(axes: Axes, gamma: AttributeSet, asks: Sequence[Ask]) -> int:
+    """How many sums ``asked_totals`` adds up, with all ranges counted as it weighs them."""
+    asked = {ask.axis: len(ask.intervals) if ask.kind == INTERVALS else ask.length for ask in asks}
+    return prod(asked.get(axis, axes[axis]) for axis in gamma)
 
 
 def asked_total(axes: Axes, ask: Ask, level: int) -> float:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import pi, sqrt
+from math import inf, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from hushtable.arrays import Floats
-from hushtable.marginals import AttributeSet, Incidence, Layout, sorted_sets
+from hushtable.marginals import Ask, AttributeSet, Incidence, Layout, sorted_sets
+from hushtable.planning.asked import asked_totals, asked_weight
 from hushtable.planning.cell_variances import CellVariances, cell_variances_of
 from hushtable.planning.cumulants import power_sums
 from hushtable.planning.l1_noise import l1_limits
+from hushtable.planning.problem import prices
 from hushtable.planning.quantiles import half_width, normal_spread, spread
 from hushtable.privacy import CountNoise
 
@@ -116,6 +118,17 @@ class ErrorModel:
         """Standard deviation, half-width and expected L1 of each marginal."""
         std, sums = np.sqrt(self._cells.largest(sets)), self._cells.std_sums(sets)
         return CellErrors(tuple(sets), std, self.half_widths(sets, alpha), sqrt(2.0 / pi) * sums, alpha)
+
+    def asked_variances(self, sets: Sequence[AttributeSet], asks: Sequence[Sequence[Ask]]) -> Floats:
+        """The mean variance of what is asked of each marginal: of all ranges, prefixes or the given intervals."""
+        axes, found = self.residuals.axes, np.zeros(len(sets))
+        own = dict(zip(self.residuals.sets, (self.variances / prices(self.residuals)).tolist(), strict=True))
+        for k, (gamma, asked) in enumerate(zip(sets, asks, strict=True)):
+            for tau, total in asked_totals(axes, gamma, asked):
+                if axes.real(tau) and total > 0:
+                    found[k] += total * own.get(tau, inf)
+            found[k] /= asked_weight(axes, gamma, asked)
+        return found
 
     def l1_limits(self, sets: Sequence[AttributeSet], beta: float) -> Floats:
         """With probability ``1 - beta`` the noise of a table adds up to at most this, for each table on its own."""

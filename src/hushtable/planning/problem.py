@@ -23,7 +23,7 @@ from hushtable.arrays import Floats, is_whole
 from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.marginals import Ask, AttributeSet, Incidence, Layout, closure, spreads_of
-from hushtable.planning.asked import asked_total
+from hushtable.planning.asked import asked_totals
 
 IDLE = 0.01
 """What a residual counts that no interval asks for, as a share of the least that one does: it is measured, so that
@@ -105,23 +105,11 @@ class Problem:
 
     def _asked_gains(self) -> Floats:
         """The same where sums over ranges count: for each pair the product over axes of what is asked of it."""
-        axes = self.residuals.axes
-        spreads, added = spreads_of(axes), np.zeros(len(self.span))
+        axes, added = self.residuals.axes, np.zeros(len(self.span))
         for gamma, weight, asks in zip(self.marginals, self.weights.tolist(), self.asks, strict=True):
-            asked = {ask.axis: ask for ask in asks}
-            for tau in axes.below(gamma):
-                if tau not in self.residuals.index:
-                    continue
-                total = weight
-                for axis in gamma:
-                    level = axes.level_in(tau, axis)
-                    ask = asked.get(axis)
-                    total *= (
-                        spreads.totals[spreads.number[axis, level]]
-                        if ask is None
-                        else asked_total(axes, ask, level)
-                    )
-                added[self.residuals.index[tau]] += total
+            for tau, total in asked_totals(axes, gamma, asks):
+                if tau in self.residuals.index:
+                    added[self.residuals.index[tau]] += weight * total
         found = np.sqrt(added) / self.price
         idle = found <= ROUNDING * found.max()
         return np.where(idle, IDLE * found[~idle].min(), found)

@@ -77,7 +77,10 @@ class Plan:
         return Unit.of(self.schema)
 
     def tables(self, alpha: float = 0.05) -> pl.DataFrame:
-        """One row per marginal: attributes, cells, std, half_width (at level ``1 - alpha``) and expected_l1."""
+        """One row per marginal: attributes, cells, std, half_width (at level ``1 - alpha``) and expected_l1.
+
+        Ranges, prefixes and intervals that the workload asks for have a row too, with the root of their mean variance.
+        """
         import polars as pl  # takes longer to load than most plans take
 
         return pl.DataFrame(self.table_errors(alpha), schema=TableError._fields, orient="row")
@@ -91,7 +94,21 @@ class Plan:
         numbers = (errors.std.tolist(), errors.half_width.tolist(), errors.l1.tolist())
         counts = list(map(TableError, map(self.workload.label, errors.sets), cells, *numbers))
         totals = () if self.beside is None else self.beside.totals
-        return [*counts, *(row for total in totals for row in self._total_errors(total, self.noise, alpha))]
+        asked = self._asked_errors(self.noise, alpha)
+        return [
+            *counts,
+            *asked,
+            *(row for total in totals for row in self._total_errors(total, self.noise, alpha)),
+        ]
+
+    def _asked_errors(self, counts: BatchPlan, alpha: float) -> Iterator[TableError]:
+        """One row for each marginal of which sums over stretches are asked; their errors differ, the mean is shown."""
+        asked = [(s, asks) for s, asks in zip(self.workload.sets, self.workload.asks, strict=False) if asks]
+        variances = counts.error_model().asked_variances([s for s, _ in asked], [asks for _, asks in asked])
+        for (attributes, asks), variance in zip(asked, variances.tolist(), strict=True):
+            cells, std = self.workload.asked_sums(attributes, asks), sqrt(variance)
+            label = self.workload.label(attributes, asks)
+            yield TableError(label, cells, std, normal_spread(alpha) * std, sqrt(2.0 / pi) * cells * std)
 
     def _total_errors(self, total: TotalPlan, counts: BatchPlan, alpha: float) -> Iterator[TableError]:
         sets, reach = self.workload.sets, normal_spread(alpha)
@@ -157,8 +174,9 @@ class Plan:
         facts = dict(line.split(maxsplit=1) for line in lines)
         if isinstance(self.noise, AdaptivePlan):
             return html_card(title, facts)
-        tables = self.tables().drop("expected_l1").head(MOST_ROWS)
-        more = len(self.workload.sets) - tables.height
+        every = self.tables().drop("expected_l1")
+        tables = every.head(MOST_ROWS)
+        more = every.height - tables.height
         return html_card(title, facts, tables.columns, tables.rows(), more)
 
     def __str__(self) -> str:
