@@ -230,6 +230,14 @@ def test_replicates_that_cannot_be_are_refused_by_name(more: dict[str, Any], cod
     assert refused.value.code == code
 
 
+def test_shares_of_replicates_and_coverage_leave_half_to_the_tables():
+    given = schema(share="30%").to_dict()
+    assert ht.Schema.from_dict(given | {"coverage": "20%"}).coverage is not None
+    with pytest.raises(HushtableError) as refused:
+        ht.Schema.from_dict(given | {"coverage": "21%"})
+    assert refused.value.code == "schema.wrong-share"
+
+
 def test_replicates_need_a_weight_gaussian_noise_and_their_table(tmp_path: Path):
     given = schema().to_dict()
     given.pop("weight")

@@ -298,7 +298,8 @@ def _require_every_row(top: Fields, schema: Schema) -> None:
             "schema.known-dropped",
             "known",
             f"has an exact table, and rows may be dropped because of {named}: it would count other people",
-            "Give these fields `null: category` and `outside: other`, or use `kind: benchmark`.",
+            "Give attributes `null: category` and `outside: other`. Where a weight, a sum or the rows of a person "
+            "leave rows out, use `kind: benchmark`.",
         )
 
 

@@ -25,7 +25,7 @@ from hushtable.schema import build, document, write
 from hushtable.schema.about import About, read_about, spoken
 from hushtable.schema.attribute import Attribute, LabelError
 from hushtable.schema.attribute_fields import attribute_fields, in_order
-from hushtable.schema.coverage import Coverage, Loss, losses_of, read_coverage
+from hushtable.schema.coverage import MOST_SHARE, Coverage, Loss, losses_of, read_coverage
 from hushtable.schema.dependencies import Dependency, all_dependencies, depending_rules, read_depends
 from hushtable.schema.dialect import Dialect, read_dialect
 from hushtable.schema.document import Document
@@ -451,6 +451,13 @@ def _from_document(source: Document, *, stored: bool = False) -> Schema:
     _check_positions(schema, fields)
     if schema.replicates is not None:
         schema.axis(schema.replicates.by)
+        if schema.coverage is not None and schema.coverage.share + schema.replicates.share > MOST_SHARE:
+            raise fields.error(
+                "schema.wrong-share",
+                "coverage",
+                "and the share of replicate weights are together above 50%",
+                "Leave the larger part of a budget to the tables.",
+            )
     entries = tuple(
         _impossible(schema, fields, source, i, entry)
         for i, entry in enumerate(fields.items("impossible") or ())
