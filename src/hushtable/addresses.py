@@ -36,13 +36,15 @@ def name_of(data: object) -> str:
     ('people.csv', 'people', 'int')
     >>> name_of("sqlite:///private/people.db"), name_of("postgresql://me:secret@host")
     ('people.db', 'table')
+    >>> name_of("spark:parquet.`/private/people`")
+    'people'
     """
     if isinstance(data, str) and scheme_of(data, ()) is not None:
         place, _, query = data.partition("://")[2].partition("?")
         found = re.search(r"(?:^|&)table=([^&]*)", query)
         return found[1] if found else place.partition("/")[2].rpartition("/")[2] or "table"
     if isinstance(data, str | PathLike):
-        return Path(cast("str | PathLike[str]", data)).name
+        return Path(cast("str | PathLike[str]", data)).name.rstrip("`")
     if isinstance(data, list | tuple):
         return ", ".join(map(name_of, cast("list[object]", data)))
     return type(data).__name__

@@ -109,6 +109,36 @@ def test_tables_that_fail_when_they_are_read_spend_nothing(kind: str, sparks: Sp
 
 
 @KINDS
+def test_files_that_cannot_be_read_are_said_to_be_so(kind: str, sparks: Sparks, tmp_path: Path) -> None:
+    session = getattr(sparks, kind)
+    for name, other in (("mixed", pa.table({"n": ["planted"]})), ("broken", None)):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"n": [1]}), tmp_path / name / "a.parquet")
+        if other is None:
+            (tmp_path / name / "b.parquet").write_bytes(b"PAR1 planted")
+        else:
+            pq.write_table(other, tmp_path / name / "b.parquet")
+        assert refused(session.read.schema("n bigint").parquet(str(tmp_path / name))) == "source.unreadable"
+
+
+@KINDS
+def test_a_value_that_cannot_be_cast_is_printed_nowhere(
+    kind: str, sparks: Sparks, capfd: pytest.CaptureFixture[str]
+) -> None:
+    session = getattr(sparks, kind)
+    session.createDataFrame([("planted-Quixote",)], "word string").createOrReplaceTempView("words")
+    for frame in (
+        session.sql("select cast(word as int) as n from words"),
+        session.table("words").select(session.table("words").word.cast("int").alias("n")),
+    ):
+        with pytest.raises(HushtableError) as caught:
+            counted(frame)
+        assert "planted" not in str(caught.value)
+    told = capfd.readouterr()
+    assert "planted" not in told.out + told.err
+
+
+@KINDS
 def test_types_that_cannot_be_read_are_refused_before_a_job(kind: str, sparks: Sparks) -> None:
     one = getattr(sparks, kind).range(1)
     for made in (
@@ -246,9 +276,30 @@ def test_files_of_tables_with_versions_are_refused_by_name(
     pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "t.parquet")
     name = f"spark:parquet.`{tmp_path}`"
     assert counted(name) == [0, 1, 1, *[0] * 8]
+    (tmp_path / "p=1").mkdir()
+    pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "p=1" / "t.parquet")
+    (tmp_path / "link").symlink_to(tmp_path / "p=1", target_is_directory=True)
     (tmp_path / inside).parent.mkdir()
     (tmp_path / inside).write_text("{}")
-    assert refused(name) == "source.versioned-folder"
+    for below in ("", "/p=1", "/p=1/t.parquet", "/link", "/*"):
+        assert refused(f"spark:parquet.`{tmp_path}{below}`") == "source.versioned-folder"
+    assert refused(f"spark:PARQUET.`file:{tmp_path}/p=1`") == "source.versioned-folder"
+
+
+def test_a_table_of_the_catalog_that_is_files_of_a_table_with_versions_is_refused(
+    sparks: Sparks, tmp_path: Path
+) -> None:
+    (tmp_path / "p=1").mkdir()
+    pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "p=1" / "t.parquet")
+    sparks.local.sql(f"create table its_files using parquet location '{tmp_path}/p=1'")
+    try:
+        sparks.local.sql("select * from its_files").createOrReplaceTempView("seen")
+        assert counted("spark:its_files") == counted("spark:seen") == [0, 1, 1, *[0] * 8]
+        (tmp_path / "_delta_log").mkdir()
+        (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("{}")
+        assert refused("spark:its_files") == "source.versioned-folder"
+    finally:
+        sparks.local.sql("drop table its_files")
 
 
 def test_folders_of_partitions_are_the_same_through_spark(sparks: Sparks, tmp_path: Path) -> None:

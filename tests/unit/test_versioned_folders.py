@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from hushtable.errors import SourceError
+from hushtable.errors import SchemaError, SourceError
 from hushtable.kernel.sources import open_counter
 from hushtable.schema import Schema
 
@@ -30,9 +30,70 @@ def test_a_folder_of_a_table_with_versions_is_not_read_as_parquet(
     assert refused.value.code == "source.versioned-folder" and f"{kind}:" in str(refused.value.fix)
 
 
-def test_files_of_a_delta_table_are_not_read_by_a_glob(tmp_path: Path) -> None:
-    pl.DataFrame({"n": [1, 2]}).write_parquet(tmp_path / "a.parquet")
-    assert open_counter(str(tmp_path / "*.parquet"), SCHEMA)
-    (tmp_path / "_delta_log").mkdir()
-    with pytest.raises(SourceError, match="deleted"):
-        open_counter(str(tmp_path / "*.parquet"), SCHEMA)
+LOG, METADATA = "_delta_log/00000000000000000000.json", "metadata/v1.metadata.json"
+
+
+@pytest.fixture(params=[LOG, METADATA], ids=["delta", "iceberg"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A table of one file in a folder of a partition."""
+    home = tmp_path / "lake" / "t"
+    (home / request.param).parent.mkdir(parents=True)
+    (home / request.param).write_text("{}")
+    (home / "data" / "p=1").mkdir(parents=True)
+    pl.DataFrame({"n": [1, 2]}).write_parquet(home / "data" / "p=1" / "a.parquet")
+    return home
+
+
+def ways(table: Path, beside: Path) -> list[str]:
+    """How somebody could name the file, the folders that hold it, and links to any of them."""
+    part = table / "data" / "p=1"
+    (beside / "link").symlink_to(part, target_is_directory=True)
+    (beside / "linked.parquet").symlink_to(part / "a.parquet")
+    (beside / "plain").mkdir()
+    (beside / "plain" / "b.parquet").symlink_to(part / "a.parquet")
+    folders = [
+        table.parent,
+        table,
+        table / "data",
+        part,
+        part / ".." / "p=1",
+        beside / "link",
+        beside / "plain",
+    ]
+    files = [part / "a.parquet", beside / "linked.parquet", beside / "link" / "a.parquet"]
+    globs = [part / "*.parquet", table.parent / "**" / "*.parquet", beside / "plain" / "*.parquet"]
+    return [*(f"parquet:{place}" for place in folders + files), *map(str, files + globs)]
+
+
+def test_files_of_a_table_with_versions_are_refused_however_they_are_named(
+    table: Path, tmp_path: Path
+) -> None:
+    for named in ways(table, tmp_path):
+        with pytest.raises(SourceError, match="deleted"):
+            open_counter(named, SCHEMA)
+
+
+def test_files_beside_a_table_with_versions_are_read(table: Path) -> None:
+    pl.DataFrame({"n": [1, 2]}).write_parquet(table.parent / "a.parquet")
+    assert open_counter(str(table.parent / "a.parquet"), SCHEMA)
+    assert open_counter(str(table.parent / "*.parquet"), SCHEMA)
+    (table / "notes.csv").write_text("n\n1\n")
+    assert open_counter(str(table / "notes.csv"), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("path", "inside", "code"),
+    [
+        ("p=1/p=2", "n", "source.partition-twice"),
+        ("p=1/P=2", "n", "source.partition-twice"),
+        ("p=1", "P", "source.partition-in-file"),
+    ],
+)
+def test_a_partition_that_two_places_tell_is_refused(
+    path: str, inside: str, code: str, tmp_path: Path
+) -> None:
+    (tmp_path / path).mkdir(parents=True)
+    pl.DataFrame({"n": [1], inside: [2]}).write_parquet(tmp_path / path / "a.parquet")
+    with pytest.raises(SchemaError) as refused:
+        open_counter(f"parquet:{tmp_path}?partitions=p", SCHEMA)
+    assert refused.value.code == code

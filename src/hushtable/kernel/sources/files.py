@@ -13,9 +13,10 @@ from pathlib import Path
 
 from hushtable.addresses import is_file
 from hushtable.errors import HushtableError, SourceError
+from hushtable.kernel.sources.versioned import refuse_versioned_files
 
-DELTA_LOG = "_delta_log"
-"""The folder in which a Delta table says which of its files count."""
+PARQUET = (".parquet", ".pq")
+"""How the names of Parquet files end."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,6 @@ def find(data: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Data
     return [file for item in typed for file in _matches(str(item))]
 
 
-def versioned_folder(kind: str) -> SourceError:
-    """The refusal of the files of a table with versions: they hold rows that were deleted, and others twice."""
-    return SourceError(
-        "source.versioned-folder",
-        "These files are of a table with versions, and hold rows that were deleted from it.",
-        f"Read the table as {kind}:FOLDER.",
-    )
-
-
 def shown(files: Sequence[DataFile]) -> str:
     """All of them, in a message."""
     return files[0].shown if len(files) == 1 else "the files"
@@ -81,16 +73,21 @@ def shown(files: Sequence[DataFile]) -> str:
 def _matches(typed: str) -> list[DataFile]:
     path = Path(typed)
     if is_file(path):
+        _refuse_parts([path])
         return [DataFile(path, repr(typed), _stamp(path))]
     found = sorted(glob.glob(typed, recursive=True)) if glob.has_magic(typed) else []  # noqa: PTH207
     files = [Path(name) for name in found if is_file(Path(name))]
     if not files:
         fix = "Check the path, or use a glob such as 'people/*.parquet' for a folder."
         raise SourceError("source.missing-file", f"There is no file {typed!r}.", fix)
-    if any((folder / DELTA_LOG).is_dir() for folder in {file.parent for file in files}):
-        raise versioned_folder("delta")
+    _refuse_parts(files)
     shown = (f"{typed!r} (file {i + 1} of {len(files)})" for i in range(len(files)))
     return [DataFile(file, name, _stamp(file)) for file, name in zip(files, shown, strict=True)]
+
+
+def _refuse_parts(files: Sequence[Path]) -> None:
+    """Raises for files that a table with versions may have written."""
+    refuse_versioned_files([file for file in files if file.name.lower().endswith(PARQUET)])
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.arrow import pa, pq
-from hushtable.kernel.sources.files import DataFile, shown
+from hushtable.kernel.sources.files import PARQUET, DataFile, shown
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
 from hushtable.schema import Schema
@@ -53,7 +53,7 @@ class ParquetOpener(TableOpener):
 
     name = "parquet"
     what = "a path, a glob or a list of paths"
-    suffixes = (".parquet", ".pq")
+    suffixes = PARQUET
 
     def table(self, data: Sequence[DataFile], schema: Schema | None) -> ParquetFiles:
         return ParquetFiles(data)

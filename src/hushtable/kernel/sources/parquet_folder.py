@@ -11,19 +11,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from hushtable.errors import SchemaError, SourceError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.arrow import fs, pa, pq
-from hushtable.kernel.sources.files import DELTA_LOG, Guard, versioned_folder
+from hushtable.kernel.sources.files import PARQUET, Guard
 from hushtable.kernel.sources.lake_url import LakeUrl
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock, described
+from hushtable.kernel.sources.versioned import above, refuse_versioned_files, refuse_versions
 from hushtable.schema import Schema
 
-_SUFFIXES = (".parquet", ".pq")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _BUFFER = 1 << 20
 """Bytes of a column that are read at a time, as for single files."""
@@ -67,19 +68,50 @@ class ParquetFolder:
             elif info.type == fs.FileType.Directory:
                 infos = self._files.get_file_info(fs.FileSelector(self._root, recursive=True))
         guard.raise_failure()
-        _require_no_log([info.path.removeprefix(self._root) for info in infos])
+        self._refuse_versions(infos)
         parts: list[_Part] = []
         for info in sorted(infos, key=lambda info: info.path):
             below = info.path.removeprefix(self._root).strip("/").split("/")
             hidden = any(name.startswith((".", "_")) and "=" not in name for name in below)
-            if info.type == fs.FileType.File and info.path.lower().endswith(_SUFFIXES) and not hidden:
+            if info.type == fs.FileType.File and info.path.lower().endswith(PARQUET) and not hidden:
                 parts.append(_Part(info.path, (info.size, info.mtime_ns), self._values(below[:-1])))
         return parts
 
+    def _refuse_versions(self, infos: Sequence[Any]) -> None:
+        """Raises for files of a table with versions; a bucket is asked for those folders alone that were not listed."""
+        if isinstance(self._files, fs.LocalFileSystem):
+            refuse_versioned_files([Path(path) for path in (self._root, *(info.path for info in infos))])
+            return
+        listed: dict[str, list[str]] = {}
+        for info in infos:
+            listed.setdefault(info.path.rpartition("/")[0], []).append(info.base_name)
+
+        def holds(folder: str, ending: str) -> bool:
+            inside = folder.startswith(f"{self._root}/")
+            found = listed.get(folder, []) if inside else self._names_in(folder)
+            return any(name.endswith(ending) for name in found)
+
+        refuse_versions(sorted({*above(self._root), *listed}), holds)
+
+    def _names_in(self, folder: str) -> list[str]:
+        try:
+            return [info.base_name for info in self._files.get_file_info(fs.FileSelector(folder))]
+        except OSError:  # there is none, or it is not ours to list
+            return []
+
     def _values(self, folders: Sequence[str]) -> dict[str, str | None]:
         """What folders say of the declared columns."""
-        said = dict(name.split("=", 1) for name in folders if "=" in name)
-        named = {unquote(name): unquote(value) for name, value in said.items()}
+        said = [name.split("=", 1) for name in folders if "=" in name]
+        named = {unquote(name): unquote(value) for name, value in said}
+        twice = [
+            name for name in self._columns if [unquote(n).lower() for n, _ in said].count(name.lower()) > 1
+        ]
+        if twice:
+            raise SchemaError(
+                "source.partition-twice",
+                f"A path says {twice[0]!r} twice.",
+                "Keep one folder of each name, in capital or small letters, on a path.",
+            )
         lacking = [name for name in self._columns if name not in named]
         if lacking:
             raise SchemaError(
@@ -92,7 +124,8 @@ class ParquetFolder:
     def _header(self, number: int, part: _Part) -> Header:
         found = self._open(part)
         names, types = list(found.schema_arrow.names), list(found.schema_arrow.types)
-        both = [name for name in self._columns if name in names]
+        lower = {name.lower() for name in names}
+        both = [name for name in self._columns if name.lower() in lower]
         if both:
             raise SchemaError(
                 "source.partition-in-file",
@@ -156,12 +189,6 @@ class S3Opener(TableOpener):
 
     def table(self, data: str, schema: Schema | None) -> ParquetFolder:
         return ParquetFolder("s3", data)
-
-
-def _require_no_log(below: Sequence[str]) -> None:
-    for kind, mark in (("delta", f"/{DELTA_LOG}/"), ("iceberg", ".metadata.json")):
-        if any(mark in f"/{path.strip('/')}" for path in below):
-            raise versioned_folder(kind)
 
 
 def _file_system(scheme: str, place: str) -> tuple[Any, str]:

@@ -12,6 +12,7 @@ import re
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import finalize
@@ -26,10 +27,10 @@ from hushtable.kernel.sources.engines.spark_calls import SparkCall
 from hushtable.kernel.sources.engines.spark_executors import executors_of
 from hushtable.kernel.sources.engines.spark_progress import shown_progress
 from hushtable.kernel.sources.engines.spark_settings import JobSettings
-from hushtable.kernel.sources.files import DELTA_LOG, versioned_folder
 from hushtable.kernel.sources.look import LOOK, Look
 from hushtable.kernel.sources.opener import Opener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
+from hushtable.kernel.sources.versioned import above, refuse_versioned_files, refuse_versions
 from hushtable.schema import Schema
 
 _TYPES: dict[str, Any] = {
@@ -201,24 +202,39 @@ def _table(url: str) -> Any:
         raise UsageError("source.no-table-named", "The table has no name.", "Write spark:TABLE.")
     session = _session()
     with SparkCall("The table cannot be opened") as asking:
-        frame = _resolved(session.table(name))
         _refuse_versions(session, name)
-        return frame
+        return _resolved(session.table(name))
     raise asking.refusal
 
 
 def _refuse_versions(session: Any, name: str) -> None:
-    """Raises for a folder that is named as Parquet and is a table with versions."""
-    named = re.fullmatch(r"parquet\.`(.+)`", name, re.IGNORECASE)
-    if named is None:
+    """Raises where files that are named, or that are all of a table in a catalog, are of a table with versions."""
+    place = _place(session, name)
+    if place is None:
         return
-    folder = named[1].rstrip("/")
-    for inside, kind in _VERSIONED.items():
+    if (path := place.removeprefix("file:")).startswith("/"):  # where a server is elsewhere, nothing is there
+        refuse_versioned_files([Path(path)])
+
+    def holds(folder: str, ending: str) -> bool:
         try:
-            _ = session.read.text(f"{folder}/{inside}").columns
+            return bool(session.read.text(f"{folder}/*{ending}").columns)
         except Exception:  # there are no such files
-            continue
-        raise versioned_folder(kind)
+            return False
+
+    refuse_versions(above(place), holds)
+
+
+def _place(session: Any, name: str) -> str | None:
+    """Where the files of a table are, if it is nothing but files."""
+    named = re.fullmatch(rf"(?:{'|'.join(_FILES)})\.`(.+)`", name, re.IGNORECASE)
+    if named is not None:
+        return named[1]
+    try:
+        rows = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    except Exception:  # there is no such table, or it is of a catalog that tells nothing
+        return None
+    told = {row[0]: row[1] for row in rows}
+    return told.get("Location") if str(told.get("Provider")).lower() in _FILES else None
 
 
 def _resolved(frame: Any) -> Any:
@@ -254,8 +270,8 @@ def _require_answer(url: str) -> None:
         socket.create_connection((found.hostname or "", found.port or _PORT), _PATIENCE).close()
 
 
-_VERSIONED = {f"{DELTA_LOG}/*.json": "delta", "metadata/*.metadata.json": "iceberg"}
-"""What the folder of a table with versions holds beside its files."""
+_FILES = ("parquet", "orc")
+"""Kinds of tables that are files and no more; Delta and Iceberg write these."""
 _START = "Nothing was spent; install OpenJDK 17, or start the server that SPARK_REMOTE names."
 _PORT = 15002  # of Spark Connect, unless another is named
 _PATIENCE = 20

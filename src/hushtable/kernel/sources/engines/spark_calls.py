@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from importlib import import_module
 
 from hushtable.errors import HushtableError, SourceError
 
@@ -25,6 +27,8 @@ _CRASHED = re.compile(r"^.*Fatal Python error: ", re.MULTILINE)
 """What Python's own fault handler says of a worker before it ends, because our jobs turn it on."""
 _GONE = re.compile(r"Python worker exited unexpectedly|exit(ed with)? code:? 137|ExecutorLostFailure")
 """What Spark says of a worker or an executor that is gone without a word: nobody can know why from here."""
+_UNREADABLE = re.compile(r"FAILED_READ_FILE\.(?!FILE_NOT_EXIST)|CANNOT_READ_FILE_FOOTER|DIRECT_QUERY")
+"""What Spark says of a file that is broken or of other types; one that is gone is another matter."""
 _ENDED = re.compile(
     r"NO_ACTIVE_SESSION|SESSION_(CLOSED|CHANGED|NOT_FOUND|OR_CONTEXT_NOT_EXISTS)|stopped SparkContext"
     r"|Connection refused|StatusCode.UNAVAILABLE"
@@ -41,9 +45,14 @@ class SparkCall:
         self.refusal: HushtableError = SourceError(code, f"{failed}.", fix)
 
     def __enter__(self) -> SparkCall:
+        self._loggers = {logger: logger.disabled for logger in _loggers()}
+        for logger in self._loggers:
+            logger.disabled = True
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
+        for logger, was in self._loggers.items():
+            logger.disabled = was
         if kind is None or not issubclass(kind, Exception) or issubclass(kind, HushtableError):
             return False
         condition = getattr(error, "getCondition", lambda: None)()
@@ -54,8 +63,23 @@ class SparkCall:
         return True
 
 
+def _loggers() -> list[logging.Logger]:
+    """Those to which PySpark writes what it raises, with the value of a row that could not be cast, and which print it.
+
+    They must be of PySpark's own class; versions before 4 have none.
+    """
+    try:
+        kind = import_module("pyspark.logger").PySparkLogger
+    except ImportError:
+        return []
+    return [kind.getLogger(f"{part}QueryContextLogger") for part in ("SQL", "DataFrame")]
+
+
 def _no_table() -> SourceError:
-    fix = "Give the name as Spark has it, with its catalog and schema, in the session that knows it."
+    fix = (
+        "Give the name as Spark has it, with its catalog and schema, in the session that knows it; a folder of Delta "
+        "or Iceberg needs a session with its connector, or delta:FOLDER or iceberg:NAME without Spark."
+    )
     return SourceError("source.no-table", "Spark knows no table or view of this name.", fix)
 
 
@@ -83,6 +107,12 @@ def _failure(said: str) -> SourceError | None:
             "A Python worker of an executor crashed in compiled code.",
             "Nothing more was spent; this is a fault of a package or of the machine, and not for want of memory. Type "
             "the command again; if it happens again, Spark's log has the line of code.",
+        )
+    if _UNREADABLE.search(said):
+        return SourceError(
+            "source.unreadable",
+            "A file of the table cannot be read.",
+            "Nothing more was spent; check that each file is complete, and that a column has one type in all of them.",
         )
     if _GONE.search(said):
         return SourceError(
