@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from sites import Site
 
 import hushtable as ht
 from hushtable.errors import RefusedError
-from hushtable.service import Role, ServeConfig, Service, make_backup, restore_backup
+from hushtable.service import Role, ServeConfig, Service, backup_copies, make_backup, restore_backup
 
 P = "/v1/datasets/people"
 RELEASE = {"order": 1, "budget": "epsilon=0.1", "strategy": "identity"}
@@ -76,6 +77,41 @@ def test_a_backup_that_is_older_than_a_known_head_comes_back_closed_or_not_at_al
     restore_backup(config_of(inside), tmp_path / "backup", known=[head], closed=True)
     ledger = ht.Ledger.open(tmp_path / "people.ledger")
     assert ledger.remaining() == ht.privacy.Cost.ZERO and ledger.verify().ok
+
+
+@pytest.mark.parametrize("step", ["close_ledger", "_copy_ledger", "_put_database", "_end_secrets"])
+def test_a_restore_that_is_interrupted_leaves_nothing_to_spend_or_to_sign_in_with(
+    inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Killed before or after any of its steps: a ledger is there closed or not at all, and once more it comes back."""
+    inside.made("clara", f"{P}/releases", RELEASE)
+    make_backup(config_of(inside), tmp_path / "backup")
+    lose(inside)
+    done = getattr(backup_copies, step)
+    for before in (True, False):
+
+        def killed(*given: Any, early: bool = before, **more: Any) -> None:
+            if not early:
+                done(*given, **more)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(backup_copies, step, killed)
+            with pytest.raises(KeyboardInterrupt):
+                restore_backup(config_of(inside), tmp_path / "backup", closed=True)
+        if (tmp_path / "service.db").exists():
+            opened = Service.open(config_of(inside))
+            assert opened.users.by_token(inside.site.tokens["clara"]) is None
+            opened.storage.close()
+            for file in tmp_path.glob("service.db*"):
+                file.unlink()
+        if (tmp_path / "people.ledger").exists():
+            assert ht.Ledger.open(tmp_path / "people.ledger").remaining() == ht.privacy.Cost.ZERO
+            (tmp_path / "people.ledger").unlink()
+    restore_backup(config_of(inside), tmp_path / "backup", closed=True)
+    ledger = ht.Ledger.open(tmp_path / "people.ledger")
+    assert ledger.remaining() == ht.privacy.Cost.ZERO and ledger.verify().ok
+    assert not list(tmp_path.glob("*.restoring*"))
 
 
 def test_a_backup_beside_newer_payloads_is_refused(inside: Inside, tmp_path: Path) -> None:

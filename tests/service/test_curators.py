@@ -47,6 +47,22 @@ def test_a_raise_a_schema_and_a_publication_wait_for_a_second_curator(inside: In
     assert [one["id"] for one in inside.ask("rosa", "GET", f"{P}/releases").json()["items"]] == [release]
 
 
+def test_a_change_that_cannot_be_made_when_it_is_agreed_to_stays_open(inside: Inside) -> None:
+    """The budget was raised further meanwhile: nothing is changed, and nobody reads that it was agreed to."""
+    made = [
+        inside.ask("clara", "POST", f"{P}/ledger/raise", json={"budget": f"epsilon={total}"}).json()[
+            "proposal"
+        ]
+        for total in (2000, 3000)
+    ]
+    assert inside.ask("carl", "POST", f"{P}/proposals/{made[1]}/approve").status_code == 200
+    late = inside.ask("carl", "POST", f"{P}/proposals/{made[0]}/approve")
+    assert late.status_code >= 400, late.text
+    states = {one["id"]: one["state"] for one in inside.ask("carl", "GET", f"{P}/proposals").json()["items"]}
+    assert states == {made[0]: "open", made[1]: "approved"}
+    assert inside.ask("carl", "POST", f"{P}/proposals/{made[0]}/reject").status_code == 200
+
+
 def test_readers_get_nothing_before_the_release_time(inside: Inside) -> None:
     release = inside.made("clara", f"{P}/releases", RELEASE)
     at = time.time() + 0.7

@@ -28,6 +28,8 @@ from hushtable.service.storage import storage_at
 FORMAT = "hushtable-backup-1"
 MANIFEST = "backup.json"
 PAYLOADS = ".payloads"
+RESTORING = ".restoring"
+"""The end of the name of what is not whole yet."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,10 @@ def restore_backup(
     if not closed:
         _require_newest(found, places, heads)
         _require_no_other(Path(config.folder) / "releases", backup / "folder" / "releases")
-    for name, place in places.items():
-        _copy_ledger(str(backup / f"{name}.ledger"), Path(place))
-        if closed:
-            close_ledger(place)
-    _copy_database(str(backup / "service.db"), Path(config.database))
-    _end_secrets(config.database)
     shutil.copytree(backup / "folder", config.folder, dirs_exist_ok=True)
+    for name, place in places.items():
+        _put_ledger(backup / f"{name}.ledger", Path(place), closed=closed)
+    _put_database(backup / "service.db", Path(config.database))
     return BackupReport(str(backup), {name: ledger.head for name, ledger in found.items()})
 
 
@@ -130,6 +129,35 @@ def _require_no_other(beside: Path, own: Path) -> None:
     """Refuse where a release lies that the copy does not have."""
     if {place.name for place in beside.glob("*")} - {place.name for place in own.glob("*")}:
         raise _older("a release beside it")
+
+
+def _put_ledger(copy: Path, place: Path, *, closed: bool) -> None:
+    """A ledger of the copy at its place, all at once: were it interrupted, none would be there that can be spent."""
+    beside = place.with_name(f"{place.name}{RESTORING}")
+    _remove_ledger(beside)
+    _copy_ledger(str(copy), beside)
+    if closed:
+        close_ledger(str(beside))
+    payloads = Path(f"{beside}{PAYLOADS}")
+    if payloads.exists():
+        shutil.copytree(payloads, f"{place}{PAYLOADS}", dirs_exist_ok=True)
+    beside.replace(place)
+    _remove_ledger(beside)
+
+
+def _remove_ledger(place: Path) -> None:
+    shutil.rmtree(f"{place}{PAYLOADS}", ignore_errors=True)
+    for end in ("", "-journal"):
+        Path(f"{place}{end}").unlink(missing_ok=True)
+
+
+def _put_database(copy: Path, place: Path) -> None:
+    """The database of the copy at its place, when its sign-ins and tokens have ended."""
+    beside = place.with_name(f"{place.name}{RESTORING}")
+    beside.unlink(missing_ok=True)
+    _copy_database(str(copy), beside)
+    _end_secrets(str(beside))
+    beside.replace(place)
 
 
 def _end_secrets(database: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.addresses import POSTGRES, scheme_of
-from hushtable.errors import LedgerError, RefusedError
+from hushtable.errors import HushtableError, LedgerError, RefusedError
 from hushtable.ledger import Ledger, Unit
 from hushtable.privacy import Budget
 from hushtable.schema import Schema
@@ -187,7 +187,11 @@ class Manager:
                 "auth.second-curator", "A second curator must agree.", "Ask another curator to approve it."
             )
         self._decide(row, "approved")
-        return self._desk.noted(row["action"], lambda: self._do(row["action"], json.loads(row["body"])))
+        try:
+            return self._desk.noted(row["action"], lambda: self._do(row["action"], json.loads(row["body"])))
+        except HushtableError:
+            self._decide(row, "open", after="approved")  # nothing was changed
+            raise
 
     def reject(self, proposal: str) -> dict[str, Any]:
         """Close a proposal without making it."""
@@ -203,10 +207,10 @@ class Manager:
             raise AbsentError("proposal")
         return row
 
-    def _decide(self, row: Record, state: str) -> None:
-        changed = "UPDATE proposal SET state = ?, decided_by = ? WHERE id = ? AND state = 'open'"
+    def _decide(self, row: Record, state: str, after: str = "open") -> None:
+        changed = "UPDATE proposal SET state = ?, decided_by = ? WHERE id = ? AND state = ?"
         with self._service.storage.writing() as rows:
-            if not rows.run(changed, state, self._desk.access.caller.person.id, row["id"]):
+            if not rows.run(changed, state, self._desk.access.caller.person.id, row["id"], after):
                 raise RefusedError(
                     "proposal.closed", "The proposal was decided on before.", "Make a new one."
                 )
