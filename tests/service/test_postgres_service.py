@@ -54,6 +54,26 @@ def test_two_hundred_analysts_at_once_on_postgresql(server: object, tmp_path: Pa
     run(site_on(server, tmp_path, "large", processes=4, workers=2), **MANY)
 
 
+def test_a_text_that_no_row_can_hold_is_refused_and_the_database_answers(
+    server: object, tmp_path: Path
+) -> None:
+    site = site_on(server, tmp_path, "odd", slots=False)
+    site.let_in("anna", Role.ANALYST)
+    inside = Inside(site)
+    people = "/v1/datasets/people"
+    for place in (
+        "/v1/datasets/%00",
+        f"{people}/jobs/%00",
+        f"{people}/jobs?cursor=%00",
+        f"{people}/releases/%00",
+    ):
+        told = inside.ask("anna", "GET", place)
+        assert (told.status_code, told.json()["code"]) == (422, "request.text"), place
+    signed = {"name": "a\0b", "password": "x" * 12}
+    assert inside.ask(None, "POST", "/v1/sign-in", json=signed).status_code == 422
+    assert inside.ask("anna", "GET", people).status_code == 200
+
+
 def test_tables_of_another_version_are_refused(server: object, tmp_path: Path) -> None:
     from hushtable.errors import RefusedError
     from hushtable.service import Service

@@ -17,6 +17,7 @@ from hushtable.deciders import (
     DECIDERS,
     Aggregate,
     Supposed,
+    Synthetic,
     Verdict,
     columns_of,
     parse,
@@ -490,3 +491,15 @@ def test_sums_that_could_overflow_are_refused_from_the_schema() -> None:
 def test_stored_verdicts_of_another_version_are_refused() -> None:
     with pytest.raises(LedgerError, match=r"ledger\.other-verdicts"):
         read_verdicts(b'{"format": "older"}')
+
+
+@pytest.mark.parametrize(
+    "odd", [pl.Series([[1], [2]]), pl.Series([b"a", b"b"]), pl.Series([object(), object()], dtype=pl.Object)]
+)
+def test_columns_of_lists_and_bytes_are_refused_in_a_sentence(odd: pl.Series) -> None:
+    columns = columns_of(SCHEMA)
+    for name in ("age", "code"):
+        table = pl.DataFrame({each: odd if each == name else [None, None] for each in columns})
+        with pytest.raises(HushtableError) as caught:
+            Synthetic.of(table, columns)
+        assert caught.value.code == "query.odd-column"

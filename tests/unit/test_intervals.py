@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from math import exp, log
+from math import exp, log, sqrt
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from hushtable.errors import WorkloadError
 from hushtable.marginals import Layout, Workload, closure
 from hushtable.planning import marginal_error_model, plan_identity, plan_residuals, quantiles
 from hushtable.planning.quantiles import (
+    SMALLEST_ALPHA,
     half_width,
     normal_spread,
     spread,
@@ -118,6 +119,16 @@ def test_alpha_must_be_a_probability(alpha):
     with pytest.raises(WorkloadError) as caught:
         normal_spread(alpha)
     assert caught.value.code == "planning.alpha"
+
+
+def test_half_widths_are_right_down_to_the_smallest_alpha_and_refused_below_it() -> None:
+    """A Laplace noise of standard deviation 1 exceeds h with probability exp(-h * sqrt(2))."""
+    for alpha in (1e-9, 1e-15, SMALLEST_ALPHA):
+        assert spread(alpha, 3.0)[0] == pytest.approx(-log(alpha) / sqrt(2), rel=1e-6)
+    for alpha in (9e-21, 1e-60, 1e-300, 5e-324):
+        with pytest.raises(WorkloadError) as caught:
+            spread(alpha, 3.0)
+        assert caught.value.code == "planning.alpha-small"
 
 
 CASES = {

@@ -118,7 +118,17 @@ def typed(frame: Any, columns: Columns) -> pl.DataFrame:
     """All declared columns of a table, converted once: queries on the result convert nothing."""
     table = as_polars(frame)
     check_header(table.columns, columns)
-    made = table.select(_typed(column, table.schema[name]) for name, column in columns.items())
+    try:
+        made = table.select(_typed(column, table.schema[name]) for name, column in columns.items())
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ):  # columns of lists, of bytes and the like
+        raise QueryError(
+            "query.odd-column",
+            "A column of the synthetic table holds neither numbers nor text nor days.",
+            "Give a table with one plain column per attribute.",
+        ) from None
     texts = [name for name, kind in made.schema.items() if kind == pl.String]
     return made.with_columns(made[name].cast(_enumeration(made[name], columns[name])) for name in texts)
 

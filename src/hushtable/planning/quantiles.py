@@ -27,6 +27,10 @@ FAR_FROM_NORMAL = 1e4
 """Excess kurtosis from which on nearly all noises are 0 and no smooth law describes them; any law keeps Chebyshev's
 bound, a half-width of 1 / sqrt(alpha) standard deviations."""
 
+SMALLEST_ALPHA = 1e-20
+"""The smallest probability of missing: down to it half-widths of Laplace noise are right to 1e-7.  At 1e-60, where what
+``_LEFT_OUT`` leaves out would matter, they would be 8% too narrow."""
+
 _FEW = 20
 """Different kurtoses up to which each search (2.5 ms) does without scipy, whose ``erfc`` for arrays is three times as
 fast once it is loaded, which takes 0.1 s.  Half-widths are the same to 1e-13."""
@@ -196,9 +200,15 @@ def _of_laplace(noise: LaplaceNoise, alpha: float) -> int:
 
 
 def check_alpha(alpha: float) -> float:
-    """Refuse what is not a probability of missing."""
+    """Refuse what is not a probability of missing, and one that half-widths are not right for."""
     if not (isinstance(cast("object", alpha), int | float) and 0.0 < alpha < 1.0):
         raise WorkloadError(
             "planning.alpha", "alpha must lie strictly between 0 and 1.", "Give --alpha 0.05."
+        )
+    if alpha < SMALLEST_ALPHA:
+        raise WorkloadError(
+            "planning.alpha-small",
+            f"Intervals are not known to miss as seldom as in {SMALLEST_ALPHA:g} of all cases.",
+            "Give a larger --alpha, for example 1e-6; of all cells at once, each has its share of it.",
         )
     return float(alpha)

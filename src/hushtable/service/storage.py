@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hushtable.addresses import POSTGRES, scheme_of
-from hushtable.errors import RefusedError
+from hushtable.errors import RefusedError, UsageError
 from hushtable.service.service_tables import FORMAT, TABLES
 
 if TYPE_CHECKING:
@@ -286,12 +286,23 @@ class PostgresRows(TableRows):
         self._connection = connection
 
     def all(self, question: str, *values: ColumnValue) -> list[Record]:
-        found = self._connection.execute(question.replace("?", "%s"), values or None)
+        found = self._asked(question, values)
         names = [column.name for column in found.description]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     def run(self, statement: str, *values: ColumnValue) -> int:
-        return self._connection.execute(statement.replace("?", "%s"), values or None).rowcount
+        return self._asked(statement, values).rowcount
+
+    def _asked(self, question: str, values: tuple[ColumnValue, ...]) -> psycopg.Cursor:
+        """Ask; a text that PostgreSQL cannot hold is the fault of who sent it, and the database does answer."""
+        import psycopg
+
+        try:
+            return self._connection.execute(question.replace("?", "%s"), values or None)
+        except psycopg.DataError:
+            raise UsageError(
+                "request.text", "A text has a character that no name or id has.", "Leave it out."
+            ) from None
 
 
 class PostgresReading(PostgresRows):
