@@ -116,6 +116,14 @@ CASES: dict[str, Case] = {
     "spss": Case(b"$FL2@(#) SPSS DATA FILE" + bytes(300), "kind", "SPSS"),
     "stata": Case(b"<stata_dta><header>" + bytes(300), "kind", "Stata"),
     "carriage returns": Case(text().replace("\n", "\r"), "line-breaks", "tr "),
+    "separators at the end of rows": Case(
+        text().replace("\n", ",\n").replace(",\n", "\n", 1), "separator-at-end", "first line"
+    ),
+    "a web page": Case("<html><table><tr><td>1</td></tr></table></html>\n", "kind", "spreadsheet"),
+    "JSON": Case('[{"town": "Bern", "age": 3}]\n', "kind", "Parquet"),
+    "text by another name": Case(text(), "kind", ".csv", name="d.txt"),
+    "an old spreadsheet": Case(b"\xd0\xcf\x11\xe0" + bytes(600), "kind", ".xlsx", name="d.xls"),
+    "an archive": Case(_zip(), "kind", "unpack", name="d.zip"),
     "apostrophes": Case(
         text(town=lambda k, v: f"'{v}'", sex=lambda k, v: f"'{v}'"), "quote", "quote", _csv(quote="'")
     ),

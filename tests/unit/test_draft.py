@@ -1,11 +1,13 @@
 """Drafting a schema from a look at the data."""
 
+import shlex
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+from hushtable.cli.app import run
 from hushtable.errors import SchemaError, SourceError
 from hushtable.kernel.draft import draft_schema
 from hushtable.kernel.sources import open_source
@@ -105,6 +107,42 @@ def test_data_without_a_usable_column_is_refused(tmp_path):
     with pytest.raises(SourceError) as caught:
         draft_schema(tmp_path / "d.csv")
     assert caught.value.code == "source.only-header"
+
+
+@pytest.mark.parametrize(
+    ("cell", "why"),
+    [("{}%", "percent sign"), ('"$ {},200.50"', "currency"), ("Xq7 {} Lane", "nearly all different")],
+)
+def test_a_refusal_says_why_columns_are_left_out_and_names_none(cell: str, why: str, tmp_path: Path) -> None:
+    rows = "".join(f"{k},{cell.format(k)}\n" for k in range(1, 90))
+    (tmp_path / "d.csv").write_text("Xq7 number,Xq7 share\n" + rows)
+    with pytest.raises(SourceError) as caught:
+        draft_schema(tmp_path / "d.csv")
+    assert caught.value.code == "source.nothing-to-draft"
+    assert why in caught.value.message and "1 column (" in caught.value.message
+    assert "Xq7" not in str(caught.value)
+
+
+def test_codes_with_a_letter_and_columns_of_words_are_no_numbers_with_a_sign(tmp_path: Path) -> None:
+    rows = "".join(f"A{k % 4},{k % 3 * 10}%\n" for k in range(90))
+    (tmp_path / "d.csv").write_text("code,share\n" + rows)
+    drafted = Schema.loads(draft_schema(tmp_path / "d.csv"))
+    assert drafted.names == ("code", "share")
+
+
+def test_columns_without_a_name_are_left_out_with_a_word(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text(",sex,,\n" + "1,F,2,x\n2,M,3,y\n" * 30)
+    text = draft_schema(tmp_path / "d.csv")
+    assert Schema.loads(text).names == ("sex",)
+    assert text.count("# A column without a name is left out: name it in the first line") == 3
+
+
+def test_the_command_that_goes_on_can_be_pasted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "d.csv").write_text("sex\n" + "F\nM\n" * 30)
+    out = tmp_path / "my schema.yaml"
+    assert run(["init", str(tmp_path / "d.csv"), "--out", str(out)]) == 0
+    proposed = capsys.readouterr().out.split("`")[1]
+    assert shlex.split(proposed) == ["hush", "review", str(out)]
 
 
 def test_columns_of_other_types_are_left_out():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import hushtable as ht
@@ -63,9 +64,8 @@ def init(
         )
         say(f"Wrote {out}: {counted(len(drafted.names), 'attribute')}, {learnt}")
         if codebook is None:
-            say(
-                f"Check each marked line against what is publicly known: `hush review {out}` walks through them."
-            )
+            review = f"hush review {quote(str(out))}"
+            say(f"Check each marked line against what is publicly known: `{review}` walks through them.")
         for line in text.splitlines():
             if line.lstrip().startswith("# ") and " is left out: " in line:
                 say(f"  {line.lstrip().removeprefix('# ')}")

@@ -23,10 +23,11 @@ from hushtable.kernel.file_hints import refused
 from hushtable.kernel.identifying import FREQUENT, name_people, tells_people_apart, why_left_out
 from hushtable.kernel.sources import look_at
 from hushtable.kernel.sources.files import empty_file
-from hushtable.kernel.sources.guesses import MOSTLY, SURE_NULLS
+from hushtable.kernel.sources.guesses import MOSTLY, SURE_NULLS, has_sign
 from hushtable.kernel.sources.look import Look
 from hushtable.kernel.sources.profile import Profile, Writing, day
 from hushtable.schema import RESERVED, Dialect, inline
+from hushtable.texts import counted
 
 MOST_CATEGORIES = 100  # texts with more different values are left out, as identifiers or free text
 FEW_NUMBERS = 20  # whole numbers with so few different values are taken for categories
@@ -44,6 +45,7 @@ _REASONS = {
 }
 
 
+_SIGNED = "a currency or a percent sign stands beside its numbers: remove it where the file is made"
 _WHY = {
     "nulls": "; usual signs of a null that stand apart from the rest",
     "format": "; most days are written so",
@@ -98,6 +100,7 @@ def _drafted(data: Any, header: bool | None) -> str:
     entries += [
         _Entry(name, "left out: this type of column cannot be an attribute") for name in seen.unreadable
     ]
+    entries += [_Entry("A column without a name", "left out: name it in the first line")] * seen.nameless
     if seen.profiles and not any(profile.filled or profile.nulls for profile in seen.profiles):
         raise SourceError(
             "source.only-header",
@@ -107,10 +110,16 @@ def _drafted(data: Any, header: bool | None) -> str:
     if not any(entry.fields for entry in entries):
         raise SourceError(
             "source.nothing-to-draft",
-            "No column of the data can be made an attribute.",
+            f"No column of the data can be made an attribute. Left out are: {_reasons(entries)}.",
             "Write the schema by hand; docs/reference/schema.md shows how.",
         )
     return "\n".join(_document(seen, entries)) + "\n"
+
+
+def _reasons(entries: Sequence[_Entry]) -> str:
+    """Why columns are left out, without their names: the first line may be a record."""
+    counts = Counter(entry.note.removeprefix("left out: ").rstrip("?") for entry in entries)
+    return "; ".join(f"{counted(columns, 'column')} ({why})" for why, columns in counts.items()) or "none"
 
 
 def _marks_of(profiles: Sequence[Profile]) -> Writing:
@@ -156,6 +165,9 @@ def _entry(profile: Profile, marks: Writing) -> _Entry:
         why = why_left_out(profile, listed="values" in entry.fields)
         if why is not None:
             return _Entry(name, f"left out: {why}")
+    signed = sum(rows for text, rows in (profile.counts or {}).items() if has_sign(text))
+    if not entry.fields and signed >= MOSTLY * profile.filled:
+        return _Entry(name, f"left out: {_SIGNED}")
     if entry.fields and profile.nulls:
         entry.fields["null"] = "category"
         entry.learnt += ("null",)

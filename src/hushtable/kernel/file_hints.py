@@ -13,7 +13,7 @@ from hushtable.errors import HushtableError
 from hushtable.kernel.sources import files
 from hushtable.kernel.sources.defects import ENCODING, FEW, MANY, NUL, QUOTES, REASONS
 from hushtable.kernel.sources.files import DataFile
-from hushtable.kernel.sources.sniff import Sniffed, fields_of, sniff
+from hushtable.kernel.sources.sniff import Sniffed, ends_in_separator, fields_of, sniff
 from hushtable.kernel.sources.text_opener import is_header
 from hushtable.kernel.sources.xlsx_sheet import rows_above
 from hushtable.schema import ENCODINGS, Categorical, Hint, Preflight, Schema, inline
@@ -35,6 +35,9 @@ _ELSEWHERE = {
     ),
     "utf-16": ("is text in UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW."),
     "text": ("is text", "Give it a name that ends in .csv."),
+    "html": ("is a web page", "Open it in a spreadsheet, and save it as .xlsx or as CSV in UTF-8."),
+    "xml": ("is XML", "Save the table as .xlsx or as CSV in UTF-8 where the file is made."),
+    "json": ("is JSON", "Write its rows as Parquet or CSV: polars.read_json(FILE).write_parquet(NEW)."),
 }
 _KINDS = {
     "parquet": "parquet",
@@ -47,7 +50,7 @@ _KINDS = {
 """What the first bytes of a file say, by the end of its name; every other name is one of text."""
 _OLD = "cp850"
 """Of the encodings before Windows, whose letters are often at the same places, the one of most offices."""
-_SAID = ("source.missing-file", "source.unknown-kind", "source.no-driver", "source.empty-file")
+_SAID = ("source.missing-file", "source.no-driver", "source.empty-file")
 """Refusals whose own remedy is the right one, whatever the file looks like."""
 
 
@@ -63,6 +66,8 @@ def refused(error: HushtableError, data: Any, schema: Schema | None) -> Hushtabl
         file = files.find(data)[0]
         twice = error.code == "source.duplicate-column"  # such a line looks like a row because of that
         hints = [hint for hint in _refusal_hints(file, schema) if not twice or hint.code != "header"]
+        if error.code == "source.unknown-kind":
+            hints = [_elsewhere(sniff(file).kind)]
     if not hints:
         return error
     return type(error)(error.code, error.message, " ".join(f"{hint.message} {hint.fix}" for hint in hints))
@@ -159,7 +164,13 @@ def file_hints(found: Sniffed, file: DataFile, schema: Schema) -> Iterator[Hint]
         yield Hint("quote", "Fields look quoted by apostrophes.", 'Declare `csv: {quote: "\'"}`.')
     first = fields_of(found.lines[0], found.delimiter, found.quote) if found.lines else []
     named = set(schema.columns) <= {name.strip(found.quote) for name in first}
-    if csv.header and found.before and not named:
+    if csv.header and ends_in_separator(found):
+        yield Hint(
+            "separator-at-end",
+            "Each row ends in a separator that the first line lacks.",
+            "Remove it from the rows, or add one to the end of the first line.",
+        )
+    elif csv.header and found.before and not named:
         yield titles(found.before, "line")
     elif csv.header and not named and found.lines and not headed(found):
         yield Hint(
@@ -209,7 +220,11 @@ def line_hints(result: Preflight, found: Sniffed, schema: Schema) -> Iterator[Hi
             'Write the table as Parquet, or declare `csv: {quote: ""}` if quotes are letters like others.',
         )
     few, many = rows.get(REASONS[FEW], 0), rows.get(REASONS[MANY], 0)
-    if max(few, many) and found.delimiter == (schema.csv.delimiter or found.delimiter):
+    if (
+        max(few, many)
+        and not ends_in_separator(found)
+        and found.delimiter == (schema.csv.delimiter or found.delimiter)
+    ):
         which = "fewer" if few > many else "more"
         yield Hint(
             "fields",

@@ -161,6 +161,16 @@ def marks_of(counts: Mapping[str, int]) -> tuple[str, str] | None:
     return best[1]
 
 
+def has_sign(text: str) -> bool:
+    """Whether a percent sign or that of a currency stands beside a number.
+
+    >>> has_sign("57%"), has_sign("€ 1,200.50"), has_sign("57"), has_sign("A%")
+    (True, True, False, False)
+    """
+    bare = text.strip(" \u00a0%$€£¥")
+    return bare != text.strip() and (_PLAIN.match(bare) or _GROUPED.match(bare)) is not None
+
+
 def _fits(text: str, decimal: str, thousands: str) -> bool:
     plain, grouped = _PLAIN.match(text), _GROUPED.match(text)
     if plain is not None and (plain["rest"] is None or plain["rest"][0] == decimal):

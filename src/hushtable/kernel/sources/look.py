@@ -35,6 +35,7 @@ class Look:
     dialect: Dialect = field(default_factory=Dialect)
     named: bool = False
     words: Mapping[str, ColumnWords] = field(default_factory=dict[str, ColumnWords])
+    nameless: int = 0
 
     @classmethod
     def at(
@@ -55,7 +56,8 @@ class Look:
         ]
         _fill(profiles, table.blocks(readable, table.block))
         unreadable = tuple(name for name in shared if name not in readable)
-        return cls(profiles, unreadable, dialect or Dialect(), named, words or {})
+        nameless = sum(not name for name in first.names)
+        return cls(profiles, unreadable, dialect or Dialect(), named, words or {}, nameless)
 
 
 def _fill(profiles: list[Profile], blocks: Iterator[Block]) -> None:

@@ -163,7 +163,9 @@ def _by_suffix(found: list[files.DataFile]) -> tuple[Opener, list[files.DataFile
         if kind is None:
             suffixes = ", ".join(suffix for suffix, _ in known)
             message = f"The kind of the file {file.shown} is not known."
-            raise SourceError("source.unknown-kind", message, f"Known are: {suffixes}.")
+            raise SourceError(
+                "source.unknown-kind", message, f"Known are: {suffixes}; text with separators is .csv."
+            )
         kinds[kind.name] = kind
     if len(kinds) > 1:
         raise SourceError(

@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ _KINDS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
+_MARKUP = ((b"<!doctype html", "html"), (b"<html", "html"), (b"<table", "html"), (b"<?xml", "xml"))
+_JSON = re.compile(rb'[\[{]\s*[\[{"]')
 _C1 = bytes(range(0x80, 0xA0))
 
 
@@ -55,9 +58,7 @@ class Sniffed:
 def sniff(file: DataFile) -> Sniffed:
     """Look at the beginning of a file."""
     data = _sample(file)
-    kind = next((kind for start, kind in _KINDS if data.startswith(start)), "text")
-    if kind == "text" and data.count(0) > len(data) // 4:
-        kind = "utf-16"
+    kind = _kind(data)
     if kind == "utf-16":
         data = data.decode("utf-16", "replace").encode("utf-8", "replace")
     encoding = _encoding(data)
@@ -67,6 +68,26 @@ def sniff(file: DataFile) -> Sniffed:
     quote = _quote(lines)
     delimiter, width, before = _separator(lines, quote, "\t" if file.tabbed else ",")
     return Sniffed(kind, encoding, delimiter, width, breaks, quote, lines, before, data)
+
+
+def _kind(data: bytes) -> str:
+    kind = next((kind for start, kind in _KINDS if data.startswith(start)), "text")
+    if kind != "text":
+        return kind
+    if data.count(0) > len(data) // 4:
+        return "utf-16"
+    begun = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+    opened = begun[:20].lower()
+    found = next((kind for start, kind in _MARKUP if opened.startswith(start)), kind)
+    return "json" if _JSON.match(begun) else found
+
+
+def ends_in_separator(found: Sniffed) -> bool:
+    """Whether every row ends in a separator that the first line lacks."""
+    if found.before != 1 or len(found.lines) < 2:
+        return False
+    named = len(fields_of(found.lines[0], found.delimiter, found.quote))
+    return named == found.width - 1 and all(line.endswith(found.delimiter) for line in found.lines[1:])
 
 
 def fields_of(line: str, delimiter: str, quote: str) -> list[str]:
