@@ -80,6 +80,20 @@ def test_the_report_can_be_read_on_paper_also_from_a_dark_screen(
     page.close()
 
 
+def test_charts_are_drawn_for_paper_and_not_shrunk_to_it(published: Path, browser: Any) -> None:
+    opened = Opened(browser, published / "report.html", *WIDTHS["wide"])
+    page = opened.page
+    widths = "[...document.querySelectorAll('.chart svg')].map((drawing) => drawing.clientWidth)"
+    on_screen = page.evaluate(widths)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert set(page.evaluate(widths)) == {680}
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_timeout(100)
+    assert page.evaluate(widths) == on_screen and min(on_screen) > 680
+    assert opened.complaints == []
+    page.close()
+
+
 def test_tables_can_be_searched_and_data_saved(published: Path, browser: Any) -> None:
     opened = Opened(browser, published / "report.html", *WIDTHS["desktop"])
     page = opened.page

@@ -91,6 +91,22 @@ def test_every_table_and_every_total_is_there_with_its_ends(
             assert (table["far"] > 1.5 * table["reach"]).all()
 
 
+def test_ends_are_kept_finer_than_they_are_shown_unless_there_are_very_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page's other parts and the files give the same number, and not one beside it."""
+    out = saved(tmp_path, ht.ZCDP("0.005"), order=1, strategy="residual-planner", reconstruct="maxent")
+    true = ht.Release.load(out).table("town")
+    off: list[float] = []
+    for many in (200_000, 1):
+        monkeypatch.setattr("hushtable.report.packed.MANY_CELLS", many)
+        data = explorer_data(public_report(out).html())
+        table = tables_of(data)[("town",)]
+        assert table["step"] * index_of(data)["finer"] == pytest.approx(1), "what is shown is whole"
+        off.append(max(np.abs(table[end] - true[end].to_numpy()).max() for end in ("lower", "upper")))
+    assert off[0] <= 0.006 < off[1] <= 0.501
+
+
 @pytest.mark.long
 def test_tables_that_do_not_fit_are_on_other_pages_which_know_of_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -87,7 +87,7 @@ hushtable.data = (() => {
       const step = index.steps[number];
       const cells = this.#cells(axes);
       const column = (k) => numbers.subarray(at + k * cells, at + (k + 1) * cells);
-      const made = { axes, sizes: axes.map((axis) => this.sizes[axis]), cells, step, known: kind !== BOUNDED,
+      const made = { axes, sizes: axes.map((axis) => this.sizes[axis]), cells, step: step * index.finer, known: kind !== BOUNDED,
         measured: MEASURED[Number(index.measured[number])], asked: index.asked[number] === "1" };
       for (const name of ["estimate", "lower", "upper", "unbiased", "std", "reach", "far"]) made[name] = new Float64Array(cells);
       const classes = Array.isArray(index.error[number]) ? column(COLUMNS[kind]) : null;

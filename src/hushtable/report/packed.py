@@ -26,9 +26,13 @@ COLUMNS = (2, 3, 4)
 """Columns of each kind: number of the flag, estimate; and unbiased less estimate; or estimate less lower, and upper
 less estimate.  A flag is that of the number before it was rounded, as files and exports have it."""
 STEPS_IN_STD = 5.0
-"""The step is at most a fifth of the standard error: rounding then adds 0.2% to it."""
+"""The step that numbers are shown in is at most a fifth of the standard error: rounding then adds 0.2% to it."""
 FINEST, COARSEST = 0.01, 1.0
 """Steps of counts: none is coarser than a whole record, and hundredths of one say nothing."""
+FINER = 100
+"""Parts of that step that are kept, so that ends, which are made of two kept numbers, are shown as files have them."""
+MANY_CELLS = 200_000
+"""Cells from which on numbers are kept as they are shown: finer ones would take half as much room again."""
 _KEPT = ((0, 1), (0, 1, 2), (0, 1, 3, 4))
 """Places of the columns of each kind in ``Packed.columns``."""
 _MEASURED = (FULLY, PARTLY, DERIVED)
@@ -43,13 +47,16 @@ class Packed:
     steps: Floats
     columns: tuple[Ints, ...]
     """By cell: flag, estimate, unbiased less estimate, estimate less lower, upper less estimate."""
+    finer: int = 1
+    """Steps in the step that is shown."""
 
     @classmethod
     def of(cls, cells: Cells, alpha: float, *, unbiased: bool) -> Packed:
         """Round the cells of intervals at ``1 - alpha``; ``unbiased`` says that estimates are the unbiased ones."""
         lengths = cells.layout.lengths
         kinds = np.where(cells.known, UNBIASED if unbiased else FITTED, BOUNDED)
-        steps = _steps(cells)
+        finer = FINER if cells.layout.cells < MANY_CELLS else 1
+        steps = _steps(cells, finer)
         step = np.repeat(steps, lengths)
         estimate = np.rint(cells.estimate / step)
         known = np.repeat(cells.known, lengths)
@@ -60,7 +67,7 @@ class Packed:
             estimate - np.floor(np.minimum(cells.lower / step, estimate)),
             np.ceil(np.maximum(cells.upper / step, estimate)) - estimate,
         )
-        return cls(cells, kinds, steps, tuple(column.astype(np.int64) for column in columns))
+        return cls(cells, kinds, steps, tuple(column.astype(np.int64) for column in columns), finer)
 
     @property
     def asked(self) -> list[AttributeSet]:
@@ -93,6 +100,7 @@ class Packed:
             "asked": "".join("1" if attributes in self.cells.asked else "0" for attributes in sets),
             "kinds": "".join(str(self.kinds[k]) for k in at),
             "measured": "".join(str(_MEASURED.index(self.cells.measured[k])) for k in at),
+            "finer": self.finer,
             "steps": [float(f"{self.steps[k]:.3g}") for k in at],
             "errors": [list(error) for error in errors],
             "error": [one[0] if len(one) == 1 else one for one in told],
@@ -119,7 +127,7 @@ class Packed:
         return places.astype(np.int64), classes.astype(np.int64)
 
 
-def _steps(cells: Cells) -> Floats:
+def _steps(cells: Cells, finer: int) -> Floats:
     """A power of ten for each table: small beside its noise, and large enough for its largest number."""
     layout = cells.layout
     starts = layout.offsets[:-1]
@@ -129,4 +137,4 @@ def _steps(cells: Cells) -> Floats:
     with np.errstate(divide="ignore"):
         fine = 10.0 ** np.floor(np.log10(typical / STEPS_IN_STD))
     room = 10.0 ** np.ceil(np.log10(4.0 * largest / LARGEST))
-    return np.maximum(np.clip(fine, FINEST, COARSEST), room)
+    return np.maximum(np.clip(fine, FINEST, COARSEST) / finer, room)

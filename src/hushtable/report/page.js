@@ -3,10 +3,14 @@
   "use strict";
   const data = JSON.parse(document.getElementById("report-data").textContent);
 
+  const PAPER = 680; // pixels between the margins of A4: a chart that was only shrunk to it has letters of five points
+  const views = [];
+
   const drawAll = async () => {
     for (const [key, spec] of Object.entries(data.specs)) {
       const place = document.getElementById(`chart-${key}`);
-      await vegaEmbed(place, spec, { actions: false, renderer: "svg", ast: true, tooltip: { theme: "custom" } });
+      const { view } = await vegaEmbed(place, spec, { actions: false, renderer: "svg", ast: true, tooltip: { theme: "custom" } });
+      views.push(view);
       await new Promise((next) => setTimeout(next));
     }
   };
@@ -83,5 +87,7 @@
   for (const button of document.querySelectorAll("button[data-csv]")) {
     button.addEventListener("click", () => save(button));
   }
+  window.addEventListener("beforeprint", () => { for (const view of views) view.signal("width", PAPER).run(); });
+  window.addEventListener("afterprint", () => window.dispatchEvent(new Event("resize")));
   openExplorer().then(drawAll).then(() => { document.documentElement.dataset.drawn = "yes"; });
 })();

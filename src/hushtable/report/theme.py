@@ -63,9 +63,11 @@ def bars(data: pl.DataFrame, **channels: Any) -> alt.Chart:
     return chart(data).mark_bar(**colour).encode(**channels)
 
 
-def histogram(data: pl.DataFrame, field: str, title: str) -> alt.Chart:
-    """How many tables have which value of a field."""
-    binned = alt.X(f"{field}:Q", bin=alt.Bin(maxbins=30), title=title)
+def histogram(data: pl.DataFrame, field: str, title: str, *, top: float = 0.0) -> alt.Chart:
+    """How many tables have which value of a field; ``top``: the axis goes from 0 to there at least."""
+    largest = max(top, cast("float", data[field].max() or 0.0))
+    parts = alt.Bin(maxbins=30, extent=[0.0, largest]) if top else alt.Bin(maxbins=30)
+    binned = alt.X(f"{field}:Q", bin=parts, title=title)
     return bars(data, x=binned, y=alt.Y("count()", title="tables"))
 
 

@@ -116,7 +116,8 @@ def _facts(found: Explanation) -> tuple[tuple[str, str], ...]:
         facts.append(("Released total", f"{total.released:,.1f}{std}"))
     if total.smallest_sum_of_parts is not None:
         low, high = total.smallest_sum_of_parts, total.largest_sum_of_parts
-        facts.append(("Sums of the released parts", f"{low:,.1f} to {high:,.1f}"))
+        least, most = f"{low:,.1f}", f"{high:,.1f}"
+        facts.append(("Sums of the released parts", least if least == most else f"{least} to {most}"))
     return (*facts, *(("Note", note) for note in found.notes))
 
 
@@ -127,8 +128,13 @@ def _deviations(tables: pl.DataFrame) -> Figure:
         f"Distribution of the deviation between records and {data.height:,} tables in standard errors; "
         f"{far:,} tables deviate by more than {FAR}."
     )
-    limit = chart(pl.DataFrame({"far": [FAR]})).mark_rule(color=RED, strokeDash=[4, 3]).encode(x="far:Q")
-    drawing = finished(histogram(data, "rms_deviation", "deviation, in standard errors") + limit, height=220)
+    at = chart(pl.DataFrame({"far": [FAR], "said": [f"beyond {FAR}: read the table"]}))
+    limit = at.mark_rule(color=RED, strokeDash=[4, 3]).encode(x="far:Q")
+    said = at.mark_text(align="right", baseline="top", dx=-6, fontSize=12, color=RED).encode(
+        x="far:Q", y=alt.value(0), text="said:N"
+    )
+    counts = histogram(data, "rms_deviation", "deviation, in standard errors", top=1.1 * FAR)
+    drawing = finished(counts + limit + said, height=220)
     return Figure("deviations", "How far the records lie from the tables", sentence, drawing, data)
 
 
