@@ -112,6 +112,7 @@ def club(folder: Path) -> Path:
     schema = ht.Schema.from_dict(
         {
             "max_rows_per_person": 1,
+            "about": {"title": "Plots of a gardening club", "unit": "plots"},
             "attributes": {
                 "soil": {"type": "categorical", "values": ["clay", "sand", "loam", "peat"]},
                 "greenhouse": {"type": "boolean"},
