@@ -79,6 +79,16 @@ def test_a_file_with_a_slip_is_refused(
     assert "usage.defaults" in said and ("shema" not in lines[0] or "Did you mean schema?" in said)
 
 
+@pytest.mark.parametrize("text", ['[default]\nschema = "x"\n', 'schema = "x"\n', "[Defaults]\norder = 2\n"])
+def test_defaults_outside_of_their_table_are_not_passed_over(
+    desk: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (desk / "hush.toml").write_text(text)
+    assert run(["plan", "--order", "2"]) == 2
+    said = capsys.readouterr().err
+    assert "usage.defaults" in said and "Write a table [defaults]" in said
+
+
 def completed(*words: str) -> list[str]:
     made = BashComplete(app, {}, "hush", "_HUSH_COMPLETE")
     return [item.value for item in made.get_completions(list(words[:-1]), words[-1])]

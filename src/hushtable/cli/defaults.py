@@ -86,6 +86,7 @@ def _read(file: Path) -> Mapping[str, Any]:
             f"{FILE} cannot be read.",
             f'Write a table [defaults] with lines such as {KEYS[1]} = "x".',
         ) from None
+    _refuse_elsewhere(text)
     table = text.get("defaults", {})
     if not isinstance(table, dict):
         raise UsageError(
@@ -104,6 +105,18 @@ def _read(file: Path) -> Mapping[str, Any]:
             )
         found[name] = _placed(file.parent, value) if name in PATHS else value
     return found
+
+
+def _refuse_elsewhere(text: Mapping[str, Any]) -> None:
+    """A default above all tables, or in one whose name is nearly that of ours; a service has others in its file."""
+    near = [name for name in get_close_matches("defaults", text, n=1) if name != "defaults"]
+    loose = [name for name, value in text.items() if name in KEYS and not isinstance(value, dict)]
+    if near or loose:
+        raise UsageError(
+            "usage.defaults",
+            f"{FILE} has {f'[{near[0]}]' if near else loose[0]} where [defaults] is looked for.",
+            f'Write a table [defaults] with lines such as {KEYS[1]} = "x".',
+        )
 
 
 def _placed(folder: Path, value: Any) -> Any:
