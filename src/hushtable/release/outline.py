@@ -192,10 +192,17 @@ class Outline:
                 f"No table that was measured in full has {attribute!r} by these others.",
                 "Ask for it by fewer of them; the strategy residual-planner measures all tables of a workload in full.",
             )
-        bounds = next((f", {k.bounds[0]} to {k.bounds[1]}" for _, k in self.ordered(attribute)), "")
+        finest = next(self.ordered(attribute), None)
+        if finest is None:
+            return WorkloadError(
+                "range.order",
+                f"{attribute!r} has no order, so it has no intervals.",
+                "Ask for its table, which shows each category, or add some up as an area.",
+            )
+        low, high = finest[1].bounds
         return WorkloadError(
             "range.bins",
-            f"The interval is not made of whole bins of {attribute!r} inside its bounds{bounds}.",
+            f"The interval is not made of whole bins of {attribute!r} inside its bounds, {low} to {high}.",
             "Give ends of bins, as `hush table` shows them.",
         )
 

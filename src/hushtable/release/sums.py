@@ -197,6 +197,10 @@ def combination_of(release: Release, weights: Any, alpha: float) -> ReleasedTabl
     """
     frame = weights if isinstance(weights, pl.DataFrame) else pl.DataFrame(weights)
     names = release.outline.check_weights(frame.columns)
+    if frame.is_empty():
+        raise WorkloadError(
+            "combine.empty", "The weights name no cell.", "Give one row per cell with its weight."
+        )
     keyed = frame if "name" in frame.columns else frame.with_columns(name=pl.lit("sum"))
     found: list[tuple[str, float, float]] = []
     for (name,), rows in keyed.group_by(["name"], maintain_order=True):
