@@ -11,7 +11,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.app import run
-from hushtable.errors import RefusedError, UsageError
+from hushtable.errors import LedgerError, RefusedError, SchemaError, UsageError
 
 SCHEMA = """\
 attributes:
@@ -117,7 +117,10 @@ def test_data_that_were_only_released_from_are_refused_however_they_are_named(ol
     Path("link.csv").symlink_to("town-2015.csv")
     for name in ("town-2015.csv", tmp_path / "town-2015.csv", "2005/../town-2015.csv", "link.csv"):
         assert not may_rehearse(name)
+    Path("hard.csv").hardlink_to("town-2015.csv")
+    assert not may_rehearse("hard.csv")
     old.write_csv("2005/town-2015.csv")
+    ht.Ledger.create("another", ht.ZCDP(1))
     assert may_rehearse("2005/town-2015.csv") and may_rehearse("town-2015.csv", "another")
     assert Path("l.data").stat().st_mode & 0o077 == 0
 
@@ -130,6 +133,39 @@ def test_files_of_a_pattern_and_of_a_list_are_refused(old, tmp_path):
     ht.Session.open(["b/part.csv"], schema="town.yaml", ledger="l")
     assert not may_rehearse("a/part.csv") and not may_rehearse("a/*.csv") and not may_rehearse("b/part.csv")
     assert may_rehearse("c/part.csv") and not may_rehearse("b/*.csv") and not may_rehearse("*/part.csv")
+
+
+@pytest.mark.parametrize(
+    ("ledger", "code"), [("misspelt", "ledger.missing"), ("town.yaml", "ledger.foreign")]
+)
+def test_a_ledger_that_is_not_there_is_refused_because_it_knows_nothing(old, ledger, code):
+    with pytest.raises(LedgerError) as refused:
+        rehearsed(old, runs=1, ledger=ledger)
+    assert refused.value.code == code
+
+
+def test_a_folder_without_a_name_is_refused_in_words(old, capsys):
+    command = ["rehearse", ".", "--schema", "town.yaml", "--workload", "w.yaml", "--budget", "rho=0.5"]
+    assert run(command) == 1
+    assert "internal" not in capsys.readouterr().err
+
+
+def test_data_of_a_ledger_that_moved_are_refused_with_it(old):
+    ht.Session.open("town-2015.csv", schema="town.yaml", ledger="l", budget=ht.ZCDP(1))
+    ht.Ledger.copy("l", "elsewhere")
+    assert not may_rehearse("town-2015.csv", "elsewhere")
+    assert Path("elsewhere.data").stat().st_mode & 0o077 == 0
+
+
+def test_what_a_preflight_saw_declared_moves_with_the_ledger(old):
+    """Else bounds that were read off the data would pass as public after a move."""
+    assert run(["ledger", "create", "l", "--budget", "rho=1"]) == 0
+    assert run(["preflight", "town-2015.csv", "--schema", "town.yaml", "--ledger", "l"]) == 0
+    ht.Ledger.copy("l", "elsewhere")
+    learnt = SCHEMA.replace("[d, e]", "[d, e, f]")
+    with pytest.raises(SchemaError) as refused:
+        ht.Session.open("town-2015.csv", schema=ht.Schema.loads(learnt), ledger="elsewhere")
+    assert refused.value.code == "schema.changed-after-preflight"
 
 
 @pytest.mark.parametrize("place", ["folder", "unreadable"])

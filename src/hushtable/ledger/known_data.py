@@ -16,8 +16,9 @@ from typing import cast
 
 from hushtable.addresses import name_of, scheme_of
 from hushtable.errors import RefusedError
-from hushtable.ledger.preflights import PreflightNotes, private_file
-from hushtable.ledger.stores import Address
+from hushtable.ledger.preflights import PreflightNotes
+from hushtable.ledger.private_notes import DATA, private_file
+from hushtable.ledger.stores import Address, store_at
 
 _ODD = (OSError, ValueError, RuntimeError)
 """What paths raise that cannot be: zero bytes, loops of links, names in no encoding."""
@@ -27,7 +28,7 @@ class KnownData:
     """The places of one ledger's data."""
 
     def __init__(self, ledger: Address) -> None:
-        self._file = private_file(ledger, "data")
+        self._file = private_file(ledger, DATA)
 
     def remember(self, data: object) -> None:
         """Note where data lie that were opened with the ledger; tables in memory lie nowhere."""
@@ -63,21 +64,30 @@ def require_not_confidential(data: object, ledger: Address | None = None) -> Non
     """Refuse data that are the confidential ones of a ledger, as far as names and places tell.
 
     That is where they were opened with ``ledger``, where a preflight of data of this name is noted beside it, and where
-    a ledger lies beside a file and is called like it.
+    a ledger lies beside a file and is called like it.  A ledger that is not there knows nothing, and is refused too:
+    its name may be misspelt.
     """
-    beside = None
-    if isinstance(data, str | os.PathLike):
-        file = Path(cast("str | os.PathLike[str]", data))
-        beside = next((p for p in (file.with_suffix(".ledger"), Path(f"{file}.ledger")) if p.is_file()), None)
-    given = cast("object", data)
-    known = ledger is not None and (KnownData(ledger).knows(given) or PreflightNotes(ledger).knows(given))
+    beside = _ledger_beside(data)
+    known = ledger is not None and (KnownData(ledger).knows(data) or PreflightNotes(ledger).knows(data))
     if beside is not None or known:
         raise RefusedError(
             "rehearse.confidential",
-            f"{name_of(given)} is the confidential table of a ledger"
+            f"{name_of(data)} is the confidential table of a ledger"
             + (f", {beside.name} beside it." if beside is not None else "."),
             "Rehearse on data that are public or no longer confidential: another year, a public sample, made-up rows.",
         )
+    if ledger is not None:
+        store_at(ledger).check()
+
+
+def _ledger_beside(data: object) -> Path | None:
+    """A ledger that is called like a file, in the same folder."""
+    if not isinstance(data, str | os.PathLike):
+        return None
+    file = Path(cast("str | os.PathLike[str]", data))
+    with suppress(*_ODD):  # folders such as "." have no name to compare
+        return next((p for p in (file.with_suffix(".ledger"), Path(f"{file}.ledger")) if p.is_file()), None)
+    return None
 
 
 def _places(data: object) -> Iterator[str]:
@@ -91,4 +101,12 @@ def _places(data: object) -> Iterator[str]:
 
 
 def _is_in(place: str, known: str) -> bool:
-    return place == known or fnmatchcase(place, known) or Path(place).is_relative_to(known)
+    inside = place == known or fnmatchcase(place, known) or Path(place).is_relative_to(known)
+    return inside or _is_same_file(place, known)
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    """Whether two names are of one file: hard links, and folders that are mounted twice."""
+    with suppress(*_ODD):
+        return Path(one).samefile(other)
+    return False

@@ -20,6 +20,7 @@ from hushtable.ledger import audit, entries, moving, names, rules
 from hushtable.ledger.book import Book, Folder
 from hushtable.ledger.entries import Amount, Body, Entry
 from hushtable.ledger.failpoints import reach
+from hushtable.ledger.private_notes import carry_notes
 from hushtable.ledger.stores import WAIT, Address, LedgerStore, Payload, Transaction, Turn, store_at
 from hushtable.ledger.together import Gathering, Intent
 from hushtable.ledger.values import Charge, Holding, LedgerReport, Reservation, Stored, Unit
@@ -91,6 +92,7 @@ class Ledger:
                 if open_now.reservation.request is not None:
                     requests.enter_context(store_at(source).turn(open_now.reservation.request, wait=False))
             head = moving.move(store_at(source), store_at(target))
+        carry_notes(source, target)
         return cls.open(target, head=head)
 
     @classmethod

@@ -25,7 +25,8 @@ from pydantic import TypeAdapter
 from hushtable.addresses import name_of, scheme_of
 from hushtable.errors import LedgerError, SchemaError
 from hushtable.ledger.ledger import Ledger
-from hushtable.ledger.stores import STORES, Address, place_of, store_at
+from hushtable.ledger.private_notes import PREFLIGHTS, private_file
+from hushtable.ledger.stores import STORES, Address, store_at
 from hushtable.outputs import whole_file
 from hushtable.schema import Attribute, Binned, Boolean, Categorical, Levels, Review, Schema, review_file
 from hushtable.texts import counted
@@ -46,7 +47,7 @@ class PreflightNotes:
 
     def __init__(self, ledger: Address) -> None:
         self._ledger = ledger
-        self._file = private_file(ledger, "preflights")
+        self._file = private_file(ledger, PREFLIGHTS)
         self._kept = self._read()
 
     def reminder(self, data: object) -> str | None:
@@ -179,15 +180,6 @@ def other_name(ledger: str, data: object) -> str | None:
     if not named or not mine or not stem or mine in stem or stem in mine:
         return None
     return f"The ledger is called {ledger!r} and the data {called!r}: a ledger is the account of one dataset."
-
-
-def private_file(ledger: Address, ending: str) -> Path:
-    """A note of the curator: beside a ledger that is a file; in the own folder for one that is a URL."""
-    place = place_of(ledger)
-    if scheme_of(ledger, STORES) is None:
-        return Path(f"{place}.{ending}")
-    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hushtable"
-    return home / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.{ending}"
 
 
 def _declared(attribute: Attribute, schema: Schema) -> list[tuple[str, list[Any]]]:
