@@ -103,6 +103,42 @@ def test_values_come_back_with_their_types_inside_their_bins(pairs):
     assert set(frame["sex"].drop_nulls()) <= {"F", "M", "(other)"} and set(frame["rooms"]) <= {1, 2, 3}
 
 
+PERIODS = {
+    "quarters": ("%Y-Q%q", "3 months", {(2023, m, 1) for m in (1, 4, 7, 10)}, False),
+    "months": ("%b %Y", "3 months", {(2023, m, 1) for m in range(1, 13)}, True),
+    "years": ("%Y", "1 year", {(2023, 1, 1)}, False),
+}
+
+
+@pytest.mark.parametrize("case", PERIODS)
+def test_no_day_is_invented_where_a_file_writes_none(case: str, tmp_path: Path) -> None:
+    pattern, width, days, band = PERIODS[case]
+    schema = ht.Schema.from_dict(
+        {
+            "max_rows_per_person": 1,
+            "attributes": {
+                "seen": {
+                    "type": "date",
+                    "bounds": ["2023-01-01", "2023-12-31"],
+                    "width": width,
+                    "format": pattern,
+                }
+            },
+        }
+    )
+    rows = pl.DataFrame({"seen": [date(2023, 1 + k % 12, 1) for k in range(1200)]})
+    session = ht.Session.open(rows, schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP(9))
+    release = session.release(ht.Workload([("seen",)]), budget=ht.ZCDP(9), strategy="residual-planner")
+    made = make_microdata(release)
+    assert set(made.frame["seen"]) == {date(*day) for day in days}
+    assert any("drawn evenly" in note for note in made.explanation.notes) == band
+    release.save(tmp_path / "out")
+    assert run(["microdata", str(tmp_path / "out"), "--out", str(tmp_path / "r.csv")]) == 0
+    told = pl.read_csv(tmp_path / "r.csv.dictionary.csv", infer_schema=False).filter(pl.col("label") != "")
+    assert set(told["what"]) == {"band" if band else "value"}
+    assert band or set(told["value"]) == {date(*day).isoformat() for day in days}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("fit", ["nnls", "sequential", "reweighted"])
 def test_impossible_combinations_have_no_records(pairs, fit):

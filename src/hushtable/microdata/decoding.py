@@ -1,8 +1,8 @@
 """From codes to values: numbers inside their bins, days inside their periods, categories as they were declared.
 
 A value inside a bin is drawn evenly: integers and days among the whole steps, reals on the declared resolution or
-anywhere in the bin; or the bin itself is given, as its label.  "(null)" becomes a missing value; "(other)" is a label
-among texts and missing among numbers.
+anywhere in the bin; or the bin itself is given, as its label.  Where a file writes months, quarters or years alone, a
+day is the first of one.  "(null)" becomes a missing value; "(other)" is a label among texts and missing among numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hushtable.arrays import Codes, Ints
 from hushtable.microdata import seeded
-from hushtable.schema import Attribute, Binned, Boolean, Categorical, Real, Schema
+from hushtable.schema import Attribute, Binned, Boolean, Categorical, Real, Schema, months_of
 
 
 def codes_from_counts(counts: NDArray[np.int64]) -> Codes:
@@ -93,7 +93,16 @@ def _numbers(attribute: Binned, codes: Codes, state: seeded.STATE) -> pl.Series:
     if isinstance(attribute, Real):
         return _with_nulls(attribute, _reals(attribute, low, end, share), codes)
     whole = low + np.minimum((share * (end - low)).astype(np.int64), end - low - 1)
+    months = months_of(attribute.pattern)
+    if months:
+        whole = np.maximum(_first_days(whole, months), low)
     return _with_nulls(attribute, whole, codes)
+
+
+def _first_days(days: NDArray[Any], months: int) -> NDArray[np.int64]:
+    """The first day of the month, quarter or year of each day, as numbers since 1970."""
+    counted = days.astype(np.int64).astype("M8[D]").astype("M8[M]").astype(np.int64)
+    return (counted // months * months).astype("M8[M]").astype("M8[D]").astype(np.int64)
 
 
 def _with_nulls(attribute: Binned, values: NDArray[Any], codes: Codes) -> pl.Series:

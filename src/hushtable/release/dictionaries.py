@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, timedelta
 
 import polars as pl
 
 from hushtable.release.data_packages import DataPackage, FieldEntry, FieldType, ResourceEntry
-from hushtable.schema import RECORD_WEIGHT, Attribute, Binned, Categorical, Schema, text_of
+from hushtable.schema import RECORD_WEIGHT, Attribute, Binned, Categorical, Schema, months_of, text_of
 from hushtable.texts import counted
 
 BAND, VALUE, CATEGORY, LEVEL = "band", "value", "category", "level"
@@ -23,8 +24,31 @@ def is_band(attribute: Attribute) -> bool:
     """Whether a category of it stands for several values."""
     if not isinstance(attribute, Binned):
         return False
+    months = months_of(attribute.pattern)
+    if months:
+        return any(first != start or after < end for start, end, first, after in _periods(attribute, months))
     widths = [end - start for start, end in zip(attribute.starts, attribute.starts[1:], strict=False)]
     return attribute.kind == "real" or max(widths) > 1
+
+
+def _periods(attribute: Binned, months: int) -> Iterator[tuple[int, int, int, int]]:
+    """Of each bin of days, where it starts and ends, and where the month, quarter or year of its start does."""
+    for start, end in zip(attribute.starts, attribute.starts[1:], strict=False):
+        begun = date(1970, 1, 1) + timedelta(days=int(start))
+        count = (begun.year * 12 + begun.month - 1) // months * months
+        first, after = (date(k // 12, k % 12 + 1, 1) for k in (count, count + months))
+        yield int(start), int(end), _number(first), _number(after)
+
+
+def _value(made: Attribute, code: int) -> str:
+    """What a record has of a bin with one value: its label, or of a month that is written alone its first day."""
+    if isinstance(made, Binned) and months_of(made.pattern):
+        return (date(1970, 1, 1) + timedelta(days=int(made.starts[code]))).isoformat()
+    return made.labels[code]
+
+
+def _number(day: date) -> int:
+    return (day - date(1970, 1, 1)).days
 
 
 def band_note(schema: Schema) -> tuple[str, ...]:
@@ -82,7 +106,7 @@ def _rows(schema: Schema, name: str, labels: bool) -> Iterator[tuple[str, ...]]:
                 _LABEL if labels else _BAND.format(label=label),
             )
         elif what == VALUE:
-            yield (name, title, what, label, label, _EXACT)
+            yield (name, title, what, label if labels else _value(made, code), label, _EXACT)
         else:
             value = made.texts[code] if isinstance(made, Categorical) else text_of(made.values_of(code))
             yield (name, title, what, label if what == LEVEL else value, label, "")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hushtable.schema.build import RESERVED
     from hushtable.schema.codebook import codebook_text, from_codebook
     from hushtable.schema.coverage import CLIPPED, MISSING, OUTSIDE, UNKNOWN, Coverage, Loss, fates_of
-    from hushtable.schema.day_formats import steps_of
+    from hushtable.schema.day_formats import months_of, steps_of
     from hushtable.schema.dependencies import Dependency
     from hushtable.schema.dialect import ENCODINGS, Dialect
     from hushtable.schema.document import MAX_STORED_BYTES

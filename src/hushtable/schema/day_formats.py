@@ -63,6 +63,18 @@ def steps_of(pattern: str) -> tuple[PatternStep, ...]:
     )
 
 
+def months_of(pattern: str) -> int:
+    """Months that a field written so stands for, the first day of which it is read as; 0 where it names a day.
+
+    >>> months_of("%Y-Q%q"), months_of("%b %Y"), months_of("%Y"), months_of("%d.%m.%Y"), months_of("")
+    (3, 1, 12, 0, 0)
+    """
+    kinds = {kind & ~FULL for kind, _ in steps_of(pattern)} if pattern else {DAY}
+    if DAY in kinds:
+        return 0
+    return 3 if QUARTER in kinds else 1 if kinds & {MONTH, MONTH_NAME} else 12
+
+
 def _check(kinds: list[int]) -> None:
     years = kinds.count(YEAR) + kinds.count(SHORT_YEAR)
     months = kinds.count(MONTH) + kinds.count(MONTH_NAME) + kinds.count(QUARTER)
