@@ -185,6 +185,24 @@ def test_a_token_does_no_more_than_its_scopes(things: Things) -> None:
                 assert denied(send(things, "narrow", name, "anna")) == "auth.scope", (scope, name)
 
 
+def test_nobody_ends_or_sees_the_token_of_somebody_else(things: Things) -> None:
+    users = things.inside.service.users
+    for name in ("anna", "amir"):
+        made = users.new_token(users.named(name), f"of {name}", list(Scope), 60)
+        things.inside.site.tokens[f"{name}'s"] = made.secret
+    theirs = made.id
+    for name in (*MEMBERS, "olga"):
+        stolen = things.inside.ask(name, "DELETE", f"/v1/tokens/{theirs}")
+        absent = things.inside.ask(name, "DELETE", "/v1/tokens/none")
+        assert (stolen.status_code, stolen.json()["code"]) == (404, "token.absent"), name
+        assert (stolen.content, sorted(stolen.headers)) == (absent.content, sorted(absent.headers))
+        assert theirs not in things.inside.ask(name, "GET", "/v1/tokens").text
+    assert things.inside.ask("amir's", "GET", "/v1/me").json()["name"] == "amir"
+    assert things.inside.ask("amir", "DELETE", f"/v1/tokens/{theirs}").status_code == 200
+    assert things.inside.ask("amir's", "GET", "/v1/me").status_code == 401
+    assert things.inside.ask("anna's", "GET", "/v1/me").json()["name"] == "anna", "of the same age, and alive"
+
+
 def test_every_route_of_the_application_is_in_the_table(things: Things) -> None:
     paths = things.inside.app.openapi()["paths"]
     served = {(method.upper(), path) for path, methods in paths.items() for method in methods}
