@@ -97,16 +97,16 @@ def _waiting(answer: httpx.Response) -> bool:
     return answer.status_code == 409 and answer.json()["code"] == "job.waiting"
 
 
-def ask_all(analysts: Sequence[Analyst], each: int, patience: float) -> float:
+def ask_all(analysts: Sequence[Analyst], each: int, patience: float, first: int = 0) -> float:
     """Everybody asks so many questions at once; the seconds that it took.
 
-    ``patience`` is how many seconds anybody waits for one thing to happen.
+    ``patience`` is how many seconds anybody waits for one thing to happen, ``first`` the number of the first question.
     """
     begun = time.perf_counter()
 
     def work(analyst: Analyst) -> None:
         for number in range(each):
-            analyst.hand_in(number + each * int(analyst.name.rpartition("-")[2]), patience)
+            analyst.hand_in(first + number + each * int(analyst.name.rpartition("-")[2]), patience)
         analyst.collect(patience)
 
     with ThreadPoolExecutor(min(THREADS, len(analysts))) as pool:
