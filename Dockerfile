@@ -7,6 +7,7 @@ RUN python -m venv /opt/hush \
  && /opt/hush/bin/pip install --no-cache-dir --disable-pip-version-check "setuptools>=77" \
  && grep -E '^[A-Za-z0-9]' requirements-serve.lock | sed -e 's/ *\\$//' -e 's/\[[a-z,-]*\]//' > constraints.txt
 COPY pyproject.toml README.md LICENSE ./
+COPY proofs ./proofs
 COPY src ./src
 RUN /opt/hush/bin/pip install --no-cache-dir --disable-pip-version-check --no-build-isolation \
       --constraint constraints.txt ".[serve,postgres,office]"

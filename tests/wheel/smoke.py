@@ -56,7 +56,7 @@ def own_table(folder: Path) -> None:
 def package_is_whole() -> None:
     """Files that are no modules came along, and nothing that belongs to the repository."""
     package = files("hushtable")
-    for name in ("py.typed", "cli/town.yaml", "report/page.css"):
+    for name in ("py.typed", "cli/town.yaml", "report/page.css", "service/web/pages/proofs/residual.md"):
         assert package.joinpath(name).is_file(), name
     assert any(p.name.endswith(".j2") for p in package.joinpath("report").iterdir())
     assert requires("hushtable"), "the wheel names no dependency"

@@ -185,6 +185,10 @@ class Dataset:
         """Every entry of the ledger."""
         return self._connection.get(f"{self._place}/ledger/export")
 
+    def proof(self, entry: int | None = None) -> dict[str, Any]:
+        """The chain from an entry to the head, which proves that the entry is in it; by default of the last one."""
+        return self._connection.get(f"{self._place}/ledger/proof", entry=entry)
+
     def grant(self, person: str, budget: str) -> dict[str, Any]:
         """Let a member spend up to a total; for curators."""
         return self._connection.post(

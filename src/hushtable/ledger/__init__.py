@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from hushtable.ledger import failpoints
     from hushtable.ledger.audit import verify_ledger
     from hushtable.ledger.entries import Entry
+    from hushtable.ledger.inclusion import SCRIPT as INCLUSION_SCRIPT
+    from hushtable.ledger.inclusion import InclusionProof
     from hushtable.ledger.known_data import KnownData, require_not_confidential
     from hushtable.ledger.ledger import Ledger
     from hushtable.ledger.preflights import PreflightNotes, other_name, review_schema

@@ -159,6 +159,9 @@ ROUTES: Mapping[str, Route] = {
         _of("ledger", "GET", _D + "/ledger", "The account of privacy", _ACCOUNT),
         _of("ledger_verify", "GET", _D + "/ledger/verify", "Recompute chain, rules and payloads", _ACCOUNT),
         _of("ledger_export", "GET", _D + "/ledger/export", "Every entry", _ACCOUNT),
+        _of(
+            "ledger_proof", "GET", _D + "/ledger/proof", "That an entry is in the chain of the head", _ACCOUNT
+        ),
         _managed("grant", "POST", _D + "/ledger/grants", "Let a member spend up to a total"),
         _managed("raise_budget", "POST", _D + "/ledger/raise", "Raise the budget to a new total"),
         _of("members", "GET", _D + "/members", "Who has which role", _ACCOUNT),

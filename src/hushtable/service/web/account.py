@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from hushtable.ledger import InclusionProof
 from hushtable.service import bodies
 from hushtable.service.managing import Manager, new_dataset
 from hushtable.service.web.guard import add_route, caller_in, desk_of, service_of
@@ -19,6 +20,7 @@ def router() -> APIRouter:
         ledger,
         ledger_verify,
         ledger_export,
+        ledger_proof,
         members,
         proposals,
         configuration,
@@ -67,6 +69,11 @@ def ledger_verify(request: Request, dataset: str, head: str | None = None) -> Re
 def ledger_export(request: Request, dataset: str) -> Response:
     account = desk_of(request).ledger
     return told({"ledger": account.name, "head": account.head, "entries": account.export()})
+
+
+def ledger_proof(request: Request, dataset: str, entry: int | None = None) -> Response:
+    """The texts of the entries from one to the head; of the last entry if none is named."""
+    return told(InclusionProof.of(desk_of(request).ledger, entry).to_dict())
 
 
 def grant(request: Request, dataset: str, body: bodies.GrantBody) -> Response:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
+import zipfile
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from hushtable import report
-from hushtable.ledger import Holding, Ledger, Statement
+from hushtable.ledger import INCLUSION_SCRIPT, Holding, InclusionProof, Ledger, Statement
 from hushtable.privacy import Cost
 from hushtable.service import bodies
 from hushtable.service.desk import AbsentError, Desk
@@ -22,11 +25,15 @@ from hushtable.service.web.pages.frame import elsewhere, page, page_router
 
 MOST_SPENDS = 100
 """Spends that a page lists; the export has all."""
+NOTES = Path(__file__).parent / "proofs"
+"""A link to the notes of the repository, so that an installed service has them too."""
 
 
 def router() -> APIRouter:
     """The pages of this module."""
-    return page_router(budget_page, verify_part, grant_form, raise_form, member_form, proposal_form)
+    return page_router(
+        budget_page, verify_part, proof_file, grant_form, raise_form, member_form, proposal_form
+    )
 
 
 def budget_page(request: Request, dataset: str) -> Response:
@@ -43,6 +50,20 @@ def budget_page(request: Request, dataset: str) -> Response:
 
 def verify_part(request: Request, dataset: str, head: str | None = None) -> Response:
     return page(request, "verify-part.html.j2", found=desk_of(request).ledger.verify(head or None))
+
+
+def proof_file(request: Request, dataset: str, entry: int | None = None) -> Response:
+    """The proof of an entry, what checks it offline, and the notes on why each mechanism is private, in one archive."""
+    proof = InclusionProof.of(desk_of(request).ledger, entry)
+    number = json.loads(proof.lines[0])["number"]
+    files = {"proof.json": json.dumps(proof.to_dict(), indent=1), "verify.py": INCLUSION_SCRIPT}
+    files |= {f"notes/{one.name}": one.read_text(encoding="utf-8") for one in sorted(NOTES.glob("*.md"))}
+    content, name = io.BytesIO(), f"{dataset}-entry-{number}"
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for place, text in files.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}/{place}"), text)
+    headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
+    return Response(content.getvalue(), 200, headers, "application/zip")
 
 
 def grant_form(request: Request, dataset: str, person: FormText, budget: FormText) -> Response:
@@ -90,6 +111,8 @@ def _account(desk: Desk) -> dict[str, Any]:
         "proposals": manager.proposals(),
         "me": desk.access.caller.person.name,
         "may_manage": desk.access.role in ROUTES["grant"].reach,
+        "slots": desk.service.config.slots,
+        "overruns": [one for one in desk.service.jobs.overruns() if one.overruns],
         "releases": desk.releases("").rows if desk.access.role in ROUTES["releases"].reach else [],
     }
 

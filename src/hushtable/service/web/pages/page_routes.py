@@ -70,6 +70,13 @@ PAGES: Mapping[str, Route] = {
         _like("remaining", "left_part", "GET", _D + "/left", "What one may still spend"),
         Route("budget_page", "GET", _D + "/budget", "What is left, and what spends bought", reach=_MEMBERS),
         _like("ledger_verify", "verify_part", "GET", _D + "/budget/verify", "Verify the ledger"),
+        _like(
+            "ledger_proof",
+            "proof_file",
+            "GET",
+            _D + "/budget/proof",
+            "A proof that an entry is in the chain, with the notes why it is private",
+        ),
         _like("grant", "grant_form", "POST", _D + "/budget/grant", "Let a member spend"),
         _like("raise_budget", "raise_form", "POST", _D + "/budget/raise", "Raise the budget"),
         _like("member_set", "member_form", "POST", _D + "/budget/members", "Give a role, or none"),
