@@ -87,6 +87,27 @@ def test_lines_of_several_persons_count_them_and_a_person_more_is_one_more():
     assert declared.most_per_person == 1
 
 
+def test_lines_that_one_person_more_may_drop_are_paid_for_whole(tmp_path: Path):
+    """A line at the bound is gone with one person more: that moves a count by the bound, and nothing moves it further."""
+    declared = schema(count={"column": "w", "bounds": [0, 300], "outside": "drop"})
+    counts = np.array([0.0, 1.0, 2.5, 299.4, 299.5, 300.0, 300.2, -3.0, -0.4, np.nan])
+    frame = frame_of(1, len(counts), counts)
+    kept = np.where((counts >= 0) & (counts <= 300), counts, 0.0)
+    before = open_counter(frame, declared).tabulate(LAYOUT)
+    assert before.tolist() == by_hand(frame, [int(np.floor(x + 0.5)) for x in kept])
+    moves = []
+    for line in range(len(counts)):
+        more = frame.with_columns(w=pl.Series(counts + (np.arange(len(counts)) == line)))
+        moves.append(int(np.abs(open_counter(more, declared).tabulate(LAYOUT) - before).max()))
+    assert max(moves) == declared.most_per_person == 300
+    note = "paid for as 300 rows each: one person more may drop a line"
+    plan = ht.release.plan_release(declared, ht.Workload([("sex", "age")]), ht.ZCDP(1))
+    assert note in declared.weight.note and note in str(plan)
+    rows = ht.release.plan_release(schema(max_rows_per_person=300), ht.Workload([("sex", "age")]), ht.ZCDP(1))
+    assert plan.cost == rows.cost and plan.table_errors() == rows.table_errors()
+    assert "one person more may drop" not in schema(count="w").weight.note
+
+
 @pytest.mark.parametrize("strategy", ["residual-planner", "auto", "identity", "aim"])
 def test_the_largest_weight_is_paid_for_as_that_many_rows(strategy: str, tmp_path: Path):
     """The plan of weights up to 300 is that of a person with 300 rows, and so is its noise."""
@@ -175,7 +196,12 @@ REFUSED = {
     "both": ({"weight": {"column": "w", "bounds": [0, 3]}, "count": "n"}, "schema.wrong-weight"),
     "whose": ({"count": "n", "person": "p"}, "schema.wrong-weight"),
     "from one": ({"count": {"column": "n", "bounds": [1, 5]}}, "schema.wrong-weight"),
-    "dropped lines": ({"count": {"column": "n", "outside": "drop"}}, "schema.unknown-field"),
+    "dropped lines of any number": ({"count": {"column": "n", "outside": "drop"}}, "schema.missing-field"),
+    "dropped lines of too many": (
+        {"count": {"column": "n", "outside": "drop", "bounds": [0, 10**7]}},
+        "schema.wrong-bounds",
+    ),
+    "rounded lines": ({"count": {"column": "n", "outside": "round"}}, "schema.wrong-choice"),
     "kind": ({"weight": {"column": "w", "bounds": [0, 3], "kind": "raked"}}, "schema.wrong-choice"),
     "no place": (
         {"csv": {"header": False}, "weight": {"column": "w", "bounds": [0, 3]}},
@@ -207,6 +233,7 @@ def test_a_schema_with_weights_is_read_back_and_is_another_domain():
         {"weight": {"column": "w", "bounds": [0.5, 99.5], "kind": "adjusted", "outside": "drop"}},
         {"weight": {"column": "w", "bounds": [0, 100], "resolution": 5}},
         {"count": "n"},
+        {"count": {"column": "n", "bounds": [0, 300], "outside": "drop"}},
     ):
         declared = schema(**more)
         assert ht.Schema.loads(declared.to_yaml()) == declared

@@ -1,7 +1,8 @@
 """What a row counts as, where that is not one: a survey weight, or the number of persons that a line stands for.
 
 A weight belongs to its row and is part of what a person contributes, so that the largest one is paid for.  A number of
-persons is not: adding a person to a line moves it by one, whatever stands there (proofs/weights.md).
+persons is not: adding a person to a line moves it by one, whatever stands there, unless lines above the bound are
+dropped (proofs/weights.md).
 """
 
 from __future__ import annotations
@@ -67,14 +68,16 @@ class RowWeight:
 
     @property
     def per_row(self) -> int:
-        """The most that one person's row can move a count by."""
-        return 1 if self.kind == "count" else self.largest
+        """The most that one person's row can move a count by: a person more may drop a whole line of persons."""
+        return 1 if self.kind == "count" and self.read.outside == "clip" else self.largest
 
     @property
     def note(self) -> str:
         """What a reader of tables must know."""
         if self.kind == "count":
-            return f"Rows count as the number of persons in column {self.column!r}."
+            told = f"Rows count as the number of persons in column {self.column!r}"
+            dropped = f", and are paid for as {self.largest:,} rows each: one person more may drop a line"
+            return f"{told}." if self.per_row == 1 else f"{told}{dropped}."
         price = (
             f"Rows count by the {self.kind} weight in column {self.column!r}, and are paid for as {self.largest:,} "
             "rows each."
@@ -85,10 +88,10 @@ class RowWeight:
         """The fields as a schema has them."""
         low, high = (int(b) if float(b).is_integer() else b for b in self.read.bounds)
         told: dict[str, Any] = {"column": self.column, "bounds": [low, high]}
-        if self.kind == "count":
-            return told
         if self.read.outside != "clip":
             told["outside"] = self.read.outside
+        if self.kind == "count":
+            return told
         if self.resolution != 1:
             told["resolution"] = self.resolution
         return told if self.kind == "design" else {**told, "kind": self.kind}
@@ -146,11 +149,20 @@ def _count(top: Fields, dialect: Dialect) -> RowWeight:
         )
     value = top["count"]
     fields = top.inner(("count",), {"column": value} if isinstance(value, str) else value)
-    fields.only(("column", "bounds"))
+    fields.only(("column", "bounds", "outside"))
     column = fields.text("column")
     if column is None:
         raise fields.error("schema.missing-field", None, "names no column", "Write `count: persons`.")
-    read = real_column(column, column, "clip", _bounds(fields, MOST_PERSONS), dialect)
+    outside = fields.choice("outside", ("clip", "drop"), "clip")
+    if outside == "drop" and "bounds" not in fields:
+        raise fields.error(
+            "schema.missing-field",
+            None,
+            "needs `bounds` with `outside: drop`: one person more may drop a line, so that the largest is paid for",
+            "Write `bounds: [0, 500]`, or leave `outside` out: what is above the bound then counts as the bound.",
+        )
+    bounds = _bounds(fields, MOST_PERSONS if outside == "clip" else MOST_WEIGHT)
+    read = real_column(column, column, outside, bounds, dialect)
     if read.bounds[0] != 0:
         raise fields.error(
             "schema.wrong-weight", "bounds", "must begin at 0", "A line of nobody counts nobody."
