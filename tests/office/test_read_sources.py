@@ -224,6 +224,17 @@ def test_days_of_stata_are_those_of_its_calendar(form: str, tmp_path: Path) -> N
     assert codes(file, schema) == [((wanted - date(1995, 1, 1)).days,)]
 
 
+@pytest.mark.parametrize(("form", "first"), [("MOYR8", date(1995, 6, 1)), ("QYR8", date(1995, 4, 1))])
+def test_months_and_quarters_of_spss_are_their_first_day(form: str, first: date, tmp_path: Path) -> None:
+    """The number has a day that the program does not show."""
+    seconds = (date(1995, 6, 17) - date(1582, 10, 14)).days * 86_400.0 + 3600
+    file = spss(tmp_path / "x.sav", pd.DataFrame({"day": [seconds]}), variable_format={"day": form})
+    schema = ht.Schema.from_dict(
+        {"attributes": {"day": {"type": "date", "bounds": ["1995-01-01", "1995-12-31"], "width": "1 day"}}}
+    )
+    assert codes(file, schema) == [((first - date(1995, 1, 1)).days,)]
+
+
 def test_labels_of_values_go_into_the_draft(tmp_path: Path) -> None:
     frame = pd.DataFrame({"region": [1.0, 2.0, 2.0] * 20, "age": [float(20 + k % 50) for k in range(60)]})
     file = spss(

@@ -28,6 +28,8 @@ from hushtable.schema import Schema
 
 _RAW = "LATIN1"
 _SPSS_DAYS = ("DATE", "ADATE", "EDATE", "JDATE", "SDATE", "DATETIME", "YMDHMS")
+_SPSS_MONTHS = {"MOYR": 1, "QYR": 3}
+"""Months that a format shows as one: the number still has a day, which nobody sees."""
 _SPSS_START, _STATA_START = date(1582, 10, 14), date(1960, 1, 1)  # where the two count days from
 _SECONDS = 86_400  # of a day
 _OLD_STATA = "cp1252"
@@ -177,6 +179,8 @@ def _numbers(file: DataFile, meta: Any, name: str) -> Convert:
     if _is_stata(file):
         return _STATA.get(written[:3] if written.startswith("%t") else written[:2], _plain)
     letters = written.rstrip("0123456789.")
+    if letters in _SPSS_MONTHS:
+        return partial(_spss_months, _SPSS_MONTHS[letters])
     return _spss_day if letters in _SPSS_DAYS else _plain
 
 
@@ -187,6 +191,11 @@ def _plain(number: float) -> Any:
 
 def _spss_day(seconds: float) -> date:
     return _SPSS_START + timedelta(days=floor(seconds / _SECONDS))
+
+
+def _spss_months(each: int, seconds: float) -> date:
+    day = _spss_day(seconds)
+    return date(day.year, day.month - (day.month - 1) % each, 1)
 
 
 def _stata_day(days: float) -> date:
