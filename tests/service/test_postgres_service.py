@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,26 +13,6 @@ import hushtable as ht
 from hushtable.service import Role
 from hushtable.service.hidden_spends import HiddenSpends
 from hushtable.service.storage import ColumnValue, PostgresReading, Record
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "engines"))
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[object]:
-    from servers import Server, installed
-
-    found = installed()
-    if not found:
-        pytest.skip("no PostgreSQL is installed")
-    made = Server(next(iter(found.values())), settings={"fsync": "on", "max_connections": "200"})
-    before = dict(os.environ)
-    os.environ.update(made.environment)
-    try:
-        yield made
-    finally:
-        made.remove()
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def site_on(server: object, folder: Path, name: str, **settings: object) -> Site:

@@ -18,7 +18,7 @@ def backup(
     out: Annotated[Path, Option("Folder to write; must not exist.", "DIR", short="-o")],
     json: flags.Json = False,
 ) -> None:
-    """Copy database, ledgers, payloads and releases of a service that keeps them in files, while it runs.
+    """Copy database, ledgers, payloads and releases of a service, in files or in PostgreSQL, while it runs.
 
     The confidential data and the worker's file are no part of it.  Keep the heads that it prints elsewhere: they tell
     later whether a copy is the newest.

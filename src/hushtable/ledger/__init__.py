@@ -6,6 +6,7 @@ from hushtable.lazily import TYPE_CHECKING, lazily
 if TYPE_CHECKING:
     from hushtable.ledger import failpoints
     from hushtable.ledger.audit import verify_ledger
+    from hushtable.ledger.copies import is_ledger_at, write_copy
     from hushtable.ledger.entries import Entry
     from hushtable.ledger.inclusion import SCRIPT as INCLUSION_SCRIPT
     from hushtable.ledger.inclusion import InclusionProof

@@ -1,9 +1,9 @@
-"""Backups of a service in files: its database, its ledgers with their payloads, its releases; taken while it runs.
+"""Backups of a service: its database, its ledgers with their payloads, its releases; taken while it runs, and in files.
 
 The order makes a copy that can be restored: what refers to something else is copied before it.  First the database,
 which names releases and requests, then the ledgers, which name payloads, then payloads and bundles, which never change.
-A restored ledger that is older than one that is known would let what was spent be spent again, so it is refused, or
-restored with no budget left.
+Of a service on PostgreSQL, tables and the ledgers beside them are of one snapshot.  A restored ledger that is older
+than one that is known would let what was spent be spent again, so it is refused, or restored with no budget left.
 """
 
 from __future__ import annotations
@@ -12,15 +12,22 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hushtable.addresses import scheme_of
-from hushtable.errors import HushtableError, RefusedError, UsageError
-from hushtable.ledger import Ledger
+from hushtable.errors import HushtableError, LedgerError, RefusedError, UsageError
+from hushtable.ledger import Ledger, is_ledger_at, write_copy
 from hushtable.outputs import is_occupied
+from hushtable.service.backup_postgres import (
+    fetch_tables,
+    put_tables,
+    require_no_tables,
+    still_database,
+)
 from hushtable.service.catalogue import Catalogue
 from hushtable.service.config import ServeConfig
 from hushtable.service.storage import storage_at
@@ -46,24 +53,33 @@ class BackupReport:
 
 def make_backup(config: ServeConfig, out: Path) -> BackupReport:
     """Copy a running service into a new folder."""
-    if scheme_of(config.database, ()) is not None:
-        raise UsageError(
-            "backup.postgresql",
-            "The service's database is PostgreSQL, which has backups of its own.",
-            "Use pg_dump or continuous archiving; ledgers there come along, and their heads tell old copies.",
-        )
     if is_occupied(out):
         raise RefusedError("backup.exists", f"{out} is not empty.", "Give --out another folder.")
     out.mkdir(parents=True, exist_ok=True)
-    _copy_database(config.database, out / "service.db")
-    heads = {
-        name: _copy_ledger(place, out / f"{name}.ledger") if _is_file(place) else Ledger.open(place).head
-        for name, place in _ledgers(out / "service.db")
-    }
+    heads = _copy_all(config.database, out)
     shutil.copytree(config.folder, out / "folder", ignore=shutil.ignore_patterns("ledgers", ".hush-*"))
     written = {"format": FORMAT, "heads": heads}
     (out / MANIFEST).write_text(json.dumps(written, indent=1), encoding="utf-8")
     return BackupReport(str(out), heads)
+
+
+def _copy_all(database: str, out: Path) -> dict[str, str]:
+    """Copy the service's database, then the ledgers that it names; their heads."""
+    with ExitStack() as held:
+        snapshot = None
+        if _is_file(database):
+            _copy_database(database, out / "service.db")
+        else:
+            connection, snapshot = held.enter_context(still_database(database))
+            fetch_tables(connection, out / "service.db")
+        heads: dict[str, str] = {}
+        for name, place in _ledgers(out / "service.db"):
+            target, beside = out / f"{name}.ledger", place.partition("?")[0] == database.partition("?")[0]
+            if _is_file(place):
+                heads[name] = _copy_ledger(place, target)
+            else:
+                heads[name] = write_copy(place, target, snapshot=snapshot if beside else None)
+        return heads
 
 
 def restore_backup(
@@ -72,7 +88,8 @@ def restore_backup(
     """Put a backup where the configuration says the service is; nothing may be there.
 
     ``known`` are heads, and folders of releases, that were seen since; a ledger without them is older than
-    what was spent.  So is one beside which newer payloads lie.  With ``closed``, each ledger comes back with no budget
+    what was spent.  So is one beside which newer payloads lie.  A ledger in PostgreSQL that is there and goes on from
+    the copy stays as it is, with what was spent since.  With ``closed``, each ledger comes back with no budget
     left: what is there can be read, and nothing be spent until a curator raises it.  Sign-ins and tokens end.
     """
     try:
@@ -84,24 +101,22 @@ def restore_backup(
             "backup.foreign", f"{backup} is no backup.", "Give a folder of `hush backup`."
         ) from None
     heads = [_head(word) for word in known]
-    places = {name: place for name, place in _ledgers(backup / "service.db") if _is_file(place)}
-    for name, place in places.items():
-        if Path(place).exists():
-            raise RefusedError(
-                "restore.exists",
-                f"The ledger of {name} is there already.",
-                "Move it away, and its payloads with it.",
-            )
-    if Path(config.database).exists():
-        raise RefusedError("restore.exists", "The service's database is there already.", "Move it away.")
-    found = {name: Ledger.open(backup / f"{name}.ledger") for name in places}
+    copies = {name: backup / f"{name}.ledger" for name, _ in _ledgers(backup / "service.db")}
+    places = {name: place for name, place in _ledgers(backup / "service.db") if copies[name].exists()}
+    found = {name: Ledger.open(copies[name]) for name in places}
+    stays = {name: there for name in places if (there := _there(name, places[name], found[name])) is not None}
+    found |= stays
+    _require_no_database(config.database)
     if not closed:
         _require_newest(found, places, heads)
         _require_no_other(Path(config.folder) / "releases", backup / "folder" / "releases")
     shutil.copytree(backup / "folder", config.folder, dirs_exist_ok=True)
     for name, place in places.items():
-        _put_ledger(backup / f"{name}.ledger", Path(place), closed=closed)
-    _put_database(backup / "service.db", Path(config.database))
+        if name not in stays:
+            _put_ledger(copies[name], place, closed=closed)
+        elif closed:
+            close_ledger(place)
+    _put_database(backup / "service.db", config.database)
     return BackupReport(str(backup), {name: ledger.head for name, ledger in found.items()})
 
 
@@ -113,12 +128,33 @@ def close_ledger(place: str) -> None:
         ledger.reserve(cost=left, kind="restore", detail={"restored": "from a backup that may be old"})
 
 
+def _there(name: str, place: str, copy: Ledger) -> Ledger | None:
+    """The ledger at its place, if it is in PostgreSQL and goes on from the copy; any other one there is refused."""
+    if not (Path(place).exists() if _is_file(place) else is_ledger_at(place)):
+        return None
+    if not _is_file(place):
+        with suppress(LedgerError):
+            return Ledger.open(place, head=copy.head)
+    raise RefusedError(
+        "restore.exists", f"The ledger of {name} is there already.", "Move it away, and its payloads with it."
+    )
+
+
+def _require_no_database(database: str) -> None:
+    if not _is_file(database):
+        require_no_tables(database)
+    elif Path(database).exists():
+        raise RefusedError("restore.exists", "The service's database is there already.", "Move it away.")
+
+
 def _require_newest(found: dict[str, Ledger], places: dict[str, str], heads: list[str]) -> None:
     hashes = {entry.hash for ledger in found.values() for entry in ledger.history()}
     for head in heads:
         if head not in hashes:
             raise _older("a known head")
     for name, ledger in found.items():
+        if not _is_file(places[name]):
+            continue  # there an entry and its payload are written, and removed, together
         beside = Path(f"{places[name]}{PAYLOADS}")
         own = {file.name for file in Path(f"{ledger.path}{PAYLOADS}").glob("*.bin")}
         if {file.name for file in beside.glob("*.bin")} - own:
@@ -131,8 +167,17 @@ def _require_no_other(beside: Path, own: Path) -> None:
         raise _older("a release beside it")
 
 
-def _put_ledger(copy: Path, place: Path, *, closed: bool) -> None:
+def _put_ledger(copy: Path, address: str, *, closed: bool) -> None:
     """A ledger of the copy at its place, all at once: were it interrupted, none would be there that can be spent."""
+    if not _is_file(address):
+        with TemporaryDirectory(prefix="hush-restore-") as folder:
+            file = Path(folder) / copy.name
+            _copy_ledger(str(copy), file)
+            if closed:
+                close_ledger(str(file))
+            write_copy(file, address)
+        return
+    place = Path(address)
     beside = place.with_name(f"{place.name}{RESTORING}")
     _remove_ledger(beside)
     _copy_ledger(str(copy), beside)
@@ -151,8 +196,16 @@ def _remove_ledger(place: Path) -> None:
         Path(f"{place}{end}").unlink(missing_ok=True)
 
 
-def _put_database(copy: Path, place: Path) -> None:
+def _put_database(copy: Path, address: str) -> None:
     """The database of the copy at its place, when its sign-ins and tokens have ended."""
+    if not _is_file(address):
+        with TemporaryDirectory(prefix="hush-restore-") as folder:
+            file = Path(folder) / copy.name
+            _copy_database(str(copy), file)
+            _end_secrets(str(file))
+            put_tables(file, address)
+        return
+    place = Path(address)
     beside = place.with_name(f"{place.name}{RESTORING}")
     beside.unlink(missing_ok=True)
     _copy_database(str(copy), beside)
@@ -168,7 +221,7 @@ def _end_secrets(database: str) -> None:
 
 
 def _is_file(place: str) -> bool:
-    """Whether a ledger is a file, and part of the copy; one in PostgreSQL is backed up with its database."""
+    """Whether a ledger or the service's database is a file."""
     return scheme_of(place, ()) is None
 
 

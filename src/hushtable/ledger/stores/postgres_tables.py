@@ -86,6 +86,7 @@ SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepaliv
 _HELD = """\
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()
 AND (classid::bigint << 32 | objid::bigint) = %s AND objsubid = 1"""
+_SAME = "SET TRANSACTION SNAPSHOT '{}'"
 _SOUND = """\
 SELECT bool_and(relpersistence = 'p' AND EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary))
 FROM pg_class c WHERE c.oid IN (to_regclass('hushtable.entry'), to_regclass('hushtable.payload'))"""
@@ -146,6 +147,21 @@ class PostgresStore(LedgerStore):
     def reading(self) -> Generator[Transaction]:
         with self._alone, self._translated():
             yield EntryRows(self._ask, self.label)
+
+    @contextlib.contextmanager
+    def moment(self, snapshot: str | None = None) -> Generator[Transaction]:
+        """In one transaction, whose snapshot may be that of another one."""
+        with self._alone, self._translated():
+            try:
+                self._ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                self._inside = True
+                if snapshot is not None:
+                    self._ask(_SAME.format(snapshot.replace("'", "")))
+                yield EntryRows(self._ask, self.label)
+                self._commit()
+            except BaseException:
+                self._roll_back()
+                raise
 
     @contextlib.contextmanager
     def writing(self) -> Generator[EntryRows]:

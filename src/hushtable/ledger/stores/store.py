@@ -110,6 +110,13 @@ class LedgerStore(ABC):
     def reading(self) -> AbstractContextManager[Transaction]:
         """A consistent view of the entries."""
 
+    def moment(self, snapshot: str | None = None) -> AbstractContextManager[Transaction]:
+        """A view of entries and payloads as they are at one moment, while others write.
+
+        Payloads of entries never change, so wherever nothing is removed this is the view of the entries.
+        """
+        return self.reading()
+
     @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:
         """The only writer; commits, durably, when the block ends without an error."""
