@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 # Keep what Python compiles, also where the shell forbids it: tests start hundreds of processes and rewrite their assertions.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo help quick test test-all test-engines test-office test-docs test-wheel test-service coverage browser java hooks lint bench reference notebooks docs lock clean
+.PHONY: demo help quick test test-all test-engines test-office test-docs test-wheel test-service test-pages coverage browser java hooks lint bench reference notebooks docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/hush demo --out .demo
@@ -75,8 +75,14 @@ test-wheel: $(VENV)/.runtime
 	cd .venv-wheel && bin/python -I ../tests/wheel/smoke.py report
 
 # Many people over HTTP, in a browser too, with a real PostgreSQL and a provider of sign-in on loopback.
+# Pictures of every page that a browser saw are left in .artefacts, to be looked at.
 test-service: .venv-serve/.ready
-	.venv-serve/bin/python -m pytest tests/service
+	HUSHTABLE_ARTEFACTS=$(CURDIR)/.artefacts .venv-serve/bin/python -m pytest tests/service
+
+# The journeys of all roles at every size, light and dark, with their pictures.
+test-pages: .venv-serve/.ready
+	HUSHTABLE_ARTEFACTS=$(CURDIR)/.artefacts .venv-serve/bin/python -m pytest -m "slow or not slow" \
+	  tests/service/test_pages_browser.py tests/service/test_journeys_browser.py
 
 # What the default tests reach, by line and branch; pages with every line are in .coverage-html.
 coverage: $(VENV)/.dev

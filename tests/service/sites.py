@@ -89,9 +89,9 @@ class Site:
         return Visitor(running.url, self.tokens[name])
 
     @contextmanager
-    def running(self, **environment: str) -> Generator[Running]:
+    def running(self, port: int = 0, **environment: str) -> Generator[Running]:
         """The service with its processes, once a worker has opened the data."""
-        words = ["--config", str(self.folder / "hush.toml"), "--port", "0"]
+        words = ["--config", str(self.folder / "hush.toml"), "--port", str(port)]
         with started(words, self.folder / "log", **environment) as made:
             wait_for(lambda: all(one.condition == "open" for one in self.service.catalogue.all()))
             yield made

@@ -4,105 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from launched import launched, shots
-from opened import WIDTHS, axe_findings
-from page_checks import CONTRAST, NAMELESS, REFERENCES
-from running import Running, released_in
+from opened import WIDTHS
+from persons import PATIENCE, SIZES, Sitting, sized
+from running import Running
 
-SIZES = [(device, scheme) for device in ("phone", "desktop") for scheme in ("light", "dark")]
 SOME = [("phone", "dark"), ("desktop", "light")]
-PATIENCE = 90_000
-"""Milliseconds for a job or a page, on a busy machine."""
 HOSTILE = "</script><img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Closed with the module: its event loop would stand in the way of other tests."""
-    with launched() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shots(tmp_path_factory)
-
-
-class Person:
-    """Somebody at a browser, and everything that it complained about or asked for."""
-
-    def __init__(
-        self, browser: Any, demo: Running, name: str, device: str, scheme: str, artefacts: Path
-    ) -> None:
-        width, height = WIDTHS[device]
-        self._context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
-        )
-        self.url, self._shots, self._mark = demo.url, artefacts, f"{name}-{device}-{scheme}"
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self._context.set_default_timeout(PATIENCE)
-        self.page = self._context.new_page()
-        self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(demo.url)
-        self.page.fill("#name", name)
-        self.page.fill("#password", demo.password)
-        self.page.keyboard.press("Enter")
-        self.page.wait_for_selector(".who")
-
-    def goes(self, place: str) -> Any:
-        """Open a page and wait until it is drawn."""
-        self.page.goto(f"{self.url}{place}")
-        return self.ready()
-
-    def ready(self) -> Any:
-        """Wait until a page is drawn."""
-        self.page.wait_for_selector("html[data-drawn=yes]", state="attached", timeout=PATIENCE)
-        return self.page
-
-    def looks(self, what: str) -> None:
-        """Keep a picture of what is shown, and find nothing wrong with it."""
-        page = self.page
-        page.wait_for_timeout(150)
-        page.screenshot(path=self._shots / f"{what}-{self._mark}.png", full_page=True)
-        assert self.complaints == []
-        assert all(url.startswith((self.url, "data:", "blob:")) for url in self.requests)
-        wide, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-        assert wide <= window, what
-        for check in (CONTRAST, NAMELESS, REFERENCES):
-            assert page.evaluate(check) == [], what
-        charts = page.locator(".chart")
-        assert page.locator(".chart svg").count() == charts.count()
-        assert axe_findings(page) == [], what
-
-    def leaves(self) -> None:
-        """Sign out."""
-        self.page.click("text=Sign out")
-        self.page.wait_for_selector("#password")
-        self._context.close()
-
-
-Sitting = Callable[..., Person]
-
-
-@pytest.fixture
-def sits(browser: Any, demo: Running, artefacts: Path) -> Sitting:
-    rosa = demo.signed_in("rosa")
-    released_in(rosa)
-    rosa.http.get("/assets/vega.js")  # put together once, in some seconds
-    return lambda name, device, scheme: Person(browser, demo, name, device, scheme, artefacts)
-
-
-def sized(cases: list[tuple[str, str]]) -> Any:
-    rest = [pytest.param(*one, marks=pytest.mark.slow) for one in SIZES if one not in cases]
-    return pytest.mark.parametrize(("device", "scheme"), [*cases, *rest])
 
 
 @sized(SOME[:1])
@@ -311,8 +221,9 @@ def test_an_auditor_verifies_and_takes_the_account_along(device: str, scheme: st
     audrey.leaves()
 
 
-def test_a_token_is_shown_once_and_can_be_ended(sits: Sitting) -> None:
-    anna = sits("anna", "desktop", "light")
+@sized(SOME[1:])
+def test_a_token_is_shown_once_and_can_be_ended(device: str, scheme: str, sits: Sitting) -> None:
+    anna = sits("anna", device, scheme)
     page = anna.goes("/account")
     page.fill("#label", "a <b>program</b>")
     page.click("text=Make a token")

@@ -43,7 +43,8 @@ LEEWAY = 60
 ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"]
 """Signatures that are believed: all with a public key, so nobody who knows the client can sign."""
 BACK = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Signed in</title>
-<meta http-equiv="refresh" content="0; url=/"></head><body><p><a href="/">Go on</a></p></body></html>"""
+<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url=/"></head>
+<body><p><a href="/">Go on</a></p></body></html>"""
 
 
 def router() -> APIRouter:
