@@ -28,6 +28,9 @@ COUNTED: dict[str, Any] = {
     "weight": {"column": "w", "bounds": [0, WEIGHT]},
     "attributes": {"block": {"type": "integer", "bounds": [0, BLOCKS - 1]}, "member": {"type": "boolean"}},
 }
+GRID = 0.25
+FINE = {**COUNTED, "weight": {"column": "w", "bounds": [0, WEIGHT * GRID], "resolution": GRID}}
+"""The same integers of a grid finer than whole numbers."""
 SUMMED = {**COUNTED, "sums": {"pay": {"bounds": [-300, 100], "resolution": 10}}}
 
 
@@ -71,7 +74,7 @@ def batch_of(folder: Path, declared: dict[str, Any]) -> Callable[[], float]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("declared", [COUNTED, SUMMED], ids=["weighted counts", "totals"])
+@pytest.mark.parametrize("declared", [COUNTED, FINE, SUMMED], ids=["weighted counts", "fine", "totals"])
 def test_a_release_hides_the_heaviest_person_as_well_as_its_charge_says(
     declared: dict[str, Any], memory_path: Path
 ):
@@ -79,7 +82,7 @@ def test_a_release_hides_the_heaviest_person_as_well_as_its_charge_says(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", ["largest weight", "bounds"])
+@pytest.mark.parametrize("case", ["largest weight", "largest fine weight", "bounds"])
 def test_what_is_paid_for_ten_percent_too_small_is_caught(
     case: str, memory_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -89,5 +92,5 @@ def test_what_is_paid_for_ten_percent_too_small_is_caught(
         monkeypatch.setattr(RowTabulator, "_limit", lambda self, column: WEIGHT * HALF)
     else:
         monkeypatch.setattr(RowWeight, "per_row", property(lambda self: WEIGHT * 9 // 10))
-    declared = SUMMED if case == "bounds" else COUNTED
+    declared = {"bounds": SUMMED, "largest weight": COUNTED, "largest fine weight": FINE}[case]
     assert always_exceeds(batch_of(memory_path, declared), 2)

@@ -188,7 +188,7 @@ REFUSED = {
     "all below a half": ({"weight": {"column": "w", "bounds": [0, 0.4]}}, "schema.wrong-bounds"),
     "negative": ({"weight": {"column": "w", "bounds": [-1, 3]}}, "schema.wrong-bounds"),
     "too large": ({"weight": {"column": "w", "bounds": [0, 10**7]}}, "schema.wrong-bounds"),
-    "finer": ({"weight": {"column": "w", "bounds": [0, 3], "resolution": 0.1}}, "schema.wrong-weight"),
+    "finest": ({"weight": {"column": "w", "bounds": [0, 3], "resolution": 1e-7}}, "schema.wrong-weight"),
     "coarser than all": (
         {"weight": {"column": "w", "bounds": [0, 3], "resolution": 10}},
         "schema.wrong-weight",

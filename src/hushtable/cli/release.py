@@ -147,7 +147,7 @@ def _without_model(made: ht.Release) -> list[str]:
 
 def _promised(made: ht.Release) -> list[str]:
     """What records made by sequential fitting will not exceed, where theory promises it."""
-    found = ht.release.counts_promise(made.answers)
+    found = ht.release.counts_promise(made.answers, made.schema.count_unit)
     if found is None:
         return []
     sizes = f"± {found.sum_error**0.5:,.1f} in their sum, ± {found.point_error**0.5:,.1f} in any count"

@@ -62,7 +62,8 @@ def true_errors(counter: Counter, release: ReleasedTables, *, confidential: bool
         )
     tally = _Tally(release.schema)
     for _, layout in Layout(release.schema.sizes, tuple(release.workload)).pieces(CHUNK_CELLS):
-        tables = counter.tabulate(layout), *release.published(layout.sets)
+        exact, unit = counter.tabulate(layout), release.schema.count_unit
+        tables = exact if unit == 1 else exact * float(unit), *release.published(layout.sets)
         for k, attributes in enumerate(layout.sets):
             tally.add(attributes, *(layout.at(flat, k) for flat in tables))
     return tally.found()

@@ -19,6 +19,11 @@ class Claim:
     tables: Floats | None
     limits: Floats
 
+    def scaled(self, unit: float) -> Claim:
+        """The same where each counted integer is so many persons."""
+        tables = None if self.tables is None else self.tables * unit
+        return self if unit == 1.0 else Claim(self.sets, tables, self.limits * unit)
+
     def about(self, wanted: Collection[AttributeSet], sizes: tuple[int, ...]) -> Claim | None:
         """What it says of some sets alone; None where it says nothing of them."""
         kept = [k for k, s in enumerate(self.sets) if s in wanted]

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from hushtable.planning.batch import plan_identity as plan_identity
     from hushtable.planning.batch import plan_residuals as plan_residuals
     from hushtable.planning.batch import residual_error_model as residual_error_model
-    from hushtable.planning.beside import BesidePlan, TotalPlan, plan_beside, share_of_counts
+    from hushtable.planning.beside import (
+        BesidePlan,
+        TotalPlan,
+        plan_beside,
+        share_of_counts,
+        steps_of_weights,
+    )
     from hushtable.planning.claims import BETA, CELLS, NOISE, TOTAL
     from hushtable.planning.conditional import conditional_plan as conditional_plan
     from hushtable.planning.error_model import CellErrors as CellErrors

@@ -6,6 +6,7 @@ The noise of each round is decided on the way; what is fixed beforehand is publi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -100,6 +101,12 @@ class AdaptivePlan(ABC):
     def noise(self) -> DiscreteNoise:
         """Gaussian; its variances are decided on the way."""
         return DiscreteNoise(GaussianNoise, (), ())
+
+    def check(self, names: Sequence[str], largest: int = 1) -> None:
+        """Refuse what could overflow where a person counts as so many integers, whatever the rounds measure."""
+        sets, sizes = self.workload.closure, self.workload.sizes
+        least = [float(self.rho) / (2.0 * len(sets) * prod(sizes[i] for i in s)) for s in sets]
+        check_arithmetic(Axes.of(sizes).widest, sets, least, names, largest)
 
     @property
     def most_rounds(self) -> int:
@@ -227,14 +234,13 @@ def plan_adaptive(
     """Fix the budget and the limits of a loop of some kind; ``rho`` is per person."""
     limit = grid_amount(rho, "rho")
     sets = workload.closure
-    floor = Fraction(2 * len(sets), UNIT) * rows**2  # at which a round costs one unit of the ledger
+    floor = Fraction(2 * len(sets), UNIT)  # at which a round costs one unit of the ledger
     if limit < floor:
         raise BudgetError(
             "budget.no-round",
             f"The budget is too small for a single round over {len(sets):,} marginals.",
             f"Give at least rho={float(floor):.1e}, or ask for fewer marginals.",
         )
-    row = limit / rows**2
-    least = [float(row) / (2.0 * len(sets) * prod(workload.sizes[i] for i in s)) for s in sets]
-    check_arithmetic(Axes.of(workload.sizes).widest, sets, least, workload.names)
-    return kind(workload, row, rows, work_limit(time))
+    made = kind(workload, limit / rows**2, rows, work_limit(time))
+    made.check(workload.names)
+    return made

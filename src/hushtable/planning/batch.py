@@ -67,6 +67,10 @@ class BatchPlan:
         """Exact cost for a person with at most ``rows`` rows."""
         return self.part.price(rows)
 
+    def check(self, names: Sequence[str], largest: int) -> None:
+        """Refuse what could overflow where a person counts as so many integers."""
+        self.part.check(names, largest)
+
     def error_model(self) -> ErrorModel:
         """The errors that this plan will have, after least squares over all that it measures."""
         if isinstance(self.part, ResidualPart):

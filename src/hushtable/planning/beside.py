@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import sqrt
+from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 from hushtable.errors import WorkloadError
@@ -38,6 +38,8 @@ class TotalPlan:
 
     column: SummedColumn
     noise: BatchPlan
+    unit: Fraction = Fraction(1)
+    """How many persons one integer of a count is."""
 
     @property
     def part(self) -> QuantityPart:
@@ -45,8 +47,11 @@ class TotalPlan:
         return QuantityPart(total_of(self.column.name), self.noise.part, self.column.largest)
 
     def variances(self, sets: tuple[AttributeSet, ...], counts: ErrorModel) -> list[tuple[float, float]]:
-        """Of a cell of each table: variance of the total about the middle, and of what the count adds to the total."""
-        own = self.noise.error_model().cell_variances(sets) * float(self.column.unit) ** 2
+        """Of a cell of each table: variance of the total about the middle, and of what the count adds to the total.
+
+        ``counts`` are the errors of counts in persons.
+        """
+        own = self.noise.error_model().cell_variances(sets) * float(self.column.unit * self.unit) ** 2
         beside = counts.cell_variances(sets) * float(self.column.middle) ** 2
         return list(zip(own.tolist(), beside.tolist(), strict=True))
 
@@ -54,7 +59,7 @@ class TotalPlan:
         self, attributes: AttributeSet, counts: ErrorModel, group: float, alpha: float
     ) -> float:
         """A mean in a group of so many rows lies this far from the truth, or less, whatever the mean."""
-        own = self.noise.error_model().variance(attributes) * float(self.column.unit) ** 2
+        own = self.noise.error_model().variance(attributes) * float(self.column.unit * self.unit) ** 2
         low, high = self.column.bounds
         beside = counts.variance(attributes) * ((high - low) / 2.0) ** 2
         return normal_spread(alpha) * sqrt(own + beside) / group
@@ -150,10 +155,15 @@ def plan_beside(
     for column in schema.sums.values():
         noise = plan(rows * column.largest, share)
         if isinstance(noise, BatchPlan):
-            totals.append(TotalPlan(column, noise))
+            totals.append(TotalPlan(column, noise, schema.count_unit))
     lost = None if schema.coverage is None else coverage_part(schema, schema.coverage, budget)
     moved = schema.replicates and replicate_part(schema, schema.replicates, workload, budget)
     made = BesidePlan(tuple(totals), lost, moved)
     for part in made.parts:
-        part.check(workload.names)
+        part.table.check(workload.names, ceil(part.largest * steps_of_weights(schema)))
     return made
+
+
+def steps_of_weights(schema: Schema) -> int:
+    """Integers that a person of weight 1 counts as, at most: sums of weights are below 2^36 persons, as rows are."""
+    return ceil(1 / schema.count_unit)

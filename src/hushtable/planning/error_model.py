@@ -7,7 +7,7 @@ needs.  A plan predicts with it; a reconstruction reports with it; both use the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, pi, sqrt
 from typing import NamedTuple
@@ -23,6 +23,10 @@ from hushtable.planning.l1_noise import l1_limits
 from hushtable.planning.problem import prices
 from hushtable.planning.quantiles import half_width, normal_spread, spread
 from hushtable.privacy import CountNoise
+
+EDGE = 2.0**-20
+"""Of a step that is no whole number, added to half-widths of raw counts: multiples of such a step are rounded, and a
+truth that lies just on an end must not fall out.  Counts below 2^33 steps are rounded by less."""
 
 RawNoise = Mapping[AttributeSet, CountNoise]
 
@@ -67,6 +71,15 @@ class ErrorModel:
     variances: Floats
     sources: tuple[CellNoise, ...] = ()
     raw: RawNoise = field(default_factory=dict[AttributeSet, CountNoise])
+    unit: float = 1.0
+    """How many persons an integer of raw noise is."""
+
+    def scaled(self, unit: float) -> ErrorModel:
+        """The errors of the same answers where each integer is so many persons."""
+        if unit == 1.0:
+            return self
+        sources = tuple(CellNoise(s, v * unit**2, fourth * unit**4) for s, v, fourth in self.sources)
+        return replace(self, variances=self.variances * unit**2, sources=sources, unit=self.unit * unit)
 
     def knowing(self, known: frozenset[AttributeSet]) -> ErrorModel:
         """The same where some residuals are known from elsewhere: they have no error, measured or not."""
@@ -77,7 +90,7 @@ class ErrorModel:
         own = dict(zip(self.residuals.sets, self.variances.tolist(), strict=True))
         variances = np.array([0.0 if s in known else own[s] for s in sets])
         raw = {s: noise for s, noise in self.raw.items() if known.isdisjoint(axes.below(s))}
-        return ErrorModel(Layout(sizes, sets), variances, self.sources, raw)
+        return ErrorModel(Layout(sizes, sets), variances, self.sources, raw, self.unit)
 
     def cell_variances(self, sets: Sequence[AttributeSet]) -> Floats:
         """Variance of a cell of each marginal: sum of ``s2 prod_tau (n - 1)/n prod_rest 1/n^2``."""
@@ -112,6 +125,8 @@ class ErrorModel:
         for k, attributes in enumerate(sets):
             if attributes in self.raw:
                 widths[k] = half_width(self.raw[attributes], alpha)
+                if self.unit != 1.0:
+                    widths[k] = self.unit * (widths[k] + EDGE)
         return widths
 
     def errors(self, sets: Sequence[AttributeSet], alpha: float = 0.05) -> CellErrors:

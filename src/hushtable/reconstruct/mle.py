@@ -53,6 +53,10 @@ class ResidualEstimates(Residuals):
         """The estimates of a model's residuals."""
         return cls(model.residuals, values, 1.0 / model.variances, model)
 
+    def scaled(self, unit: float) -> ResidualEstimates:
+        """The same where each measured integer is so many persons."""
+        return self if unit == 1.0 else ResidualEstimates.of(self.values * unit, self.model.scaled(unit))
+
     def noise(self, attributes: AttributeSet) -> float:
         """s2 of a residual; 0 where it is known from elsewhere, infinite where it was never measured."""
         k = self.layout.index.get(attributes)
@@ -64,12 +68,12 @@ class ResidualEstimates(Residuals):
         return target.view(self.estimate_all(target), attributes)
 
     def estimate_all(self, layout: Layout) -> Floats:
-        """The estimates of all marginals of ``layout`` in one flat array; those that are raw counts are whole."""
+        """The estimates of all marginals of ``layout`` in one flat array; those that are raw counts are on the grid."""
         flat = assemble(self.layout, self.values, layout)
         for attributes in {*self.model.raw, *self.stated}:
             if attributes in layout.index:
-                counts = layout.view(flat, attributes)
-                np.rint(counts, out=counts)
+                counts, unit = layout.view(flat, attributes), self.model.unit
+                counts[...] = np.rint(counts / unit) * unit
         return flat
 
     def measured(self, attributes: AttributeSet) -> bool:
@@ -112,8 +116,12 @@ def from_marginals(
     return ResidualEstimates.of(values, model)
 
 
-def from_answers(answers: Answers) -> ResidualEstimates:
-    """Estimates from what was measured, whichever form the measurement had."""
+def from_answers(answers: Answers, unit: Fraction | int = 1) -> ResidualEstimates:
+    """Estimates from what was measured, whichever form the measurement had; ``unit`` is what one integer counts."""
+    return _in_integers(answers).scaled(float(unit))
+
+
+def _in_integers(answers: Answers) -> ResidualEstimates:
     part = answers.part
     if isinstance(part, MarginalPart):
         return from_marginals(part.layout, answers.values, part.mechanisms)

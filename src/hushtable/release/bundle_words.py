@@ -35,10 +35,13 @@ tables/order-K.parquet has one row per cell of every marginal of K attributes:
 
 release.json is the privacy card; measurements.parquet holds the noisy integers themselves; {package} says
 what is in each file, for programs that read Frictionless data packages.
-
+{steps}
 {reading}
   hush:    hush table . {attributes}
   Python:  import hushtable; hushtable.Release.load(".").table({quoted})
+"""
+_STEPS = """\
+The noisy integers count steps of {unit:.10g}, as the weights of the rows do; all other files are in persons.
 """
 _ADJUSTED = """\
   benchmarked, benchmarked_lower, benchmarked_upper
@@ -96,6 +99,7 @@ def readme(release: Release, files: Sequence[str], alpha: float) -> str:
         adjusted=_ADJUSTED if adjusts(release.schema) else "",
         promise=interval_promise(release.card, alpha),
         package=DATAPACKAGE,
+        steps="" if release.schema.count_unit == 1 else _STEPS.format(unit=float(release.schema.count_unit)),
         reading="\n".join(how_to_read(parquet_lines(shown))),
         attributes=" ".join(f'"{name}"' for name in names),
         quoted=", ".join(map(repr, names)),

@@ -28,6 +28,7 @@ from hushtable.release.plan import Plan
 from hushtable.release.release import Release
 from hushtable.release.reuse import earlier_answers
 from hushtable.release.sample_errors import measured_effect, sampling_of
+from hushtable.schema import Schema
 
 _NUMBERS = {"residuals": pl.Int64, "sigma": pl.Float64, "epsilon": pl.Float64, "share": pl.Float64}
 
@@ -138,7 +139,7 @@ def _adaptively(
     beside, sizes = plan.measured_beside, plan.schema.sizes
     transcript = runner.rounds(plan.spend(spender, scored=scored), rounds, beside, keeping, noted=noted)
     listed = transcript.rounds(rounds.rho + sum(part.rho for part in beside))
-    history = None if listed is None else _history(plan.schema.names, listed)
+    history = None if listed is None else _history(plan.schema, listed)
     answers, others = transcript.answers(sizes), transcript.quantities(sizes)
     return Measured(plan, answers, history, transcript.claims(), quantities=others)
 
@@ -148,11 +149,11 @@ def _bounded(workload: Sequence[AttributeSet], sizes: Sequence[int]) -> bool:
     return sum(prod(sizes[i] for i in s) for s in workload) <= MOST_TABLE_CELLS
 
 
-def _history(names: Sequence[str], rounds: Sequence[Round]) -> pl.DataFrame:
+def _history(schema: Schema, rounds: Sequence[Round]) -> pl.DataFrame:
     """What was asked in each round, about which marginal, with how much noise, for which share of the budget."""
-    labels = [r.label for r in rounds]
-    chosen = [None if told.chosen is None else marginal_label(told.chosen, names) for told in labels]
-    rows = [(r.residuals, r.label.sigma, r.label.epsilon, r.share) for r in rounds]
+    labels, unit = [r.label for r in rounds], float(schema.count_unit)
+    chosen = [None if told.chosen is None else marginal_label(told.chosen, schema.names) for told in labels]
+    rows = [(r.residuals, r.label.sigma * unit, r.label.epsilon, r.share) for r in rounds]
     numbers = pl.DataFrame(rows, _NUMBERS, orient="row")
     told = {"round": range(len(rounds)), "action": [told.action for told in labels]}
     return pl.DataFrame({**told, "marginal": pl.Series(chosen, dtype=pl.String)}).hstack(numbers)

@@ -72,6 +72,11 @@ class Plan:
         return counts.price(rows) if self.beside is None else counts.price(rows) + self.beside.price(rows)
 
     @property
+    def count_unit(self) -> float:
+        """How many persons one measured integer of a count is."""
+        return float(self.schema.count_unit)
+
+    @property
     def unit(self) -> Unit:
         """Who is protected."""
         return Unit.of(self.schema)
@@ -89,7 +94,7 @@ class Plan:
         """The rows of ``tables``."""
         if isinstance(self.noise, AdaptivePlan):
             raise not_foreseen(self.strategy)
-        errors = self.noise.errors(alpha)
+        errors = self.noise.error_model().scaled(self.count_unit).errors(self.noise.marginals, alpha)
         cells = [prod(self.workload.sizes[i] for i in s) for s in errors.sets]
         numbers = (errors.std.tolist(), errors.half_width.tolist(), errors.l1.tolist())
         counts = list(map(TableError, map(self.workload.label, errors.sets), cells, *numbers))
@@ -104,7 +109,11 @@ class Plan:
     def _asked_errors(self, counts: BatchPlan, alpha: float) -> Iterator[TableError]:
         """One row for each marginal of which sums over stretches are asked; their errors differ, the mean is shown."""
         asked = [(s, asks) for s, asks in zip(self.workload.sets, self.workload.asks, strict=False) if asks]
-        variances = counts.error_model().asked_variances([s for s, _ in asked], [asks for _, asks in asked])
+        variances = (
+            counts.error_model()
+            .scaled(self.count_unit)
+            .asked_variances([s for s, _ in asked], [asks for _, asks in asked])
+        )
         for (attributes, asks), variance in zip(asked, variances.tolist(), strict=True):
             cells, std = self.workload.asked_sums(attributes, asks), sqrt(variance)
             label = self.workload.label(attributes, asks)
@@ -112,7 +121,8 @@ class Plan:
 
     def _total_errors(self, total: TotalPlan, counts: BatchPlan, alpha: float) -> Iterator[TableError]:
         sets, reach = self.workload.sets, normal_spread(alpha)
-        for attributes, (own, beside) in zip(sets, total.variances(sets, counts.error_model()), strict=True):
+        model = counts.error_model().scaled(self.count_unit)
+        for attributes, (own, beside) in zip(sets, total.variances(sets, model), strict=True):
             cells, std = prod(self.workload.sizes[i] for i in attributes), sqrt(own + beside)
             label = f"{total_of(total.column.name)} by {self.workload.label(attributes)}"
             yield TableError(label, cells, std, reach * std, sqrt(2.0 / pi) * cells * std)
@@ -121,7 +131,7 @@ class Plan:
     def facts(self) -> PlanFacts:
         """The plan in public words, for the ledger and the bundle."""
         noise = self.noise.noise
-        cut = "" if noise.bound is None else f", cut off at {noise.bound}"
+        cut = "" if noise.bound is None else f", cut off at {noise.bound * self.schema.count_unit}"
         return PlanFacts(
             strategy=self.strategy,
             objective=self.objective,

@@ -62,6 +62,7 @@ def plan_release(
     shares = planning.share_of_counts(schema)
     totals, every = chosen.for_totals() if schema.sums else chosen, replace(resolved, known=())
     noise = chosen.plan(resolved, budget, rows, way.options, shares)
+    noise.check(resolved.names, planning.steps_of_weights(schema))
     beside = planning.plan_beside(
         schema, resolved, budget, lambda most, share: totals.plan(every, budget, most, way.options, share)
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -209,7 +210,8 @@ def _whole(
         levels = None if priorities is None else _levels(release.schema, priorities, sets)
         allowed = None if way.signed else possible
         found = fit(given, release.schema.sizes, way.name, levels, possible=allowed, work=work)
-        table, certificate = found.weights, found.certificate
+        unit = 1.0 if residual else float(release.schema.count_unit)
+        table, certificate = found.weights * unit, found.certificate
         notes = (
             ("The fit treats reconstructed tables as independent, which is approximate.",) if residual else ()
         )
@@ -242,7 +244,7 @@ def _residual_fit(
 
 
 def _measurements(release: Release) -> tuple[list[Measurement], list[AttributeSet]]:
-    """What a fit sees, small marginals first: the answers themselves, or the reconstructed marginals."""
+    """What a fit sees, small marginals first: the answers themselves, as integers, or the reconstructed marginals."""
     answers, part, sets = release.answers, release.answers.part, _measured_sets(release)
     if isinstance(part, MarginalPart) and _as_measured(release):
         laws = dict(zip(part.sets, laws_of(part), strict=True))
@@ -266,8 +268,11 @@ def _as_measured(release: Release) -> bool:
     return isinstance(release.answers.part, MarginalPart) and not release.schema.free_tables
 
 
-def counts_promise(answers: Answers) -> Promise | None:
-    """What Theorem 4 promises for records of these answers; None unless they are counts, or counts and their sum."""
+def counts_promise(answers: Answers, unit: Fraction | int = 1) -> Promise | None:
+    """What Theorem 4 promises for records of these answers; None unless they are counts, or counts and their sum.
+
+    ``unit`` is what one integer counts.
+    """
     part = answers.part
     if isinstance(part, ResidualPart):
         return None
@@ -275,7 +280,8 @@ def counts_promise(answers: Answers) -> Promise | None:
     if len(laws) != 1 or len(sets) > 2 or (len(sets) == 2 and () not in sets):
         return None
     accurate = "sum" if len(sets) == 2 else "point"
-    return promise(int(max(part.layout.lengths)), accurate, laws.pop())
+    made, square = promise(int(max(part.layout.lengths)), accurate, laws.pop()), float(unit) ** 2
+    return Promise(made.point_error * square, made.sum_error * square)
 
 
 def laws_of(part: MarginalPart) -> list[Noise]:

@@ -74,9 +74,10 @@ class Release:
 
     @cached_property
     def totals(self) -> Mapping[str, ResidualEstimates]:
-        """Of each column that is summed, by its name: estimates of its sums about the middle, in integers."""
+        """Of each column that is summed, by its name: estimates of its sums about the middle, in its ``unit``."""
         names = {total_of(name): name for name in self.schema.sums}
-        return {names[of]: from_answers(a) for of, a in self.quantities.items() if of in names}
+        unit = self.schema.count_unit
+        return {names[of]: from_answers(a, unit) for of, a in self.quantities.items() if of in names}
 
     @cached_property
     def estimates(self) -> ResidualEstimates:
@@ -86,7 +87,7 @@ class Release:
     @cached_property
     def paid(self) -> ResidualEstimates:
         """The same from what was paid for alone, without tables that are known from elsewhere."""
-        return from_answers(self.answers)
+        return from_answers(self.answers, self.schema.count_unit)
 
     @property
     def sampling(self) -> DrawnSample | None:
@@ -377,7 +378,8 @@ class Release:
 
         Each holds for its own table with probability 1 - BETA.  What was fitted is kept.
         """
-        bounds = l1_bounds(claims, self.workload, self.fitted, self.estimates)
+        told = [claim.scaled(float(self.schema.count_unit)) for claim in claims]
+        bounds = l1_bounds(told, self.workload, self.fitted, self.estimates)
         records = tuple(round(b, 3) if isfinite(b) else None for b in bounds.tolist())
         return self.with_card(l1_bounds=L1Bounds(confidence=1.0 - BETA, records=records))
 

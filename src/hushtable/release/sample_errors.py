@@ -74,8 +74,9 @@ def measured_effect(release: Release) -> DesignEffect | None:
     simple = float((counts * (total - counts)).sum()) / (sampling.rows or 1)
     if simple <= 0:
         return None
-    noise, free = float(1 / answers.part.precisions[0]), declared.number - 1
-    noisy = answers.of((0, 1)).astype(np.float64)
+    unit = float(release.schema.count_unit)
+    noise, free = unit**2 * float(1 / answers.part.precisions[0]), declared.number - 1
+    noisy = unit * answers.of((0, 1)).astype(np.float64)
     squares = float(((noisy - noisy.mean(axis=0)) ** 2).sum())
     drawn = max(squares - free * counts.size * noise, 0.0)
     error = sqrt(4.0 * noise * drawn + 2.0 * free * counts.size * noise**2)

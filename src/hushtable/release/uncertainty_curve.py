@@ -108,7 +108,7 @@ class MeasuredTable:
             float(estimates.variance(largest)),
             float(estimates.variance(())),
             BoundPrice.of(charged),
-            counts_promise(release.answers),
+            counts_promise(release.answers, release.schema.count_unit),
         )
 
 

@@ -40,7 +40,8 @@ def budget_wanted(
 ) -> Fraction:
     """The smallest rho at which every wish is met, by a strategy whose errors are known beforehand."""
     if not schema.sums and all(wish.value.lower() == COUNT for wish in wishes):
-        target = {wish.attributes: wish.half_width for wish in wishes}
+        unit = float(schema.count_unit)
+        target = {wish.attributes: wish.half_width / unit for wish in wishes}
         return planning.budget_for(
             workload.resolve(schema),
             target,
@@ -78,7 +79,7 @@ def _excess(wish: Wish, plan: Plan, alpha: float) -> float:
     counts = plan.noise
     if not isinstance(counts, planning.BatchPlan):
         return 0.0
-    model = counts.error_model()
+    model = counts.error_model().scaled(plan.count_unit)
     if value.kind == COUNT:
         return float(model.half_widths([attributes], alpha)[0]) / wish.half_width
     total = _total(plan, value)

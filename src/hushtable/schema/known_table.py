@@ -13,6 +13,7 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -140,7 +141,7 @@ def _known(fields: Fields, schema: Schema) -> KnownTable:
         source=source,
         figures=tuple(turned),
     )
-    _require_figures(fields, made)
+    _require_figures(fields, made, schema.count_unit)
     _require_possible(fields, made, schema)
     return made
 
@@ -234,12 +235,20 @@ def _figure(fields: Fields, text: str, number: int) -> int | float:
     return int(found) if found.denominator == 1 else float(found)
 
 
-def _require_figures(fields: Fields, known: KnownTable) -> None:
+def _require_figures(fields: Fields, known: KnownTable, unit: Fraction) -> None:
+    """Figures of the file itself are multiples of ``unit``, in which the file is counted."""
     place = "table" if "table" in fields else "figures"
     if sum(known.figures) > LARGEST or min(known.figures) < 0:
         raise _wrong(fields, place, f"has a figure below 0, or adds up to more than {LARGEST:,}")
-    if known.free and not all(isinstance(figure, int) for figure in known.figures):
-        raise _wrong(fields, place, "has a figure that is not a whole number")
+    if known.free and any(
+        (exact_number(figure, "figure") / unit).denominator > 1 for figure in known.figures
+    ):
+        of = (
+            "a whole number"
+            if unit == 1
+            else f"a multiple of {float(unit):.10g}, the `resolution` of `weight`"
+        )
+        raise _wrong(fields, place, f"has a figure that is not {of}")
     if not known.free and min(known.figures) == 0:
         raise fields.error(
             "schema.known-zero",

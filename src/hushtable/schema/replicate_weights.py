@@ -61,7 +61,7 @@ class ReplicateWeights:
         """What a reader of the price must know."""
         return (
             f"{self.number} replicate weights by {self.by} get {float(100 * self.share):.10g}% of the budget; a row's "
-            f"deviations are paid for as {self.longest:,} rows."
+            f"deviations are paid for as {float(self.longest * self.columns[0].unit):,.10g} rows."
         )
 
     def deviations(self, weights: Sequence[Ints]) -> Ints:

@@ -8,10 +8,12 @@ dropped (proofs/weights.md).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, Any
 
 from hushtable.lazily import Later
+from hushtable.privacy import exact_number
 from hushtable.schema.attribute import OutsideRule, Real
 from hushtable.schema.bins import real_edges
 from hushtable.schema.dialect import Dialect
@@ -25,7 +27,11 @@ else:
     np = Later("numpy")
 
 MOST_WEIGHT = 2**20
-"""A documented limit: noise grows with the largest weight, so that far smaller ones leave nothing to see."""
+"""A documented limit, also of its steps: noise grows with the largest weight, so that far smaller ones leave nothing to
+see."""
+FINEST_STEP = Fraction(1, 10**6)
+"""With finer steps the middle between two of them has more than 15 digits, and numbers as they are read do not tell on
+which side of it they lie.  Surveys publish weights with two to six digits after the point."""
 MOST_PERSONS = 10**9
 """Persons in a line: what is above this or the declared bound counts as the bound."""
 
@@ -36,7 +42,7 @@ FIXED = (
 
 @dataclass(frozen=True)
 class RowWeight:
-    """The column that says how much a row counts, in whole numbers from ``bounds``.
+    """The column that says how much a row counts, from ``bounds``, in whole numbers of ``unit``.
 
     ``kind`` is "design" for weights known from the drawing of the sample alone, "adjusted" for those that depend on
     other people (raked, calibrated, corrected for nonresponse), and "count" for numbers of persons.
@@ -44,7 +50,17 @@ class RowWeight:
 
     read: Real
     kind: str
-    resolution: int = 1
+    resolution: Fraction | int = 1
+
+    @property
+    def unit(self) -> Fraction:
+        """How much one counted integer is: 1 where the resolution is whole, else one step of it.
+
+        Everything inside the kernel, and what is measured and priced, is in integers; public numbers are these times
+        the unit.
+        """
+        grid = Fraction(self.resolution)
+        return Fraction(1) if grid.denominator == 1 else grid
 
     @property
     def column(self) -> str:
@@ -53,8 +69,9 @@ class RowWeight:
 
     @property
     def largest(self) -> int:
-        """The most that a row counts."""
-        return rounded(self.read.bounds[1] / self.resolution) * self.resolution
+        """The most that a row counts, in integers: what the upper bound is rounded to, by the rule for rows."""
+        grid = Fraction(self.resolution)
+        return rounded(self.read.bounds[1], grid) * int(grid / self.unit)
 
     @property
     def least(self) -> int:
@@ -63,8 +80,11 @@ class RowWeight:
 
     def whole(self, numbers: Floats) -> Ints:
         """What rows with these weights count as."""
-        steps = np.floor(np.nan_to_num(numbers) / self.resolution + 0.5)  # as ``rounded``
-        return steps.astype(np.int64) * self.resolution
+        if self.kind == "count":
+            persons = np.floor(np.nan_to_num(numbers) + 0.5)  # proofs/weights.md, numbers of persons
+            return persons.astype(np.int64)
+        grid = Fraction(self.resolution)
+        return nearest_steps(numbers, grid) * int(grid / self.unit)
 
     @property
     def per_row(self) -> int:
@@ -79,8 +99,8 @@ class RowWeight:
             dropped = f", and are paid for as {self.largest:,} rows each: one person more may drop a line"
             return f"{told}." if self.per_row == 1 else f"{told}{dropped}."
         price = (
-            f"Rows count by the {self.kind} weight in column {self.column!r}, and are paid for as {self.largest:,} "
-            "rows each."
+            f"Rows count by the {self.kind} weight in column {self.column!r}, and are paid for as "
+            f"{float(self.largest * self.unit):,.10g} rows each."
         )
         return f"{price} {FIXED}" if self.kind == "adjusted" else price
 
@@ -93,13 +113,30 @@ class RowWeight:
         if self.kind == "count":
             return told
         if self.resolution != 1:
-            told["resolution"] = self.resolution
+            grid = Fraction(self.resolution)
+            told["resolution"] = int(grid) if grid.denominator == 1 else float(grid)
         return told if self.kind == "design" else {**told, "kind": self.kind}
 
 
-def rounded(weight: float) -> int:
-    """To the next whole number, halves upward: a person more in a line is then never two more."""
-    return floor(weight + 0.5)
+def rounded(weight: float, grid: Fraction = Fraction(1)) -> int:
+    """One number by the rule of ``nearest_steps``: halves upward, so that a person more in a line is never two more."""
+    steps = floor(weight / float(grid) + 0.5)
+    steps -= weight < float((2 * steps - 1) * grid / 2)
+    return steps + (weight >= float((2 * steps + 1) * grid / 2))
+
+
+def nearest_steps(numbers: Floats, grid: Fraction) -> Ints:
+    """The nearest steps of a grid, halves upward; what is no number is 0.
+
+    A number belongs to the step above from the middle between two on.  One division of whole numbers below 2^53 gives
+    each middle as the floating-point number nearest to it, as which a decimal is read too; and decimals of up to 15
+    digits that differ do so as such numbers.  Of them no rounding error decides.
+    """
+    given, p, q = np.nan_to_num(numbers), grid.numerator, 2 * grid.denominator
+    steps = np.floor(given / float(grid) + 0.5)
+    steps -= given < (2.0 * steps - 1.0) * p / q
+    steps += given >= (2.0 * steps + 1.0) * p / q
+    return steps.astype(np.int64)
 
 
 def read_weight(top: Fields, dialect: Dialect) -> RowWeight | None:
@@ -125,18 +162,27 @@ def _weight(top: Fields, dialect: Dialect) -> RowWeight:
             "needs `column` and `bounds`",
             "Write `weight: {column: w, bounds: [0, 300]}`; the largest weight is paid for.",
         )
-    resolution = fields.above_0("resolution") or 1
+    resolution = exact_number(fields.above_0("resolution") or 1, "resolution")
     bounds = _bounds(fields, MOST_WEIGHT)
-    if resolution != int(resolution) or rounded(bounds[1] / resolution) < 1:
+    fraction = resolution.denominator > 1
+    if (resolution / FINEST_STEP).denominator > 1 or not resolution <= 2 * exact_number(bounds[1], "bounds"):
         raise fields.error(
             "schema.wrong-weight",
             "resolution",
-            "must be a whole number of at most the largest weight: weights are rounded to multiples of it",
-            "Multiply small weights where the file is made, and divide the tables by the same number.",
+            "must have at most six digits after the point, and some weight must round to a multiple of it",
+            "Write `resolution: 0.01` for weights such as 1.37.",
+        )
+    if fraction and not 1 <= exact_number(bounds[1], "bounds") <= MOST_WEIGHT * resolution:
+        raise fields.error(
+            "schema.wrong-weight",
+            "resolution",
+            f"makes more than {MOST_WEIGHT:,} steps up to the largest weight, or that is below 1",
+            "Give a coarser one: noise hides far larger steps.",
         )
     kind = fields.choice("kind", ("design", "adjusted"), "design")
     outside = fields.choice("outside", ("clip", "drop"), "clip")
-    return RowWeight(real_column(column, column, outside, bounds, dialect), kind, int(resolution))
+    grid = resolution if fraction else int(resolution)
+    return RowWeight(real_column(column, column, outside, bounds, dialect), kind, grid)
 
 
 def _count(top: Fields, dialect: Dialect) -> RowWeight:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 from os import PathLike
@@ -332,6 +333,11 @@ class Schema:
     def most_per_person(self) -> int:
         """The most by which one person can move a count: rows, times what a row may count as."""
         return self.max_rows_per_person * (1 if self.weight is None else self.weight.per_row)
+
+    @property
+    def count_unit(self) -> Fraction:
+        """How many persons one measured integer of a count is: 1, or the step of fractional weights."""
+        return Fraction(1) if self.weight is None else self.weight.unit
 
     @property
     def positions(self) -> tuple[str, ...] | None:

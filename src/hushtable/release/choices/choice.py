@@ -276,6 +276,12 @@ def start_choice(
     before gives it back as it is now.
     """
     schema = context.schema
+    if schema.count_unit != 1:
+        raise WorkloadError(
+            "choose.fractional-weights",
+            "The noise of options is declared in whole persons, and this schema counts in finer steps of weights.",
+            "Release the tables, or choose by a schema whose weights have a whole `resolution`.",
+        )
     plan = plan_choice(schema.sizes, options, rho=_rho_per_row(schema, budget), frozen=frozen)
     plan.check()
     for sets in (family_of(option).tables(option) for option in plan.options):

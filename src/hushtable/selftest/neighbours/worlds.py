@@ -110,7 +110,8 @@ def draw_world(chance: Random, dialect: Mapping[str, Any]) -> World:
         labels = {name: a.labels[0] for name, a in Schema.from_dict(top).attributes.items()}
         top["impossible"] = [dict(list(labels.items())[:2])]
     if chance.random() < NUMBERED:
-        top["weight"] = {"column": "w", "bounds": [0, 7], "outside": chance.choice(("clip", "drop"))}
+        finer = {"resolution": chance.choice((1, 1, 0.25, 0.1, 0.01, 2.5))}
+        top["weight"] = {"column": "w", "bounds": [0, 7], "outside": chance.choice(("clip", "drop")), **finer}
         if chance.random() < REPLICATED:
             kind = chance.choice(("jackknife", "brr", "fay", "bootstrap"))
             replicates = {"columns": ["r1", "r2", "w"], "kind": kind, "by": next(iter(attributes))}
