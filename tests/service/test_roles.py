@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from sites import SCHEMA, Site
 
 import hushtable as ht
 from hushtable.service import ROUTES, Audience, Reach, Role, Scope
+from hushtable.service.roles import Route
 
 P = "/v1/datasets/people"
 RELEASE = {"order": 1, "budget": "rho=0.001", "strategy": "residual-planner"}
@@ -32,8 +34,13 @@ class Things:
 
 @pytest.fixture(scope="module")
 def things(tmp_path_factory: pytest.TempPathFactory) -> Things:
+    return things_in(tmp_path_factory.mktemp("roles"))
+
+
+def things_in(folder: Path) -> Things:
+    """A site with things of two analysts, one release that is published and one that will be."""
     budget = ht.ApproxDP(epsilon=50, delta="1e-9", pure=20)
-    site = Site(tmp_path_factory.mktemp("roles"), budget=budget, settings={"slots": False})
+    site = Site(folder, budget=budget, settings={"slots": False})
     for name, role in MEMBERS.items():
         site.let_in(name, role, grant="epsilon=10,delta=1e-9,pure=5" if name == "anna" else None)
     site.let_in("amir", Role.ANALYST, grant="epsilon=10,delta=1e-9,pure=5")
@@ -107,14 +114,15 @@ def denied(answer: Any) -> str | None:
     return code if code.startswith("auth.") or code.endswith(".absent") else None
 
 
-def thing_of(route: str) -> str | None:
-    names = [kind for kind in ("release", "choice", "job") if f"{{{kind}}}" in ROUTES[route].path]
+def thing_of(row: Route) -> str | None:
+    """What somebody made that a route is about."""
+    names = [kind for kind in ("release", "choice", "job") if f"{{{kind}}}" in row.path]
     return names[0] if names else None
 
 
-def expected(route: str, role: Role, owner: str) -> str | None:
+def expected(row: Route, role: Role, owner: str) -> str | None:
     """What the table says: a code, or None where it is allowed."""
-    row, thing = ROUTES[route], thing_of(route)
+    thing = thing_of(row)
     if role not in row.reach:
         return "auth.role"
     if thing is None:
@@ -131,25 +139,25 @@ def expected(route: str, role: Role, owner: str) -> str | None:
 
 
 MEMBER_ROUTES = [name for name, row in ROUTES.items() if row.audience is Audience.MEMBERS]
-DIRECT = {"proposal", "person"}
+OWNERS = {
+    "release": ["anna", "amir", "published", "embargoed"],
+    "choice": ["anna", "amir"],
+    "job": ["anna", "amir"],
+}
+"""Of each kind of thing, by whom it is or what became of it."""
 
 
 @pytest.mark.parametrize("route", MEMBER_ROUTES)
 def test_every_role_and_ownership_answers_as_the_table_says(things: Things, route: str) -> None:
-    thing = thing_of(route)
-    owners = {
-        "release": ["anna", "amir", "published", "embargoed"],
-        "choice": ["anna", "amir"],
-        "job": ["anna", "amir"],
-    }
+    thing = thing_of(ROUTES[route])
     for name, role in MEMBERS.items():
-        for owner in owners.get(thing or "", ["anna"]):
+        for owner in OWNERS.get(thing or "", ["anna"]):
             if route == "member_remove":
                 things.inside.site.let_in("olga", Role.READER)
             if route == "publish" and role is Role.CURATOR:
                 continue  # it would change what others see; test_curators.py publishes
             answer = send(things, name, route, owner)
-            wanted = expected(route, role, owner)
+            wanted = expected(ROUTES[route], role, owner)
             if wanted is None and "{proposal}" in ROUTES[route].path:
                 wanted = "proposal.absent"
             assert denied(answer) == wanted, (route, role, owner, answer.status_code, answer.text)

@@ -23,7 +23,7 @@ from hushtable.service import bodies
 from hushtable.service.catalogue import OPEN, Dataset
 from hushtable.service.hidden_spends import HiddenSpends
 from hushtable.service.jobs import JobOrder, ServiceJob
-from hushtable.service.roles import Reach, Role
+from hushtable.service.roles import ROUTES, Reach, Role
 from hushtable.service.service import Service
 from hushtable.service.shelf import KeptRelease
 from hushtable.service.slots import SlotFacts
@@ -132,6 +132,10 @@ class Desk:
         """The account of the dataset."""
         return self.dataset.ledger
 
+    def reaching(self, verb: str) -> Desk:
+        """The same desk as far as another route reaches: a page that lists things shows what that route would list."""
+        return Desk(replace(self.access, reach=ROUTES[verb].reach[self.access.role]))
+
     # What is left
 
     def remaining(self) -> Remaining:
@@ -187,8 +191,7 @@ class Desk:
             if file is None:
                 raise AbsentError("upload")
             return file
-        reach = Reach.ALL if self.access.role is Role.CURATOR else Reach.SHOWN
-        return self.service.shelf.records(self.kept(place.release or "", reach).id)
+        return self.service.shelf.records(self.reaching("releases").kept(place.release or "").id)
 
     def upload(self, content: bytes, ending: str) -> str:
         """Keep a synthetic file of this person."""
@@ -308,13 +311,10 @@ class Desk:
 
     # Releases
 
-    def kept(self, release: str, reach: Reach | None = None) -> KeptRelease:
+    def kept(self, release: str) -> KeptRelease:
         """A release within reach."""
         found = self.service.shelf.get(self.dataset.name, release)
-        access = self.access
-        if reach is not None:
-            access = Access(access.service, access.caller, access.dataset, access.role, reach)
-        if found is None or not access.sees(found, time.time()):
+        if found is None or not self.access.sees(found, time.time()):
             raise AbsentError("release")
         return found
 

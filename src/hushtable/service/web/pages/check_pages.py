@@ -107,7 +107,7 @@ async def upload_form(request: Request, dataset: str) -> Response:
 
 def _sources(desk: Desk, person: str) -> list[tuple[str, str, float]]:
     """Synthetic rows that can be asked about: value, kind and time or size."""
-    releases = [one for one in desk.releases("").rows if one["kind"] == "tables"]
+    releases = [one for one in desk.reaching("releases").releases("").rows if one["kind"] == "tables"]
     uploads = desk.service.shelf.uploads(desk.dataset.name, person)
     return [
         *((f"release:{one['id']}", "release", float(one["made"])) for one in releases),
@@ -129,5 +129,6 @@ def _attributes(schema: Schema) -> list[dict[str, Any]]:
 def _history(desk: Desk) -> list[dict[str, Any]]:
     """Checks within reach, newest first, with their verdicts or refusals."""
     now = time.time()
-    jobs = desk.service.jobs.listed(desk.dataset.name, desk.access.only, "", 50, "check")
+    only = desk.reaching("jobs").access.only
+    jobs = desk.service.jobs.listed(desk.dataset.name, only, "", 50, "check")
     return [{"job": one, "state": one.shown(now), "told": told(one, now)} for one in jobs]

@@ -39,7 +39,7 @@ def choose_page(request: Request, dataset: str) -> Response:
         tab="choose",
         names=list(desk.schema.names),
         remaining=desk.remaining(),
-        listed=_listed(desk),
+        listed=_listed(desk.reaching("choices")),
     )
 
 
