@@ -7,11 +7,15 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from spark_pages import SparkPages
 
 LOGGING = """
 status = error
@@ -50,10 +54,19 @@ class Sparks:
 
         return SparkSession.builder.remote(self.remote).create()
 
+    @cached_property
+    def pages(self) -> SparkPages:
+        """What a browser shows, and the web service behind it."""
+        context = self.local.sparkContext
+        return SparkPages(context.uiWebUrl, context.applicationId)
+
+    def settle(self) -> None:
+        """Wait until everything that happened is written down."""
+        self.local.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+
     def logs(self) -> bytes:
-        """All that Spark has written about jobs so far: logs, event logs and the store behind its pages."""
-        context = self.local.sparkContext._jsc.sc()
-        context.listenerBus().waitUntilEmpty()
+        """All that Spark has written to files so far: its log, its event log, and what Java and workers print."""
+        self.settle()
         files = [
             path for name in ("events", "log") for path in (self.folder / name).rglob("*") if path.is_file()
         ]
@@ -94,7 +107,8 @@ def start() -> Sparks:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
+        "spark.ui.port": str(free_port()),
+        "spark.ui.liveUpdate.period": "0",
         "spark.ui.showConsoleProgress": "false",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": str(folder / "events"),
@@ -109,4 +123,21 @@ def start() -> Sparks:
     builder = SparkSession.builder.master("local[2,4]").appName("tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return Sparks(builder.getOrCreate(), f"sc://127.0.0.1:{port}", folder)
+    with printing_to(folder / "log" / "printed"):
+        session = builder.getOrCreate()
+    return Sparks(session, f"sc://127.0.0.1:{port}", folder)
+
+
+@contextmanager
+def printing_to(file: Path) -> Generator[None]:
+    """What processes that are started meanwhile print goes to a file, and what their own workers print."""
+    kept = [os.dup(number) for number in (1, 2)]
+    with file.open("wb") as found:
+        for number in (1, 2):
+            os.dup2(found.fileno(), number)
+    try:
+        yield
+    finally:
+        for number, was in zip((1, 2), kept, strict=True):
+            os.dup2(was, number)
+            os.close(was)

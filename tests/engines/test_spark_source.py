@@ -320,19 +320,32 @@ def test_memory_that_ends_in_our_own_task_is_told(sparks: Sparks) -> None:
     assert caught.value.code == "source.no-memory"
 
 
-def test_planted_values_are_in_no_log_and_no_event(
-    sparks: Sparks, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Jobs of every kind have run, some of which failed; all that Spark wrote down of them is searched."""
+def test_planted_values_are_in_no_log_no_event_and_on_no_page(sparks: Sparks, table: Path) -> None:
+    """Jobs of every kind have run, some of which failed; all that Spark wrote down and shows of them is searched."""
+
+    def failing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import sys
+
+        print("said by a worker", file=sys.stderr, flush=True)
+        yield from batches
+        raise ValueError("on purpose")
+
+    before = sparks.pages.now()
     for limit in (None, 1):
         declared = schema(limit)
         for session in (sparks.local, sparks.connect):
-            stored = open_counter(session.read.parquet(str(table)), declared)
-            stored.tabulate(all_pairs(declared))
-    written = sparks.logs()
-    assert b"MapInArrow" in written and b"Job 0 finished" in written
+            rows = session.read.parquet(str(table))
+            open_counter(rows, declared).tabulate(all_pairs(declared))
+            assert refusal(rows.mapInArrow(failing, rows.schema), declared).code == "source.interrupted"
+    written, shown = sparks.logs(), sparks.pages.read(before)
+    assert b"MapInArrow" in written and b"Job 0 finished" in written and b"said by a worker" in written
+    assert shown.count(b"MapInArrow") > 9 and b"on purpose" in shown
     for value in (SECRET, "é ☃", "e\u0301 ☃"):
-        assert value.encode() not in written and json.dumps(value)[1:-1].encode() not in written
+        for found in (written, shown):
+            assert value.encode() not in found and json.dumps(value)[1:-1].encode() not in found
+    everything = sparks.pages.read()
+    assert b"Spark Connect" in everything and b"Executors" in everything and b"sparkProperties" in everything
+    assert SECRET.encode() not in everything
 
 
 def test_values_of_partition_columns_are_in_one_line_of_the_log_alone(sparks: Sparks, tmp_path: Path) -> None:
@@ -349,6 +362,7 @@ def test_values_of_partition_columns_are_in_one_line_of_the_log_alone(sparks: Sp
             open_counter(session.read.parquet(str(tmp_path)), declared).tabulate(all_pairs(declared))[0] == 2
         )
     lines = [line for line in sparks.logs().splitlines() if PLACE.encode() in line]
+    assert PLACE.encode() not in sparks.pages.read()
     assert lines and all(b"INFO " + READS.encode() in line for line in lines)
     page = Path("docs/howto/spark.md").read_text(encoding="utf-8")
     assert f"name = {READS}\n" in page
