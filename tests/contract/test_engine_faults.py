@@ -316,6 +316,8 @@ import sys
 import pyarrow as pa
 from hushtable.kernel.sources.engines.engine_frame import Place
 from hushtable.kernel.sources.engines import row_sums, tasks
+from hushtable.kernel.sources.engines.lake_frame import ReadFirst
+from hushtable.kernel.sources.lake_files import LakeColumn, LakeFiles
 from hushtable.kernel.sources.engines.versions import own_versions
 from hushtable.kernel.sources.tallying import Asked
 from hushtable.deciders.parser import parse
@@ -324,6 +326,7 @@ rows = pa.RecordBatch.from_pydict({"n": [1, 2, 3], "who": [1, 1, 2]})
 tallies = row_sums.TallySum((Asked(parse("SUM(n) WHERE n > 1"), (3,)), Asked(parse("COUNT"), ())))
 for wanted in (row_sums.TableSum((10,), ((((0,),), "rows"),)), tallies, row_sums.LossSum(4)):
     reader = tasks.PartReader(schema, "", bytes(16), bytes(16), wanted.view, own_versions(), 8)
+    list(ReadFirst(LakeFiles.of([LakeColumn("n", pa.int64())], []), 1, tasks.LabelRows(reader))(iter([]), Place(0, 0)))
     moved = list(tasks.LabelRows(reader)(iter([rows]), Place(0, 0)))
     kept = list(tasks.KeepRows(reader)(iter(moved), Place(0, 1)))
     list(tasks.AddSums()(tasks.CountParcels(reader, wanted)(iter(kept), Place(0, 2)), Place(0, 3)))

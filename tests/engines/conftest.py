@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ if LAKES:
     collect_ignore_glob.append("test_lake_*.py")
 if spark_sessions.missing() is not None:
     collect_ignore_glob.append("test_spark_*.py")
+elif LAKES:
+    collect_ignore_glob.append("test_spark_lakes.py")
 VERSIONS = installed()
 _numbers = itertools.count()
 
@@ -79,3 +82,11 @@ def numbers(server: Server, database: str) -> Iterator[tuple[Any, str]]:
             "CREATE TABLE numbers AS SELECT (i % 10)::int AS n, i AS id FROM generate_series(1, 1000) i"
         )
         yield link, server.url(database, table="numbers")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A catalog of Iceberg tables."""
+    from lakes import sql_catalog
+
+    return sql_catalog(tmp_path, monkeypatch)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,38 +10,32 @@ import boto3
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyiceberg.catalog
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from lakes import growing, mark_deleted, with_deletes
 from made_people import people, schema, shuffled, weighed
 from moto.server import ThreadedMotoServer
 from payloads import stored_payloads
+from pinned_versions import (
+    finishes_in_the_version_of_its_beginning,
+    goes_on_with_the_version_of_its_beginning,
+)
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import (
-    DataFile,
     DataFileContent,
-    FileFormat,
-    ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
-    ManifestWriterV2,
-    write_manifest_list,
 )
-from pyiceberg.typedef import Record
 from pyiceberg.types import LongType
-from pyiceberg.utils.config import Config
-from pyroaring import BitMap
 
 import hushtable as ht
-from hushtable.cli.app import run
 from hushtable.errors import HushtableError
-from hushtable.kernel.sources import delta_table, open_counter
+from hushtable.kernel.sources import open_counter
 from hushtable.kernel.sources.iceberg_table import IcebergOpener
 from hushtable.marginals import Layout
 
 ROWS = 600
 NUMBERS = ht.Schema.from_dict({"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}})
 LAYOUT = Layout(NUMBERS.sizes, ((0,),))
+BOTH_KINDS = pytest.mark.parametrize("kind", ["delta", "iceberg"])
 SMALL = {"type": "integer", "bounds": [0, 9], "null": "category"}
 
 
@@ -85,64 +76,20 @@ def test_a_delta_table_is_read_in_the_version_of_its_opening(tmp_path: Path) -> 
     assert counted(f"{url}?version=0") == before and counted(f"{url}?version=1") == [2] * 5 + [1] * 5
 
 
-def test_the_finish_of_a_choice_reads_the_version_of_its_beginning(tmp_path: Path) -> None:
-    url = numbers(tmp_path / "d", range(10), range(10))
-    declared = ht.Schema.from_dict(
-        {"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}, "frozen": True}
-    )
-    declared.save(tmp_path / "s.yaml")
-    ledger = str(tmp_path / "l")
-    assert run(["ledger", "create", ledger, "--budget", "rho=100000"]) == 0
-    session = ht.Session.open(url, schema=declared, ledger=ledger)
-    choice = session.choose([ht.linear.marginals(declared, order=k) for k in (0, 1)], budget=ht.ZCDP(20_000))
-    numbers(tmp_path / "d", range(10))
-    opened = ht.session.open_choice(ledger, choice.id)
-    found = opened.finish(1).table("n")["estimate"].round().to_list()
-    assert found == [2] * 10
-
-
-def test_an_interrupted_release_goes_on_with_the_version_of_its_beginning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@BOTH_KINDS
+def test_the_finish_of_a_choice_reads_the_version_of_its_beginning(
+    kind: str, catalog: SqlCatalog, tmp_path: Path
 ) -> None:
-    """Stopped after its charge, while the table grows; the same command goes on with the rows that it began with."""
-    url = numbers(tmp_path / "d", range(10), range(10))
-    ht.Schema.from_dict({"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}}).save(
-        tmp_path / "s.yaml"
-    )
-    ledger, out = str(tmp_path / "l"), str(tmp_path / "out")
-    assert run(["ledger", "create", ledger, "--budget", "rho=40000"]) == 0
-    known = [
-        "--schema",
-        str(tmp_path / "s.yaml"),
-        "--ledger",
-        ledger,
-        "--order",
-        "1",
-        "--strategy",
-        "identity",
-    ]
-    command = ["release", url, *known, "--budget", "rho=20000", "--no-report"]
+    table = growing(kind, tmp_path, catalog)
+    finishes_in_the_version_of_its_beginning(table, table.url, tmp_path)
 
-    def stop(self: Any, *given: Any, **more: Any) -> None:
-        raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(ht.Release, "save", stop)
-        with suppress(KeyboardInterrupt):
-            run([*command, "--out", out])
-    assert not Path(out).exists()
-    numbers(tmp_path / "d", range(10))
-    opened: list[str] = []
-    watched = delta_table.DeltaTable.__init__
-
-    def seen(self: Any, address: str) -> None:
-        opened.append(address)
-        watched(self, address)
-
-    monkeypatch.setattr(delta_table.DeltaTable, "__init__", seen)
-    assert run([*command, "--resume", out]) == 0
-    assert ht.Release.load(out).table("n")["estimate"].round().to_list() == [2] * 10
-    assert opened and all("version=1" in address for address in opened)
+@BOTH_KINDS
+def test_an_interrupted_release_goes_on_with_the_version_of_its_beginning(
+    kind: str, catalog: SqlCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = growing(kind, tmp_path, catalog)
+    goes_on_with_the_version_of_its_beginning(table, table.url, tmp_path, monkeypatch)
 
 
 BOTH = ht.Schema.from_dict({"attributes": dict.fromkeys(("n", "m"), SMALL)})
@@ -182,35 +129,6 @@ def test_a_delta_version_whose_files_are_gone_is_refused(tmp_path: Path) -> None
     assert counted(url) == [1] * 3 + [0] * 7
 
 
-Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-
-
-def z85(data: bytes) -> str:
-    data += b"\0" * (-len(data) % 4)
-    words = [int.from_bytes(data[k : k + 4], "big") for k in range(0, len(data), 4)]
-    return "".join(Z85[word // 85**k % 85] for word in words for k in (4, 3, 2, 1, 0))
-
-
-def mark_deleted(folder: Path, rows: list[int], features: tuple[str, ...] = ("deletionVectors",)) -> None:
-    """A commit that marks rows of the table's one file as deleted, written by hand as the protocol says."""
-    first = [json.loads(line) for line in (folder / "_delta_log" / f"{0:020}.json").read_text().splitlines()]
-    add = next(action["add"] for action in first if "add" in action)
-    stored = struct.pack("<IQI", 1681511377, 1, 0) + BitMap(rows).serialize()
-    vector = {
-        "storageType": "i",
-        "pathOrInlineDv": z85(stored),
-        "sizeInBytes": len(stored),
-        "cardinality": len(rows),
-    }
-    needs = {"minReaderVersion": 3, "minWriterVersion": 7}
-    actions = [
-        {"protocol": needs | {"readerFeatures": features, "writerFeatures": features}},
-        {"remove": {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}},
-        {"add": add | {"deletionVector": vector}},
-    ]
-    (folder / "_delta_log" / f"{1:020}.json").write_text("\n".join(map(json.dumps, actions)))
-
-
 def test_deleted_people_do_not_count_in_delta(tmp_path: Path) -> None:
     url = numbers(tmp_path / "d", range(10))
     mark_deleted(tmp_path / "d", [2, 5, 7])
@@ -231,18 +149,6 @@ def test_tables_with_other_features_and_absent_ones_are_refused(tmp_path: Path) 
     log = tmp_path / "mapped" / "_delta_log" / f"{0:020}.json"
     log.write_text(log.read_text().replace('"none"', '"name"').replace('\\"none\\"', '\\"name\\"'))
     assert refused(f"delta:{tmp_path / 'mapped'}") in ("source.table-feature", "source.no-table")
-
-
-@pytest.fixture
-def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SqlCatalog:
-    places = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path / 'warehouse'}"}
-    (tmp_path / "warehouse").mkdir()
-    for name, value in {"type": "sql", **places}.items():
-        monkeypatch.setenv(f"PYICEBERG_CATALOG__TOWN__{name.upper()}", value)
-    monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())  # read once, when it was imported
-    made = SqlCatalog("town", **places)
-    made.create_namespace("lake")
-    return made
 
 
 def test_iceberg_gives_the_integers_of_parquet_in_one_snapshot(catalog: SqlCatalog, tmp_path: Path) -> None:
@@ -318,47 +224,6 @@ def test_partition_columns_of_iceberg_tables_may_be_null(catalog: SqlCatalog) ->
     whole = pa.table({"n": [1, 2, 3, 4], "m": pa.array([None, 7, 7, None], pa.int64())})
     made.append(whole)
     assert counted("iceberg:lake.p?catalog=town", BOTH, EACH) == counted(whole, BOTH, EACH)
-
-
-class DeleteManifest(ManifestWriterV2):
-    """A list of files that say which rows are deleted, as engines that merge on reading write it."""
-
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
-
-
-def with_deletes(made: Any, rows: pa.Table, folder: Path, content: DataFileContent, **more: Any) -> str:
-    """The address of the table after a commit that deletes rows, written by hand as the specification says."""
-    pq.write_table(rows, folder / "deletes.parquet")
-    file = DataFile.from_args(
-        content=content,
-        file_path=f"file://{folder / 'deletes.parquet'}",
-        file_format=FileFormat.PARQUET,
-        partition=Record(),
-        record_count=len(rows),
-        file_size_in_bytes=(folder / "deletes.parquet").stat().st_size,
-        **more,
-    )
-    file.spec_id = 0
-    last, number = made.current_snapshot(), made.metadata.last_sequence_number + 1
-    output = made.io.new_output(f"file://{folder / 'deletes.avro'}")
-    with DeleteManifest(made.spec(), made.schema(), output, last.snapshot_id, "null") as writer:
-        status = ManifestEntryStatus.ADDED
-        writer.add_entry(ManifestEntry.from_args(status=status, snapshot_id=last.snapshot_id, data_file=file))
-    listed = made.io.new_output(f"file://{folder / 'list.avro'}")
-    with write_manifest_list(2, listed, last.snapshot_id, None, number, "null") as manifests:
-        manifests.add_manifests([*last.manifests(made.io), writer.to_manifest_file()])
-    metadata = json.loads(made.metadata.model_dump_json())
-    metadata["last-sequence-number"] = number
-    for snapshot in metadata["snapshots"]:
-        if snapshot["snapshot-id"] == last.snapshot_id:
-            snapshot |= {"manifest-list": listed.location, "sequence-number": number}
-    (folder / "v9.metadata.json").write_text(json.dumps(metadata))
-    return f"iceberg:{folder / 'v9.metadata.json'}"
 
 
 @pytest.fixture

@@ -8,13 +8,16 @@ are read otherwise are refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 from hushtable.errors import SourceError
 from hushtable.kernel.counter import Header
 from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.database import package, quoted
 from hushtable.kernel.sources.files import Guard
+from hushtable.kernel.sources.lake_files import LakeColumn, LakeFiles, LakePart, deletes_not_applied
 from hushtable.kernel.sources.lake_url import LakeUrl
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
@@ -43,7 +46,7 @@ class DeltaTable:
             raise _absent(version)
         guard.raise_failure()
         if features - _READ:
-            fix = "Write its rows to a table without column mapping and the like, or read it with Spark."
+            fix = "Write its rows to a table without column mapping and the like, or give a frame of Spark's connector."
             raise SourceError("source.table-feature", "The table has features that change its rows.", fix)
         self.version = int(self._table.version())
         schema = pa.schema(self._table.schema().to_arrow())
@@ -57,6 +60,32 @@ class DeltaTable:
         for batch in stream:
             for start in range(0, len(batch), size):
                 yield ArrowBlock(batch.slice(start, size).columns)
+
+    def files(self) -> LakeFiles:
+        """The files of the version, for whoever reads them elsewhere; refused where rows of theirs are deleted."""
+        guard, inside, root = Guard(self.shown), False, ""
+        columns, parts, marked = list[LakeColumn](), list[LakePart](), True
+        with guard:
+            marked = "deletionVectors" in _features(self._table) and _rows(self._table.deletion_vectors()) > 0
+            outside = set[str](self._table.metadata().partition_columns)
+            kinds = dict(zip(self.headers[0].names, self.headers[0].types, strict=True))
+            columns = [LakeColumn(name, kind, in_files=name not in outside) for name, kind in kinds.items()]
+            url = str(self._table.table_uri).rstrip("/")
+            named = url.removeprefix("file://")  # of a file's name only the part below the folder is decoded
+            root = unquote(named) if named != url else url
+            for added in pa.table(self._table.get_add_actions()).to_batches():
+                said = added.column("partition") if outside else None
+                for k, size in enumerate(added.column("size_bytes").to_pylist()):
+                    values = {name: said[k][name].cast(kinds[name]) for name in outside}
+                    parts.append(LakePart(unquote(added.column("path")[k].as_py()), size, values))
+            inside = sorted(f"{named}/{part.path}" for part in parts) == sorted(self._table.file_uris())
+        guard.raise_failure()
+        if marked:
+            raise deletes_not_applied("delta")
+        if not inside:
+            fix = "Read it as delta:FOLDER, without Spark."
+            raise SourceError("source.table-feature", "The table's files lie outside of its folder.", fix)
+        return LakeFiles.of(columns, [replace(part, path=f"{root}/{part.path}") for part in parts])
 
 
 class DeltaOpener(TableOpener):
@@ -79,6 +108,10 @@ def _features(table: Any) -> set[str]:
     features = set[str](found.reader_features or ())
     mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
     return features | ({"columnMapping"} if mapped else set[str]())
+
+
+def _rows(stream: Any) -> int:
+    return sum(map(len, pa.RecordBatchReader.from_stream(stream)))
 
 
 def _absent(version: int | None) -> SourceError:

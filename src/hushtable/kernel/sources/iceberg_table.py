@@ -13,8 +13,10 @@ from typing import Any
 
 from hushtable.errors import SourceError
 from hushtable.kernel.counter import Header
+from hushtable.kernel.sources.arrow import pa
 from hushtable.kernel.sources.database import package
 from hushtable.kernel.sources.files import Guard
+from hushtable.kernel.sources.lake_files import LakeColumn, LakeFiles, LakePart, deletes_not_applied
 from hushtable.kernel.sources.lake_url import LakeUrl
 from hushtable.kernel.sources.opener import TableOpener
 from hushtable.kernel.sources.row_tables import TYPED_ROWS, ArrowBlock
@@ -86,9 +88,51 @@ class IcebergTable:
                 pass
             planned = True
         if not planned:
-            fix = "Rewrite its data files so that deletes are applied, or read it with Spark."
+            fix = "Rewrite its data files so that deletes are applied, or hand over a frame of Spark's own connector."
             text = "The table marks rows as deleted in a way that cannot be applied here."
             raise SourceError("source.table-feature", text, fix)
+
+    def files(self) -> LakeFiles:
+        """The files of the snapshot, for whoever reads them elsewhere; refused where rows of theirs are deleted."""
+        guard, plain, applied = Guard(self.shown), False, False
+        columns, parts, names = list[LakeColumn](), list[LakePart](), dict[str, int]()
+        with guard:
+            kinds = dict(zip(self.headers[0].names, self.headers[0].types, strict=True))
+            fields = self._scan(("*",)).projection().fields
+            columns = [LakeColumn(field.name, kinds[field.name], field.field_id) for field in fields]
+            tasks = list(self._scan(("*",)).plan_files())
+            applied = not any(task.delete_files for task in tasks)
+            plain = all(task.file.file_format.value.lower() == "parquet" for task in tasks)
+            plain &= all(field.initial_default is None for field in fields)
+            parts = [
+                LakePart(task.file.file_path, task.file.file_size_in_bytes, self._known(task.file, columns))
+                for task in tasks
+            ]
+            mapped = self._table.metadata.name_mapping()
+            known = () if mapped is None else mapped.root
+            names = {name: one.field_id for one in known for name in one.names if one.field_id}
+        guard.raise_failure()
+        if not applied:
+            raise deletes_not_applied("iceberg")
+        if not plain:
+            fix = "Read it as iceberg:NAME, without Spark."
+            text = "The table has files that are not Parquet, or columns with a value of their own."
+            raise SourceError("source.table-feature", text, fix)
+        return LakeFiles.of(columns, parts, names)
+
+    def _known(self, file: Any, columns: Sequence[LakeColumn]) -> dict[str, Any]:
+        """What a file need not hold: the one value of a column by which it was put where it is."""
+        spec = self._table.specs()[file.spec_id]
+        said = {
+            part.source_id: file.partition[place]
+            for place, part in enumerate(spec.fields)
+            if str(part.transform) == "identity"
+        }
+        return {
+            column.name: _scalar(said[column.number], column.type)
+            for column in columns
+            if said.get(column.number or 0) is not None
+        }
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         """All rows that the snapshot has, in any order."""
@@ -96,6 +140,14 @@ class IcebergTable:
             for start in range(0, len(batch), size):
                 part = batch.slice(start, size)
                 yield ArrowBlock([part.column(name) for name in columns])
+
+
+def _scalar(value: Any, kind: Any) -> Any:
+    """A value of a log, where days and moments are whole numbers."""
+    if isinstance(value, int) and (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
+        whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+        return pa.scalar(value, whole).cast(kind)
+    return pa.scalar(value, kind)
 
 
 def _with_columns(metadata: Any, snapshot: int | None, schema: int) -> Any:

@@ -27,6 +27,8 @@ class Opener(ABC):
     """What a message says one may give."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     schemes: ClassVar[tuple[str, ...]] = ()
+    begins: ClassVar[tuple[str, ...]] = ("",)
+    """How what follows the scheme begins, where several kinds share one."""
     slashes: ClassVar[bool] = False
     """Whether ``//`` always follows the scheme: a name with a colon alone is then a path."""
     keeps_place: ClassVar[bool] = False

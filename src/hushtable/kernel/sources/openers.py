@@ -16,7 +16,7 @@ from hushtable.kernel.sources import files
 from hushtable.kernel.sources.arrow_table import ArrowOpener
 from hushtable.kernel.sources.delta_table import DeltaOpener
 from hushtable.kernel.sources.duckdb_file import DuckOpener
-from hushtable.kernel.sources.engines import SparkOpener
+from hushtable.kernel.sources.engines import SparkLakeOpener, SparkOpener
 from hushtable.kernel.sources.iceberg_table import IcebergOpener
 from hushtable.kernel.sources.labelled_files import LabelledOpener
 from hushtable.kernel.sources.look import Look
@@ -51,6 +51,7 @@ for _opener in (
     PandasOpener(),
     PostgresOpener(),
     DuckOpener(),
+    SparkLakeOpener(),
     SparkOpener(),
     DeltaOpener(),
     IcebergOpener(),
@@ -128,8 +129,9 @@ def _row_opener(data: Any) -> tuple[TableOpener, Any]:
 def _recognised(data: Any) -> tuple[Opener, Any]:
     """The kind of the data, and what its opener is given."""
     if (scheme := _scheme(data)) is not None:
+        rest = str(data).partition(":")[2].removeprefix("//").lower()
         for opener in OPENERS.values():
-            if scheme in opener.schemes:
+            if scheme in opener.schemes and rest.startswith(opener.begins):
                 return opener, data
         message = f"Data at a {scheme}: URL cannot be read, and a URL is not a path."
         raise SourceError("source.unknown-scheme", message, _known())

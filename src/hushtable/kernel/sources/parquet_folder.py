@@ -8,7 +8,6 @@ found out once, and any change between passes is refused.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,8 @@ from urllib.parse import unquote
 
 from hushtable.errors import SchemaError, SourceError
 from hushtable.kernel.counter import Header
-from hushtable.kernel.sources.arrow import fs, pa, pq
+from hushtable.kernel.sources.arrow import fs, pa
+from hushtable.kernel.sources.file_systems import buckets, opened_parquet
 from hushtable.kernel.sources.files import PARQUET, Guard
 from hushtable.kernel.sources.lake_url import LakeUrl
 from hushtable.kernel.sources.opener import TableOpener
@@ -26,8 +26,6 @@ from hushtable.kernel.sources.versioned import above, refuse_versioned_files, re
 from hushtable.schema import Schema
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-_BUFFER = 1 << 20
-"""Bytes of a column that are read at a time, as for single files."""
 
 
 @dataclass(frozen=True)
@@ -138,12 +136,7 @@ class ParquetFolder:
         return Header(f"File {number} of the folder", [*names, *self._columns], [*types, *text], rounded)
 
     def _open(self, part: _Part) -> Any:
-        return pq.ParquetFile(
-            self._files.open_input_file(part.path),
-            buffer_size=_BUFFER,
-            pre_buffer=False,
-            coerce_int96_timestamp_unit="us",
-        )
+        return opened_parquet(self._files, part.path)
 
     def blocks(self, columns: Sequence[str], size: int) -> Iterator[ArrowBlock]:
         """All rows, file by file."""
@@ -202,5 +195,4 @@ def _file_system(scheme: str, place: str) -> tuple[Any, str]:
             "The address of a bucket holds a credential.",
             "Leave it out; use the environment (AWS_PROFILE, AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL).",
         )
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    return fs.S3FileSystem(**({"endpoint_override": endpoint} if endpoint else {})), path
+    return buckets(), path

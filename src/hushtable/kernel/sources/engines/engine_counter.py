@@ -19,7 +19,7 @@ from hushtable.arrays import Ints
 from hushtable.deciders import Question, Tally
 from hushtable.errors import SourceError
 from hushtable.kernel.counter import Header
-from hushtable.kernel.sources.engines.engine_frame import EngineFrame
+from hushtable.kernel.sources.engines.engine_frame import EngineFrame, RowFrame
 from hushtable.kernel.sources.engines.parcels import BUCKET_FACTS, PARCEL, PARTIAL, PartialSums
 from hushtable.kernel.sources.engines.row_sums import PRINT, LossSum, RowSum, TableSum, TallySum
 from hushtable.kernel.sources.engines.tasks import (
@@ -68,7 +68,7 @@ class _Prints:
 class EngineCounter:
     """The counter of a table that an engine holds."""
 
-    def __init__(self, frame: EngineFrame, schema: Schema) -> None:
+    def __init__(self, frame: RowFrame, schema: Schema) -> None:
         self._frame, self._schema, self._ledger = frame, schema, ""
         self._prints = _Prints()
         self._keeps_codes = False
@@ -155,7 +155,7 @@ class EngineCounter:
             sums.add(batch)
         return sums.total(length, buckets)
 
-    def _kept(self, rows: EngineFrame, reader: PartReader) -> EngineFrame:
+    def _kept(self, rows: RowFrame, reader: PartReader) -> EngineFrame:
         """Parcels of rows that count.
 
         Each task sends to all buckets, if only to say that it has nothing, and Spark opens a file for each: a quarter

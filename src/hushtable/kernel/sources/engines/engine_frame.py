@@ -25,8 +25,8 @@ Task = Callable[[Iterator[Any], Place], Iterator[Any]]
 """What runs where the rows are: from the Arrow batches of one part to other batches.  It can be pickled."""
 
 
-class EngineFrame(Protocol):
-    """A table in parts, not yet computed; each verb gives another one."""
+class RowFrame(Protocol):
+    """A table in parts that a task has not seen yet."""
 
     @property
     def header(self) -> Header:
@@ -47,16 +47,20 @@ class EngineFrame(Protocol):
         """These columns as they are: no casts, which may fail on one value."""
         ...
 
-    def mapped(self, task: Task, columns: Any) -> Self:
+    def fewer(self, parts: int) -> Self:
+        """The same rows in at most so many parts, without moving them."""
+        ...
+
+    def mapped(self, task: Task, columns: Any) -> EngineFrame:
         """What a task makes of each part, which has the columns of an Arrow schema."""
         ...
 
+
+class EngineFrame(RowFrame, Protocol):
+    """A table in parts, not yet computed; each verb gives another one."""
+
     def gathered(self, column: str) -> Self:
         """The same rows; those with an equal number in a column are in one part."""
-        ...
-
-    def fewer(self, parts: int) -> Self:
-        """The same rows in at most so many parts, without moving them."""
         ...
 
     def held(self) -> Self:

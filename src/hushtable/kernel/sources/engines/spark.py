@@ -7,25 +7,21 @@ are in UTC, whatever the session's time zone is.
 
 from __future__ import annotations
 
-import os
 import re
-import socket
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from weakref import finalize
 
 from hushtable.errors import SourceError, UsageError
 from hushtable.kernel.counter import Counter, Header
 from hushtable.kernel.sources.arrow import pa
-from hushtable.kernel.sources.database import package
 from hushtable.kernel.sources.engines.engine_counter import EngineCounter
 from hushtable.kernel.sources.engines.engine_frame import Task
 from hushtable.kernel.sources.engines.spark_calls import SparkCall
 from hushtable.kernel.sources.engines.spark_executors import executors_of
 from hushtable.kernel.sources.engines.spark_progress import shown_progress
+from hushtable.kernel.sources.engines.spark_session import running_session
 from hushtable.kernel.sources.engines.spark_settings import JobSettings
 from hushtable.kernel.sources.look import LOOK, Look
 from hushtable.kernel.sources.opener import Opener
@@ -200,7 +196,7 @@ def _table(url: str) -> Any:
     name = url.partition(":")[2].removeprefix("//")
     if not name:
         raise UsageError("source.no-table-named", "The table has no name.", "Write spark:TABLE.")
-    session = _session()
+    session = running_session()
     with SparkCall("The table cannot be opened") as asking:
         _refuse_versions(session, name)
         return _resolved(session.table(name))
@@ -243,46 +239,8 @@ def _resolved(frame: Any) -> Any:
     return frame
 
 
-def _session() -> Any:
-    """The session that is running, the one at SPARK_REMOTE, or one of this process, quiet and without a web page."""
-    sql = package("pyspark.sql", "spark")
-    running = sql.SparkSession.getActiveSession()
-    if running is not None:
-        return running
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with SparkCall("No session of Spark can be started or reached", "source.no-engine", _START) as asking:
-        builder = sql.SparkSession.builder.appName("hushtable")
-        if "SPARK_REMOTE" in os.environ:
-            _require_answer(os.environ["SPARK_REMOTE"])
-            return builder.getOrCreate()
-        for name, value in _LOCAL.items():
-            builder = builder.config(name, value)
-        found = builder.getOrCreate()
-        found.sparkContext.setLogLevel("OFF")
-        return found
-    raise asking.refusal
-
-
-def _require_answer(url: str) -> None:
-    """Raises where no server listens; Spark's client would try for ten minutes."""
-    if url.startswith("sc://"):
-        found = urlsplit(url.partition(";")[0])
-        socket.create_connection((found.hostname or "", found.port or _PORT), _PATIENCE).close()
-
-
 _FILES = ("parquet", "orc")
 """Kinds of tables that are files and no more; Delta and Iceberg write these."""
-_START = "Nothing was spent; install OpenJDK 17, or start the server that SPARK_REMOTE names."
-_PORT = 15002  # of Spark Connect, unless another is named
-_PATIENCE = 20
-"""Seconds until a server is taken not to answer: long enough for a slow network, and shorter than a user's own."""
-_LOCAL = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.eventLog.enabled": "false",
-}
-"""Settings of a session that we start."""
 
 
 def _arrow_type(kind: Any) -> Any:

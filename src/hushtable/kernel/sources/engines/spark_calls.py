@@ -27,8 +27,11 @@ _CRASHED = re.compile(r"^.*Fatal Python error: ", re.MULTILINE)
 """What Python's own fault handler says of a worker before it ends, because our jobs turn it on."""
 _GONE = re.compile(r"Python worker exited unexpectedly|exit(ed with)? code:? 137|ExecutorLostFailure")
 """What Spark says of a worker or an executor that is gone without a word: nobody can know why from here."""
-_UNREADABLE = re.compile(r"FAILED_READ_FILE\.(?!FILE_NOT_EXIST)|CANNOT_READ_FILE_FOOTER|DIRECT_QUERY")
-"""What Spark says of a file that is broken or of other types; one that is gone is another matter."""
+_UNREADABLE = re.compile(
+    r"source\.unreadable|FAILED_READ_FILE\.(?!FILE_NOT_EXIST)|CANNOT_READ_FILE_FOOTER|DIRECT_QUERY"
+)
+"""What tasks of ours, and Spark, say of a file that is broken or of other types; to Spark, one that is gone is another
+matter."""
 _ENDED = re.compile(
     r"NO_ACTIVE_SESSION|SESSION_(CLOSED|CHANGED|NOT_FOUND|OR_CONTEXT_NOT_EXISTS)|stopped SparkContext"
     r"|Connection refused|StatusCode.UNAVAILABLE"
@@ -78,7 +81,7 @@ def _loggers() -> list[logging.Logger]:
 def _no_table() -> SourceError:
     fix = (
         "Give the name as Spark has it, with its catalog and schema, in the session that knows it; a folder of Delta "
-        "or Iceberg needs a session with its connector, or delta:FOLDER or iceberg:NAME without Spark."
+        "or Iceberg is spark:delta:FOLDER or spark:iceberg:NAME, or needs a session with its connector."
     )
     return SourceError("source.no-table", "Spark knows no table or view of this name.", fix)
 
