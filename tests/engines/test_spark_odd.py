@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ NAMES = [
     "*",
     "new\nline\t",
 ]
+ZONE = "spark.sql.session.timeZone"
+FIELDS = "at timestamp, as_it_stands timestamp_ntz"
 KINDS = pytest.mark.parametrize("kind", ["local", "connect"])
 
 
@@ -189,6 +192,43 @@ def test_settings_of_a_session_change_no_count(kind: str, sparks: Sparks) -> Non
     finally:
         for name, value in before.items():
             session.conf.unset(name) if value is None else session.conf.set(name, value)
+
+
+@KINDS
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
+def test_moments_count_in_utc_whatever_the_zone_of_the_session(
+    zone: str, kind: str, sparks: Sparks, tmp_path: Path
+) -> None:
+    """Between 11 hours behind UTC and 14 before it; the hour that New York has twice is two persons."""
+    said = [
+        "1990-12-31T23:30",
+        "1991-01-01T00:30",
+        "1991-12-31T12:00",
+        "1992-11-01T05:30",
+        "1992-11-01T06:30",
+    ]
+    moments = [datetime.fromisoformat(text) for text in said]
+    here = pa.array(moments, pa.timestamp("us"))
+    pq.write_table(
+        pa.table({"at": here.cast(pa.timestamp("us", "UTC")), "as_it_stands": here}), tmp_path / "t.parquet"
+    )
+    years = {"type": "date", "bounds": ["1990-01-01", "1993-12-31"], "width": "1 year"}
+    declared = ht.Schema.from_dict(
+        {"attributes": dict.fromkeys(("at", "as_it_stands"), years), "person": "at"}
+    )
+    session = getattr(sparks, kind)
+    before = session.conf.get(ZONE)
+    session.conf.set(ZONE, zone)
+    try:
+        frame = session.read.parquet(str(tmp_path / "t.parquet"))
+        assert [name for _, name in frame.dtypes] == ["timestamp", "timestamp_ntz"]
+        assert counted(frame, declared) == [1, 2, 2, 0] * 2
+        made = session.createDataFrame([(moment.replace(tzinfo=UTC), moment) for moment in moments], FIELDS)
+        assert counted(made, declared) == [1, 2, 2, 0] * 2
+        assert session.conf.get(ZONE) == zone
+    finally:
+        session.conf.set(ZONE, before)
+    assert counted(tmp_path / "t.parquet", declared) == [1, 2, 2, 0] * 2
 
 
 def test_sessions_beside_each_other_count_their_own_tables(sparks: Sparks) -> None:
