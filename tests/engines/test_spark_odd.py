@@ -20,6 +20,7 @@ from hushtable.cli.app import run
 from hushtable.errors import HushtableError
 from hushtable.kernel import draft_schema
 from hushtable.kernel.sources import open_counter
+from hushtable.kernel.sources.engines.spark_calls import SparkCall
 from hushtable.marginals import Layout
 
 NUMBER = {"type": "integer", "bounds": [0, 9], "null": "category"}
@@ -277,6 +278,53 @@ except ht.errors.HushtableError as error:
 def test_a_session_here_that_was_stopped_is_told_in_a_sentence() -> None:
     done = outside("-c", STOPPED, PYSPARK_PYTHON=sys.executable)
     assert "refused: source.session-ended" in done.stdout, done.stderr[-2000:]
+
+
+HUNGRY = """
+import shutil
+from pathlib import Path
+import pyspark
+from pyspark.sql import SparkSession
+settings = {"spark.driver.memory": "600m", "spark.executor.memory": "600m", "spark.task.maxFailures": "1",
+            "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+builder = SparkSession.builder.master("local-cluster[1,1,600]")
+for name, value in settings.items():
+    builder = builder.config(name, value)
+session = builder.getOrCreate()
+home = Path(pyspark.__file__).parent / "work" / session.sparkContext.applicationId
+import hushtable as ht
+from hushtable.kernel.sources import open_counter
+from hushtable.marginals import Layout
+schema = ht.Schema.from_dict({"attributes": {"n": {"type": "integer", "bounds": [0, 9]}}})
+frame = session.range(2).selectExpr("length(repeat(cast(id as string), 2000000000)) as n").coalesce(1)
+try:
+    open_counter(frame, schema).tabulate(Layout(schema.sizes, ((0,),)))
+except ht.errors.HushtableError as error:
+    print("refused:", error.code)
+session.stop()
+shutil.rmtree(home, ignore_errors=True)
+"""
+
+
+def test_an_executor_whose_java_runs_out_of_memory_is_told_in_a_sentence() -> None:
+    """An executor of its own, because one that shares a process with the driver takes the session along."""
+    done = outside("-c", HUNGRY, PYSPARK_PYTHON=sys.executable)
+    assert "refused: source.no-memory" in done.stdout, done.stderr[-2000:]
+    assert "java.lang.OutOfMemoryError" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ExecutorLostFailure (executor 0 exited caused by one of the running tasks) Reason: "
+        "Command exited with code 52",
+        "Lost task 0.0 in stage 1.0 (TID 2) (192.0.2.2 executor 0): java.lang.OutOfMemoryError: Java heap space",
+    ],
+)
+def test_both_ways_in_which_java_says_so_are_known(said: str) -> None:
+    with SparkCall("The job did not end") as asking:
+        raise RuntimeError(f"Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times: {said}")
+    assert asking.refusal.code == "source.no-memory"
 
 
 def outside(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -74,7 +74,7 @@ class DeltaTable:
             named = url.removeprefix("file://")  # of a file's name only the part below the folder is decoded
             root = unquote(named) if named != url else url
             for added in pa.table(self._table.get_add_actions()).to_batches():
-                said = added.column("partition") if outside else None
+                said: Any = added.column("partition") if outside else None
                 for k, size in enumerate(added.column("size_bytes").to_pylist()):
                     values = {name: said[k][name].cast(kinds[name]) for name in outside}
                     parts.append(LakePart(unquote(added.column("path")[k].as_py()), size, values))

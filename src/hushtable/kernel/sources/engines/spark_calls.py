@@ -19,10 +19,11 @@ _NO_TABLE = (
 """The last one is what the session's own catalog says of ``a.b.c`` where there is no catalog ``a``."""
 _AGAIN = "Nothing more was spent; check that Spark runs, its memory and its logs, and type the command again."
 _MEMORY = re.compile(
-    r"source\.no-memory|OutOfMemory|OOMKilled|^[\w.]*MemoryError|memory limits", re.MULTILINE
+    r"source\.no-memory|OutOfMemory|OOMKilled|^[\w.]*MemoryError|memory limits|exit(ed with)? code:? 52\b",
+    re.MULTILINE,
 )
 """What tasks of ours, Java, Python (where a line of its report begins so) and the managers of clusters say when memory
-ends."""
+ends.  52 is what an executor exits with whose Java ran out of memory; the error itself may not come through."""
 _CRASHED = re.compile(r"^.*Fatal Python error: ", re.MULTILINE)
 """What Python's own fault handler says of a worker before it ends, because our jobs turn it on."""
 _GONE = re.compile(r"Python worker exited unexpectedly|exit(ed with)? code:? 137|ExecutorLostFailure")
