@@ -88,7 +88,7 @@ def test_lines_of_several_persons_count_them_and_a_person_more_is_one_more():
 
 
 def test_lines_that_one_person_more_may_drop_are_paid_for_whole(tmp_path: Path):
-    """A line at the bound is gone with one person more: that moves a count by the bound, and nothing moves it further."""
+    """A line at the bound is gone with one person more: a count moves by the bound, and never further."""
     declared = schema(count={"column": "w", "bounds": [0, 300], "outside": "drop"})
     counts = np.array([0.0, 1.0, 2.5, 299.4, 299.5, 300.0, 300.2, -3.0, -0.4, np.nan])
     frame = frame_of(1, len(counts), counts)
