@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def test_data_that_a_preflight_has_shown_are_refused(old):
         ht.rehearse("town-2015.csv", **asked, budget=ht.ZCDP("0.5"))
 
 
-def may_rehearse(data, ledger: str = "l") -> bool:
+def may_rehearse(data, ledger: str | None = "l") -> bool:
     try:
         ht.rehearse(
             data,
@@ -184,3 +185,80 @@ def test_a_number_of_runs_that_makes_no_sense_is_refused(old, runs):
     with pytest.raises(UsageError) as refused:
         rehearsed(old, runs=runs)
     assert refused.value.code == "rehearse.runs"
+
+
+@pytest.fixture
+def confidential(old, tmp_path) -> Path:
+    """A table that was released from, in a folder of its own, with a ledger that is called like it."""
+    (tmp_path / "own").mkdir()
+    old.write_csv("own/acct.csv")
+    session = ht.Session.open("own/acct.csv", schema="town.yaml", ledger="own/acct.ledger", budget=ht.ZCDP(1))
+    session.release(ht.Workload([("region",)]), budget=ht.ZCDP("0.1"), strategy="residual-planner")
+    return Path("own/acct.csv")
+
+
+@pytest.mark.parametrize("noted", [True, False])
+@pytest.mark.parametrize(
+    "name", ["soft.csv", "own/soft.csv", "own/hard.csv", "own/*.csv", "own/[ab]cct.csv", "s*.csv"]
+)
+def test_without_a_ledger_other_names_of_a_table_are_refused(confidential, name, noted):
+    Path("soft.csv").symlink_to(confidential)
+    Path("own/soft.csv").symlink_to("acct.csv")
+    Path("own/hard.csv").hardlink_to(confidential)
+    if not noted:
+        Path("own/acct.ledger.data").unlink()
+    assert not may_rehearse(name, None)
+
+
+def test_without_a_ledger_packed_files_and_parts_are_refused_by_the_name_that_a_ledger_has(old, tmp_path):
+    (tmp_path / "parts" / "year=2015").mkdir(parents=True)
+    for name in ("parts/one.csv", "parts/year=2015/two.csv", "other.csv"):
+        old.write_csv(name)
+    Path("acct.csv.gz").write_bytes(gzip.compress(Path("other.csv").read_bytes()))
+    for name in ("acct", "parts"):
+        ht.Ledger.create(f"{name}.ledger", ht.ZCDP(1))
+    for name in (
+        "acct.csv.gz",
+        "parts/one.csv",
+        "parts/*.csv",
+        "parts/year=2015/two.csv",
+        ["other.csv", "parts/one.csv"],
+    ):
+        with pytest.raises(RefusedError) as refused:
+            ht.rehearse(name, schema="town.yaml", workload=ht.Workload(TABLES), budget=ht.ZCDP("0.5"), runs=1)
+        assert refused.value.code == "rehearse.confidential"
+    assert may_rehearse("other.csv", None)
+
+
+def test_without_a_ledger_notes_beside_the_data_tell_whatever_the_ledger_is_called(old, tmp_path):
+    """Those of where data lie, and those of preflights; other years in folders below stay free."""
+    ht.Session.open("town-2015.csv", schema="town.yaml", ledger="account", budget=ht.ZCDP(1))
+    assert not may_rehearse("town-2015.csv", None)
+    Path("account.data").unlink()
+    assert may_rehearse("town-2015.csv", None)
+    assert run(["preflight", "town-2015.csv", "--schema", "town.yaml", "--ledger", "account"]) == 0
+    Path("account.data").unlink(missing_ok=True)
+    assert not may_rehearse("town-2015.csv", None)
+    (tmp_path / "2005").mkdir()
+    old.write_csv("2005/town-2015.csv")
+    assert may_rehearse("2005/town-2015.csv", None)
+
+
+def test_a_ledger_that_was_moved_without_its_note_is_refused_until_it_knows_its_data(
+    confidential, old, tmp_path
+):
+    (tmp_path / "safe").mkdir()
+    Path("own/acct.ledger").rename("safe/acct.ledger")
+    asked = {"schema": "town.yaml", "workload": ht.Workload([("region",)]), "runs": 1}
+    with pytest.raises(RefusedError) as refused:
+        ht.rehearse("town-2015.csv", **asked, budget=ht.ZCDP("0.5"), ledger="safe/acct.ledger")
+    assert refused.value.code == "rehearse.no-note"
+    Path("own/acct.ledger.data").rename("safe/acct.ledger.data")
+    assert not may_rehearse(confidential, "safe/acct.ledger")
+    assert may_rehearse("town-2015.csv", "safe/acct.ledger")
+
+
+def test_a_ledger_of_tables_in_memory_lets_files_be_rehearsed(old):
+    session = ht.Session.open(old, schema="town.yaml", ledger="l", budget=ht.ZCDP(1))
+    session.release(ht.Workload([("region",)]), budget=ht.ZCDP("0.1"), strategy="residual-planner")
+    assert may_rehearse("town-2015.csv", "l")

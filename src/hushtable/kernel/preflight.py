@@ -36,7 +36,7 @@ from hushtable.kernel.sources.people import hash_fields
 from hushtable.kernel.sources.row_tables import Block, Table, require_fit
 from hushtable.kernel.sources.text import Texts, Values
 from hushtable.kernel.sources.typed import as_texts, family
-from hushtable.ledger import Address, PreflightNotes
+from hushtable.ledger import Address, KnownData, PreflightNotes
 from hushtable.schema import (
     Attribute,
     Binned,
@@ -80,6 +80,7 @@ def run_preflight(data: Any, schema: Schema, ledger: Address | None = None) -> P
         found = replace(found, hints=(unit_hint(doubted, schema), *found.hints))
     if ledger is not None:
         PreflightNotes(ledger).remember(data, schema)
+        KnownData(ledger).remember(data)
     return found
 
 

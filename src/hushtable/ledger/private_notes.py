@@ -19,8 +19,12 @@ def private_file(ledger: Address, ending: str) -> Path:
     place = place_of(ledger)
     if scheme_of(ledger, STORES) is None:
         return Path(f"{place}.{ending}")
-    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hushtable"
-    return home / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.{ending}"
+    return state_home() / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.{ending}"
+
+
+def state_home() -> Path:
+    """The curator's own folder, with the notes of ledgers that are no files."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hushtable"
 
 
 def carry_notes(source: Address, target: Address) -> None:
