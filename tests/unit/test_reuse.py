@@ -165,3 +165,63 @@ def test_what_cannot_be_charged_by_difference_is_refused(session: ht.Session) ->
         session.release(pairs(session), budget=ht.PureDP(1), strategy="identity", reuse=True)
     assert caught.value.code == "release.reuse"
     assert session.ledger.spent() == Cost.ZERO
+
+
+TREE = """\
+attributes:
+  place: {type: categorical, levels: [region, district], tree: {North: [a, b, c], South: [d, e]}}
+  sex: {type: categorical, values: [F, M]}
+"""
+
+
+def of_places(ledger: Path, declared: str = TREE) -> ht.Session:
+    frame = pl.DataFrame({"place": list("aabcde"), "sex": list("FMFMFM")})
+    return ht.Session.open(frame, schema=ht.Schema.loads(declared), ledger=ledger, budget=ht.ZCDP(5))
+
+
+def by_place(session: ht.Session, **more: object) -> ht.Release:
+    asked = ht.Workload([("region", "sex"), ("district",)])
+    return session.release(asked, budget=ht.ZCDP("0.1"), strategy="residual-planner", **more)
+
+
+def test_a_tree_that_changed_is_refused_by_name_before_anything_is_spent(tmp_path: Path) -> None:
+    """A district that moved, with as many categories as before; a fresh release can be reused again."""
+    by_place(of_places(tmp_path / "l"))
+    moved = of_places(tmp_path / "l", TREE.replace("b, c], South: [d", "b], South: [c, d"))
+    before, entries = spent(moved), len(moved.ledger.reservations())
+    with pytest.raises(WorkloadError, match="'place'") as refused:
+        by_place(moved, reuse=True)
+    assert refused.value.code == "reuse.different"
+    assert spent(moved) == before and len(moved.ledger.reservations()) == entries
+    by_place(moved)
+    before = spent(moved)
+    by_place(moved, reuse=True)
+    assert spent(moved) == before
+    by_place(of_places(tmp_path / "l"), reuse=True)
+    assert spent(moved) == before
+
+
+def test_other_changes_of_a_schema_with_a_tree_share_nothing_and_are_not_refused(tmp_path: Path) -> None:
+    by_place(of_places(tmp_path / "l"))
+    wider = of_places(tmp_path / "l", TREE.replace("[F, M]", "[F, M, X]"))
+    assert by_place(wider, reuse=True).card.reuse.charges == ()
+    split = of_places(tmp_path / "l", TREE.replace("b, c], South: [d", "b], South: [c, d"))
+    by_sex = split.release(ht.Workload([("sex",)]), budget=ht.ZCDP("0.1"), reuse=True)
+    assert by_sex.card.reuse.charges == ()
+
+
+def test_what_was_reused_says_by_which_strategies_it_was_measured(
+    session: ht.Session, tmp_path: Path
+) -> None:
+    """Of noise that was fixed beforehand intervals are as exact as of one release, and no model was measured for."""
+    batch(session, "0.1")
+    again = batch(session, "0.2", reuse=True, reconstruct="mle")
+    again.save(tmp_path / "r")
+    for made in (again, ht.Release.load(tmp_path / "r")):
+        assert made.card.reuse.strategies == ("residual-planner",)
+        assert not made.reads_roughly and not ht.release.approximate(made.card)
+        assert "approximate" not in made.promise(0.05)
+    session.release(pairs(session), budget=ht.ZCDP("0.5"), strategy="auto")
+    mixed = batch(session, "0.9", reuse=True, reconstruct="mle")
+    assert "auto" in mixed.card.reuse.strategies
+    assert mixed.reads_roughly and ht.release.approximate(mixed.card)

@@ -146,11 +146,15 @@ class PlanFacts(PlainRecord):
 
 
 class Reused(PlainRecord):
-    """What earlier answers were worth to a release: the charges that had paid for them, and what they saved."""
+    """What earlier answers were worth to a release: the charges that had paid for them, and what they saved.
+
+    ``strategies``: by which they were measured; not known of releases that an earlier version made.
+    """
 
     charges: Annotated[tuple[WholeNumber, ...], Field(strict=False)]
     full_price_rho: DecimalText
     saved_rho: DecimalText
+    strategies: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
 
 
 class Chosen(PlainRecord):

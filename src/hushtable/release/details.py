@@ -6,12 +6,17 @@ a default, and fields that are not known here are ignored.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from hushtable.release.card import PlanFacts
 from hushtable.release.spend_kinds import CHOOSE
+
+if TYPE_CHECKING:
+    from hushtable.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class Written:
 class ReleaseDetail(Written):
     """A release: its budget, schema, plan and workload (both by hash), and how it is run where that is not plain.
 
-    ``reuse`` names the earlier answers that it builds on; ``scored`` is "tables" where rounds look at whole tables.
+    ``reuse`` names the earlier answers that it builds on; ``scored`` is "tables" where rounds look at whole tables;
+    ``trees`` tells the levels of attributes apart that have some.
     """
 
     budget: str
@@ -43,6 +49,7 @@ class ReleaseDetail(Written):
     workload: str
     reuse: str | None = None
     scored: str | None = None
+    trees: Mapping[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The facts of the plan stand beside the others."""
@@ -85,6 +92,31 @@ class RefinementDetail(Written):
 
     refines: str
     rho: str
+
+
+def trees_of(schema: Schema) -> dict[str, str]:
+    """What tells the levels of two attributes apart, in a few characters, for each attribute that has some."""
+    found: dict[str, str] = {}
+    for name, attribute in schema.attributes.items():
+        if attribute.levels is not None:
+            told = [
+                attribute.levels.names,
+                [list(b) for b in attribute.levels.blocks],
+                list(attribute.labels),
+            ]
+            found[name] = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+    return found
+
+
+def trees_measured(given: Mapping[str, Any]) -> Mapping[str, str]:
+    """The trees of a spend, as ``trees_of`` told them then; none where its entry does not say."""
+    told = given.get("trees")
+    return cast("Mapping[str, str]", told) if isinstance(told, Mapping) else {}
+
+
+def strategy_of(given: Mapping[str, Any]) -> str:
+    """The strategy of a spend; that of a choice where its entry says none."""
+    return str(given.get("strategy", CHOOSE))
 
 
 def is_about(given: Mapping[str, Any], schema: str, choices: Collection[str]) -> bool:

@@ -26,7 +26,7 @@ from hushtable.release.known_doubts import doubts_of
 from hushtable.release.loss_counts import loss_counts
 from hushtable.release.plan import Plan
 from hushtable.release.release import Release
-from hushtable.release.reuse import earlier_answers
+from hushtable.release.reuse import earlier_answers, require_same_trees
 from hushtable.release.sample_errors import measured_effect, sampling_of
 from hushtable.schema import Schema
 
@@ -117,6 +117,8 @@ def _difference(plan: Plan, runner: Runner, spender: str | None) -> Measured:
     begun = runner.ledger.holding(runner.request)
     before = None if begun is None else begun.reservation.number
     earlier = earlier_answers(runner.ledger, plan.schema, plan.workload.closure, before=before)
+    if begun is None and not earlier.charges:
+        require_same_trees(runner.ledger, plan)
     less = earlier.lessen(plan, runner.ledger.kind)
     spend = plan.spend(spender, less.cost, reuse=earlier.digest)
     found = runner.batch(spend, cast("BatchPlan", less.noise).part, plan.measured_beside)

@@ -22,7 +22,7 @@ from hushtable.planning import (
 )
 from hushtable.privacy import Budget, Cost, Price
 from hushtable.release.card import PlanFacts, epsilon_by_delta, guarantees
-from hushtable.release.details import ReleaseDetail
+from hushtable.release.details import ReleaseDetail, trees_of
 from hushtable.release.repeats import Asking
 from hushtable.release.spend_kinds import RELEASE
 from hushtable.schema import Schema, total_of
@@ -145,7 +145,8 @@ class Plan:
 
     def spend(self, spender: str | None, cost: Cost | None = None, **how: str | None) -> Spend:
         """What the ledger is asked for: ``cost`` is what is left of the plan's own, ``how`` says how it is run."""
-        detail = ReleaseDetail(str(self.budget), self.schema.version, self.facts, self.workload.digest, **how)
+        about = str(self.budget), self.schema.version, self.facts, self.workload.digest
+        detail = ReleaseDetail(*about, **how, trees=trees_of(self.schema) or None)
         return Spend(self.cost if cost is None else cost, RELEASE, detail, spender)
 
     def asking(self, spender: str | None, data: str) -> Asking:

@@ -24,7 +24,7 @@ WHOLE_TABLE = (
 
 def approximate(card: Card) -> bool:
     """Whether intervals are meant to hold as often as they say, and no more: the noise or the answers were chosen."""
-    return card.plan.strategy == CHOOSE or card.reuse is not None or not _foreseen(card.plan.strategy)
+    return card.plan.strategy == CHOOSE or _reuses_adaptive(card) or not _foreseen(card.plan.strategy)
 
 
 def interval_promise(
@@ -56,7 +56,7 @@ def _noise_promise(card: Card, alpha: float, simultaneous: bool) -> str:
         depended = "depended" if strategy in STRATEGIES else "may have depended"
         trials = "" if held is None else f": in trials at 95%, {held:.1f}% or more of each kind of cell held"
         return f"{meant}; it is approximate, because later noise {depended} on earlier answers{trials}."
-    if card.reuse is not None:
+    if _reuses_adaptive(card):
         adaptive = " or ".join(name for name, known in STRATEGIES.items() if not known.foreseen)
         return f"{meant}; it is approximate where earlier answers came from {adaptive}."
     return (
@@ -78,6 +78,13 @@ def value_promise(card: Card, value: str, alpha: float = 0.05) -> str:
 def _foreseen(strategy: str) -> bool:
     """Whether the noise was known beforehand; of a strategy that is not registered here nobody can say so."""
     return strategy in STRATEGIES and STRATEGIES[strategy].foreseen
+
+
+def _reuses_adaptive(card: Card) -> bool:
+    """Whether earlier answers are, or may be, of a strategy whose noise depended on answers."""
+    if card.reuse is None:
+        return False
+    return card.reuse.strategies is None or not all(map(_foreseen, card.reuse.strategies))
 
 
 def _least(strategy: str, reconstruct: str) -> float | None:

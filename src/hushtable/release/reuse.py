@@ -22,7 +22,7 @@ from hushtable.planning import BatchPlan
 from hushtable.privacy import Kind, charge, decimal
 from hushtable.release.card import Reused
 from hushtable.release.choices.families import missing_residuals
-from hushtable.release.details import is_about
+from hushtable.release.details import is_about, strategy_of, trees_measured, trees_of
 from hushtable.release.plan import Plan
 from hushtable.schema import Schema
 
@@ -33,6 +33,8 @@ class Earlier:
 
     charges: tuple[int, ...]
     answers: tuple[Answers, ...]
+    strategies: tuple[str, ...] = ()
+    """By which they were measured, each once."""
 
     @property
     def digest(self) -> str:
@@ -59,6 +61,7 @@ class Earlier:
             charges=self.charges,
             full_price_rho=decimal(full.cost.rho),
             saved_rho=decimal(full.cost.rho - less.cost.rho),
+            strategies=self.strategies,
         )
 
 
@@ -72,6 +75,7 @@ def earlier_answers(
     wanted = frozenset(closure)
     charges: list[int] = []
     answers: list[Answers] = []
+    strategies: dict[str, None] = {}
     holdings = ledger.reservations()
     ours = {
         str(h.reservation.request) for h in holdings if is_about(h.reservation.detail, schema.version, ())
@@ -87,7 +91,28 @@ def earlier_answers(
             if kept is not None and kept.part.sets:
                 charges.append(paid.number)
                 answers.append(kept)
-    return Earlier(tuple(charges), tuple(answers))
+                strategies[strategy_of(holding.reservation.detail)] = None
+    return Earlier(tuple(charges), tuple(answers), tuple(strategies))
+
+
+def require_same_trees(ledger: Ledger, plan: Plan) -> None:
+    """Refuse a reuse where there is nothing to reuse because the tree of an attribute changed since.
+
+    Answers about other categories cannot be added to, so all would be paid for anew.  Other changes of a schema leave
+    nothing to reuse either, by the curator's own choice of another set of attributes or bins.
+    """
+    now = trees_of(plan.schema)
+    asked = {plan.schema.names[axis] for s in plan.workload.sets for axis in s}
+    for name, attribute in plan.schema.attributes.items():
+        own = (name,) if attribute.levels is None else attribute.levels.names
+        then = {trees_measured(h.reservation.detail).get(name) for h in ledger.reservations()} - {None}
+        if asked.intersection(own) and then and now.get(name) not in then:
+            raise WorkloadError(
+                "reuse.different",
+                f"The tree of {name!r} is not the one that earlier releases of this ledger have, so none of their "
+                "answers can be reused.",
+                "Leave --reuse out to measure everything at the full price, or use the schema of those releases.",
+            )
 
 
 def _decoded(payload: bytes, sizes: tuple[int, ...]) -> Answers | None:
