@@ -6,7 +6,7 @@ Where drivers are missing, as in the environment of the other tests, only ``test
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,16 @@ def sparks() -> Iterator[spark_sessions.Sparks]:
     started = spark_sessions.start()
     yield started
     started.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails on Spark shows what Spark complained of: our own messages say none of it."""
+    report = yield
+    sparks = getattr(item, "funcargs", {}).get("sparks")
+    if report.failed and sparks is not None:
+        report.sections.append(("Spark's log", sparks.complaints()))
+    return report
 
 
 @pytest.fixture

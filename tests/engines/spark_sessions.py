@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import sys
@@ -27,6 +28,7 @@ appender.file.layout.pattern = %p %c %m%n%ex
 rootLogger.level = info
 rootLogger.appenderRef.file.ref = file
 """
+COMPLAINT = re.compile(r"WARN |ERROR |Caused by: |[\w.]+(Exception|Error): ")
 MEMORY = "900m"
 
 
@@ -71,6 +73,12 @@ class Sparks:
             path for name in ("events", "log") for path in (self.folder / name).rglob("*") if path.is_file()
         ]
         return b"".join(path.read_bytes() for path in files)
+
+    def complaints(self) -> str:
+        """The last warnings and errors in Spark's log, with the exceptions that are named there."""
+        lines = (self.folder / "log" / "spark.log").read_text(errors="replace").splitlines()
+        told = [line for line in lines if COMPLAINT.match(line)]
+        return "\n".join(line[:500] for line in told[-40:])
 
     def stop(self) -> None:
         """End sessions and the Java process."""
