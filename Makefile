@@ -104,7 +104,7 @@ lint: $(VENV)/.dev
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: bench-sampler bench-tabulate bench-residuals bench-adaptive bench-microdata bench-choose bench-check bench-intervals bench-window bench-levels bench-wide
+bench: bench-sampler bench-tabulate bench-residuals bench-adaptive bench-microdata bench-choose bench-check bench-intervals bench-window bench-levels bench-wide bench-weigh
 
 bench-%: $(VENV)/.dev
 	$(BIN)/hush bench $*

@@ -55,6 +55,8 @@ def compare(
         f"A cell that did not change is called significant with probability {alpha:.10g}; one of a whole table among "
         "all with no more than that."
     )
+    if found.resting:
+        say(found.resting)
     if written is not None:
         say(f"Wrote {written}.")
 

@@ -17,6 +17,8 @@ NUMBERS = ["estimate", "std", "lower", "upper"]
 ADJUSTED = ["benchmarked", "benchmarked_lower", "benchmarked_upper"]
 SHARE_PLACES = 4
 """Places after the point of shares and rates: a hundredth of a per cent."""
+SAMPLED = {"cv_noise": "cv_noise", "cv_sampling": "... sampling", "cv_total": "... total"}
+"""Relative errors of a sample, and what stands above them."""
 WIDTH = 20
 """Letters of the longest bar: what a line of 80 leaves beside two attributes and four numbers."""
 
@@ -103,6 +105,7 @@ def print_table(table: ht.release.ReleasedTable, *, rows: int) -> None:
     frame, attributes = table.frame, list(table.attributes)
     places = SHARE_PLACES if table.value.startswith(("share", "rate")) else 1
     numbers = [*NUMBERS, *(name for name in ADJUSTED if name in frame.columns and name not in attributes)]
+    relative = [name for name in SAMPLED if name in frame.columns and name not in attributes]
     scale = max(1.0, *(end for end in frame["upper"].to_list() if isfinite(end)))
     noted = ["note"] if "note" in frame.columns and "note" not in attributes else []
     flagged = "measured" in frame.columns and set(frame["measured"]) != {ht.reconstruct.FULLY}
@@ -110,6 +113,7 @@ def print_table(table: ht.release.ReleasedTable, *, rows: int) -> None:
         [
             *(str(row[name]) if row[name] is not None else "(null)" for name in attributes),
             *(_number(row[name], places) for name in numbers),
+            *("–" if row[name] is None else f"{row[name]:.1%}" for name in relative),
             *([row["measured"]] if flagged else []),
             *(row[name] for name in noted),
             bar(row["lower"], row["upper"], scale),
@@ -117,6 +121,7 @@ def print_table(table: ht.release.ReleasedTable, *, rows: int) -> None:
         for row in frame.head(rows).to_dicts()
     ]
     heads = [name.replace("benchmarked_", "... ") for name in numbers]
+    heads += [SAMPLED[name] for name in relative]
     grid([*attributes, *heads, *(["measured"] if flagged else []), *noted, ""], shown, right=heads)
     if frame.height > rows:
         say(f"... {frame.height - rows:,} more rows; --rows {frame.height} or --csv prints them all.")

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from hushtable.release.replicates import replicates_of
     from hushtable.release.request_notes import begun_version
     from hushtable.release.resumable import Resumable, write_once
+    from hushtable.release.sample_errors import CVS, has_sampling_errors
     from hushtable.release.spend_kinds import CHECK, CHOOSE, is_choice
     from hushtable.release.sums import areas_of, asked_table, combination_of, quantiles_of
     from hushtable.release.table_value import TableValue

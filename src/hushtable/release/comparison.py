@@ -18,6 +18,7 @@ import polars as pl
 from hushtable.errors import WorkloadError
 from hushtable.notebook import MOST_ROWS, html_card
 from hushtable.planning import normal_spread
+from hushtable.release.promise import difference_promise
 from hushtable.texts import counted
 
 if TYPE_CHECKING:
@@ -117,11 +118,17 @@ class ReleaseComparison:
     @property
     def note(self) -> str:
         """What a reader of the differences must know."""
-        return (
+        told = (
             f"Differences are those of unbiased estimates from the release of ledger {self.last.card.ledger.name}, "
             f"entry {self.last.card.ledger.entry}. Significant: noise alone would give as much with probability below "
             f"{self.alpha:.10g}, for each cell by itself; among all: for all cells of its table together."
         )
+        return " ".join(filter(None, [told, self.resting]))
+
+    @property
+    def resting(self) -> str:
+        """What the differences rest on beside the noise, and what their intervals leave out; mostly nothing."""
+        return difference_promise(self.this.card, self.last.card)
 
     def export(self, folder: str | PathLike[str], format: str = "csv", *, raw: bool = False) -> Exported:
         """Write every table that both releases tell, with what changed, in a format that others read."""

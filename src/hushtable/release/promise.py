@@ -21,6 +21,11 @@ WHOLE_TABLE = (
     "All errors of a table add up to at most its bound with probability 95%, for each table on its own."
 )
 
+SAMPLED = (
+    "Rows are a sample: intervals and significance cover the noise alone, and not the error of sampling, so that they "
+    "are for what the files hold."
+)
+
 
 def approximate(card: Card) -> bool:
     """Whether intervals are meant to hold as often as they say, and no more: the noise or the answers were chosen."""
@@ -34,14 +39,32 @@ def interval_promise(
 
     ``adjusted``: whether what it stands beside has columns that are adjusted to benchmarks, if there are any.
     """
-    told = _noise_promise(card, alpha, simultaneous)
+    return " ".join([_noise_promise(card, alpha, simultaneous), *_what_else(card, adjusted=adjusted)])
+
+
+def quantile_promise(card: Card, alpha: float = 0.05) -> str:
+    """The sentence for intervals of quantiles, whose two ends have half of ``alpha`` each."""
+    told = f"Each interval holds the true quantile with probability {1 - alpha:.10g} or more."
+    if approximate(card):
+        told = _noise_promise(card, alpha, simultaneous=False).replace("the true count", "the true quantile")
+    return " ".join([told, *_what_else(card, adjusted=False)])
+
+
+def difference_promise(this: Card, last: Card) -> str:
+    """What differences of two releases rest on, beside the noise; "" where that is all."""
+    sampled = [card.sampling for card in (this, last) if card.sampling is not None]
+    told = [*(this.known or ()), *(last.known or ()), *(this.doubts or ()), *(last.doubts or ())]
+    return " ".join(dict.fromkeys([*told, *([SAMPLED] if sampled else [])]))
+
+
+def _what_else(card: Card, *, adjusted: bool) -> list[str]:
+    """What intervals rest on beside the noise, and what they leave out."""
     from_elsewhere = [
         *(card.known or ()),
         *(card.doubts or ()),
         *((card.benchmarks if adjusted else None) or ()),
     ]
-    more = [*from_elsewhere, *([] if card.sampling is None else [card.sampling])]
-    return " ".join([told, *more])
+    return [*from_elsewhere, *([] if card.sampling is None else [card.sampling])]
 
 
 def _noise_promise(card: Card, alpha: float, simultaneous: bool) -> str:

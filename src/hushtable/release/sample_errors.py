@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from hushtable.arrays import Floats
 from hushtable.marginals import REPLICATES
 from hushtable.release.card import DesignEffect
 from hushtable.release.table_value import COUNT, MEAN, SHARE, SUM, TableValue
@@ -30,24 +31,55 @@ def with_sampling(
     The errors of noise and of sampling are independent, so that squares add up.  Null where the estimate is not above
     0, or its std is not known; left out for values of which sampling says nothing without more.
     """
-    sampling = release.sampling
-    if sampling is None or not sampling.tells or any(name in release.schema.names for name in CVS):
-        return frame
-    drawn = drawn_error(release, sampling, value)
+    drawn = None if any(name in frame.columns for name in CVS) else told_error(release, value)
     if drawn is None:
         return frame
+    sampled = [
+        None if estimate is None or estimate <= 0 or count <= 0 else drawn(count, estimate)
+        for count, estimate in zip(counts, frame["estimate"].to_list(), strict=True)
+    ]
+    return beside_noise(frame, sampled)
+
+
+def with_sampling_of_sums(
+    release: Release, frame: pl.DataFrame, sums: Sequence[tuple[Floats, Floats] | None]
+) -> pl.DataFrame:
+    """The same for weighted sums of cells, by the unbiased counts of these and their weights; None where cells may
+    have rows in common."""
+    sampling, total = release.sampling, float(release.estimates.marginal(()))
+    if told_error(release, TableValue(COUNT)) is None or sampling is None:
+        return frame
+    sampled = [
+        None if one is None else sampling.sum_error(np.clip(one[0], 0.0, total) / total, one[1])
+        for one in sums
+    ]
+    return beside_noise(frame, sampled)
+
+
+def beside_noise(frame: pl.DataFrame, sampled: Sequence[float | None]) -> pl.DataFrame:
+    """``CVS`` of a table, from its own numbers and the relative errors of sampling of its rows."""
     found: list[tuple[float | None, float | None, float | None]] = []
-    cells = zip(counts, frame["estimate"].to_list(), frame["std"].to_list(), strict=True)
-    for count, estimate, std in cells:
-        if estimate is None or estimate <= 0 or count <= 0:
-            found.append((None, None, None))
-            continue
-        noise = None if std is None else std / estimate
-        sampled = drawn(count, estimate)
-        both = None if sampled is None or noise is None else (noise**2 + sampled**2) ** 0.5
-        found.append((noise, sampled, both))
+    cells = zip(sampled, frame["estimate"].to_list(), frame["std"].to_list(), strict=True)
+    for drawn, estimate, std in cells:
+        above = estimate is not None and estimate > 0
+        noise = std / estimate if above and std is not None else None
+        both = None if drawn is None or noise is None else (noise**2 + drawn**2) ** 0.5
+        found.append((noise, drawn if above else None, both))
     columns = [pl.Series(name, [row[k] for row in found], pl.Float64) for k, name in enumerate(CVS)]
     return frame.with_columns(columns)
+
+
+def has_sampling_errors(release: Release) -> bool:
+    """Whether tables of counts have ``CVS``."""
+    return told_error(release, TableValue(COUNT)) is not None
+
+
+def told_error(release: Release, value: TableValue) -> SamplingError | None:
+    """The error of sampling of a value, where its tables have ``CVS``."""
+    sampling = release.sampling
+    if sampling is None or not sampling.tells or any(name in release.schema.names for name in CVS):
+        return None
+    return drawn_error(release, sampling, value)
 
 
 def sampling_of(release: Release) -> DrawnSample | None:

@@ -28,7 +28,9 @@ from hushtable.reconstruct import (
     sum_variances,
 )
 from hushtable.release.area_maps import AreaMap, areas_in
-from hushtable.release.promise import interval_promise
+from hushtable.release.promise import interval_promise, quantile_promise
+from hushtable.release.sample_errors import with_sampling, with_sampling_of_sums
+from hushtable.release.table_value import COUNT, TableValue
 from hushtable.release.tables import ReleasedTable, category_column, columns_named
 from hushtable.schema import RESERVED, Attribute, Binned, LabelError, Real
 
@@ -89,7 +91,7 @@ def range_of(
     matrix[0, list(codes)] = 1.0
     axes, sums = _sums(release, axis, matrix, by)
     label = pl.Series(attribute, [shown]).new_from_index(0, sums.values.size)
-    frame = pl.DataFrame([label, *_labels(release, axes[1:]), *sums.columns(alpha)])
+    frame = _with_errors(release, [label, *_labels(release, axes[1:])], sums, alpha)
     return ReleasedTable(
         (attribute, *columns_named(release.schema, by)),
         frame,
@@ -106,7 +108,7 @@ def area_of(
     matrix = np.zeros((1, release.schema.sizes[axis]))
     matrix[0, list(codes)] = 1.0
     axes, sums = _sums(release, axis, matrix, by)
-    frame = pl.DataFrame([*_labels(release, axes[1:]), *sums.columns(alpha)])
+    frame = _with_errors(release, _labels(release, axes[1:]), sums, alpha)
     return ReleasedTable(
         columns_named(release.schema, by), frame, alpha, interval_promise(release.card, alpha, adjusted=False)
     )
@@ -127,7 +129,7 @@ def areas_of(
     taken = {column.name for column in labels} | RESERVED
     shown = pl.Series(name if name not in taken else "area", [area for area in found for _ in range(cells)])
     repeated = [pl.concat([column] * len(found)) for column in labels]
-    frame = pl.DataFrame([shown, *repeated, *sums.columns(alpha)])
+    frame = _with_errors(release, [shown, *repeated], sums, alpha)
     return ReleasedTable(
         (shown.name, *columns_named(release.schema, by)),
         frame,
@@ -165,8 +167,8 @@ def quantiles_of(
         ]
         share = pl.Series("quantile", [float(q)]).new_from_index(0, len(found))
         frames.append(pl.DataFrame([*_labels(release, axes[1:]), share, *numbers]))
-    promise = f"Each interval holds the true quantile with probability {1 - alpha:.10g} or more."
-    return ReleasedTable((*columns_named(release.schema, by), attribute), pl.concat(frames), alpha, promise)
+    shown = (*columns_named(release.schema, by), attribute)
+    return ReleasedTable(shown, pl.concat(frames), alpha, quantile_promise(release.card, alpha))
 
 
 def shares_of(
@@ -203,15 +205,33 @@ def combination_of(release: Release, weights: Any, alpha: float) -> ReleasedTabl
         )
     keyed = frame if "name" in frame.columns else frame.with_columns(name=pl.lit("sum"))
     found: list[tuple[str, float, float]] = []
+    groups: list[tuple[Floats, Floats] | None] = []
     for (name,), rows in keyed.group_by(["name"], maintain_order=True):
-        estimate, variance = combined(release.estimates, _terms(release, rows, names))
+        terms = _terms(release, rows, names)
+        estimate, variance = combined(release.estimates, terms)
         if not np.isfinite(variance):
             raise _not_measured("A cell of the combination")
         found.append((str(name), estimate, sqrt(variance)))
+        groups.append(_alone(release, terms))
     reach = normal_spread(alpha)
     rows = [(name, value, std, value - reach * std, value + reach * std) for name, value, std in found]
     made = pl.DataFrame(rows, ["name", "estimate", "std", "lower", "upper"], orient="row")
+    made = with_sampling_of_sums(release, made, groups)
     return ReleasedTable(("name",), made, alpha, interval_promise(release.card, alpha, adjusted=False))
+
+
+def _with_errors(release: Release, labels: Sequence[pl.Series], sums: Sums, alpha: float) -> pl.DataFrame:
+    """Labels and numbers, of a sample with its own error beside that of noise."""
+    frame = pl.DataFrame([*labels, *sums.columns(alpha)])
+    return with_sampling(release, frame, TableValue(COUNT), frame["estimate"].to_list())
+
+
+def _alone(release: Release, terms: Sequence[tuple[AttributeSet, Floats]]) -> tuple[Floats, Floats] | None:
+    """Counts and weights of the cells of a sum, if they are of one marginal and so have no row in common."""
+    if len(terms) != 1:
+        return None
+    ((key, weights),) = terms
+    return release.estimates.marginal(key).ravel(), weights.ravel()
 
 
 def _terms(release: Release, rows: pl.DataFrame, names: Sequence[str]) -> list[tuple[AttributeSet, Floats]]:

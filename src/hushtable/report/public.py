@@ -30,6 +30,7 @@ from hushtable.report.sections.opening_section import opening_section
 from hushtable.report.sections.reading_section import reading_section
 from hushtable.report.sections.record_section import record_section
 from hushtable.report.sections.rounds_section import rounds_section
+from hushtable.report.sections.sampling_section import sampling_section
 from hushtable.report.sections.tables_section import headline_section, records_section
 from hushtable.report.sections.totals_section import totals_section
 from hushtable.report.sections.uncertainty_section import uncertainty_section
@@ -93,6 +94,7 @@ def report_of(
                 headline_section(view, tables),
                 totals_section(view),
                 benchmarks_section(view),
+                sampling_section(view),
                 about_section(view),
             ),
             Chapter.of("explore", "Explore", explore_section(view, explorer, others)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hushtable.arrays import Floats
 from hushtable.schema.dialect import Dialect
 from hushtable.schema.fields import Fields, is_mapping
 from hushtable.schema.replicate_weights import ReplicateWeights, read_replicates
@@ -20,9 +21,9 @@ NOISE_ALONE = (
     "the file holds."
 )
 BOTH = (
-    "The file is a sample: intervals cover the noise alone; cv_total is the relative standard error with noise and "
-    "sampling (design effect {effect:.4g}, {rows:,} rows) together, for means and totals with the largest error of "
-    "sampling that their bounds allow."
+    "The file is a sample: intervals cover the noise alone, and not the error of sampling. Where a table has cv_total, "
+    "that is the relative standard error with noise and sampling (design effect {effect:.4g}, {rows:,} rows) together, "
+    "for means and totals with the largest error of sampling that their bounds allow."
 )
 
 MEASURED = (
@@ -65,6 +66,14 @@ class DrawnSample:
         if self.rows is None or self.design_effect is None or share <= 0.0 or among <= 0.0:
             return None
         return (self.design_effect * max(1.0 - share, 0.0) / (self.rows * among * share)) ** 0.5
+
+    def sum_error(self, shares: Floats, weights: Floats) -> float | None:
+        """Relative standard error by sampling alone of a weighted sum of groups that have no row in common."""
+        value = float(shares @ weights)
+        if self.rows is None or self.design_effect is None or value <= 0.0:
+            return None
+        variance = max(float(shares @ weights**2) - value**2, 0.0)
+        return (self.design_effect * variance / self.rows) ** 0.5 / value
 
     def mean_error(self, share: float, mean: float, low: float, high: float) -> float | None:
         """The largest relative standard error of a mean in such a group: values from ``low`` to ``high`` with this mean

@@ -8,14 +8,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import polars as pl
 
 from hushtable.release.benchmarked import adjusts
 from hushtable.release.quality import QUALITY_FLAGS, grade_column, quality_column
-from hushtable.release.table_value import COUNT, SUM
-from hushtable.schema import QualityScale, Schema
+from hushtable.release.sample_errors import told_error
+from hushtable.release.table_value import COUNT, SUM, TableValue
+
+if TYPE_CHECKING:
+    from hushtable.release.release import Release
+    from hushtable.schema import QualityScale
 
 MeasureKind = Literal["number", "word"]
 
@@ -45,13 +49,17 @@ class ColumnSet(ABC):
     changes: ClassVar[bool] = False
     """Whether the tables say what changed since another release."""
 
-    def __init__(self, scale: QualityScale | None = None, *, adjusted: bool = False) -> None:
-        self.scale, self.adjusted = scale, adjusted
+    def __init__(
+        self, scale: QualityScale | None = None, *, adjusted: bool = False, sampled: bool = False
+    ) -> None:
+        self.scale, self.adjusted, self.sampled = scale, adjusted, sampled
 
-    def of(self, schema: Schema, value: str = COUNT) -> Self:
-        """The same columns for tables of a schema: numbers marked by its scale, and adjusted to its benchmarks."""
-        tells = value == COUNT or value.startswith(SUM)
-        return type(self)(schema.quality, adjusted=tells and adjusts(schema))
+    def of(self, release: Release, value: str = COUNT) -> Self:
+        """The same columns for tables of a release: numbers marked by its scale, adjusted to its benchmarks, and with
+        the error of sampling where that is known."""
+        tells, schema = value == COUNT or value.startswith(SUM), release.schema
+        sampled = told_error(release, TableValue.parse(value, schema)) is not None
+        return type(self)(schema.quality, adjusted=tells and adjusts(schema), sampled=sampled)
 
     @abstractmethod
     def measures(self, taken: Sequence[str]) -> tuple[CellColumn, ...]:
@@ -72,6 +80,13 @@ _BENCHMARKED = (
         "benchmarked_lower", "Benchmarked, lower end", "of an interval that takes the figures as they are"
     ),
     CellColumn("benchmarked_upper", "Benchmarked, upper end", "of that interval"),
+)
+_SAMPLED = (
+    CellColumn("cv_noise", "Relative error, noise", "standard error of the noise over the estimate"),
+    CellColumn(
+        "cv_sampling", "Relative error, sampling", "by the design effect of the sample; see the notes"
+    ),
+    CellColumn("cv_total", "Relative error, total", "root of the sum of the squares of both"),
 )
 
 
@@ -119,15 +134,13 @@ class WithErrors(ColumnSet):
         )
         if self.scale is not None:
             grade = replace(grade, words=self.scale.marks)
-        shown = (
-            measure for measure in (*self.first, *listed, *self.benchmarked) if measure.name not in taken
-        )
+        shown = (measure for measure in (*self.first, *listed, *self.beside) if measure.name not in taken)
         return (*shown, *((grade,) if self.scale is not None else ()), word)
 
     @property
-    def benchmarked(self) -> tuple[CellColumn, ...]:
-        """Of tables that are adjusted to official figures."""
-        return _BENCHMARKED if self.adjusted else ()
+    def beside(self) -> tuple[CellColumn, ...]:
+        """Of tables that are adjusted to official figures, and of samples."""
+        return (*(_BENCHMARKED if self.adjusted else ()), *(_SAMPLED if self.sampled else ()))
 
     def quality(self, taken: Sequence[str]) -> str:
         return _free("quality", taken)
@@ -200,7 +213,7 @@ class OfValue(WithErrors):
             self.quality(taken), "Quality", "how far noise leaves the number usable; see the notes", "word",
             tuple(flag.name for flag in QUALITY_FLAGS),
         )  # fmt: skip
-        return (*listed, *self.benchmarked, word)
+        return (*listed, *self.beside, word)
 
 
 def _free(name: str, taken: Sequence[str]) -> str:

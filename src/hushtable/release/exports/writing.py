@@ -87,7 +87,7 @@ def write_export(
     columns = columns if value == COUNT else OfValue.name
     wanted = tuple(tuple(names) for names in tables) or release.marginals
     release.outline.check_tables(wanted)
-    chosen = COLUMN_SETS[columns].of(release.schema, value)
+    chosen = COLUMN_SETS[columns].of(release, value)
     for names in wanted:
         release.check_table(names)
     if chosen.value in release.schema.names:
@@ -120,7 +120,7 @@ def write_changes(
     """Write every table that two releases tell, with what changed, into a new folder."""
     writer = format_named(format)
     writer.check_installed()
-    chosen = COLUMN_SETS["changes"].of(found.this.schema)
+    chosen = COLUMN_SETS["changes"].of(found.this)
     taken = {measure.name for measure in chosen.measures(())} & set(found.this.schema.names)
     if taken:
         raise UsageError(

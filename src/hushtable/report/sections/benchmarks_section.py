@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from hushtable.release import ALPHA, adjusts
+from hushtable.release import adjusts
 from hushtable.report.pieces import Grid, Section
+from hushtable.report.sections.group_rows import MOST_GROUPS, group_rows
 from hushtable.report.view import View
-
-MOST_GROUPS = 2000
-"""Groups that the page lists, 100 KB."""
 
 
 def benchmarks_section(view: View) -> Section | None:
@@ -36,15 +34,4 @@ _ENDS = {"": "", "_lower": ", lower end", "_upper": ", upper end"}
 
 def benchmarks_data(view: View) -> pl.DataFrame:
     """One row per group: of all, then of each attribute's categories."""
-    schema, frames = view.schema, list[pl.DataFrame]()
-    for attributes in (s for s in view.small_sets if len(s) < 2):
-        names = tuple(schema.names[a] for a in attributes)
-        table = view.release.table(*names, alpha=ALPHA)
-        kind = schema.of_axis(attributes[0]) if attributes else None
-        labels = {
-            "attribute": ["" if kind is None else kind.label or names[0]] * table.height,
-            "value": ["all"] if kind is None else kind.labels,
-        }
-        shown = ("estimate", "lower", "upper", *(f"benchmarked{end}" for end in _ENDS))
-        frames.append(pl.DataFrame({**labels, **{name: table[name] for name in shown}}))
-    return pl.concat(frames)
+    return group_rows(view, ("estimate", "lower", "upper", *(f"benchmarked{end}" for end in _ENDS)))
