@@ -154,7 +154,7 @@ def test_exports_report_and_command_show_both_parts(
     assert "cv_sampling" in (tmp_path / "csv" / "README.txt").read_text()
     for value, there in {"mean(pay)": True, "share(area)": True, "rate(pay, pay)": False}.items():
         folder = tmp_path / value.replace(", ", "-")
-        release.export(folder, "csv", columns=value)
+        release.export(folder, "csv", value=value)
         heads = next(folder.rglob("sex-area.csv")).read_text().splitlines()[0]
         assert ("cv_total" in heads) is there
     assert run(["table", "out", "sex"]) == 0

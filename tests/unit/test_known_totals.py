@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations, product
 from math import prod, sqrt
 from pathlib import Path
@@ -17,8 +18,10 @@ import hushtable as ht
 from hushtable.axes import Axes
 from hushtable.cli.app import run
 from hushtable.errors import HushtableError, SchemaError
-from hushtable.marginals import Layout
-from hushtable.measurement import ResidualPart
+from hushtable.kernel.draw import noisy
+from hushtable.kernel.sources import open_counter
+from hushtable.marginals import Counting, Layout
+from hushtable.measurement import Answers, ResidualPart
 from hushtable.privacy import UNIT
 
 KEPT = {"null": "category", "outside": "other"}
@@ -131,28 +134,95 @@ def test_estimates_variances_and_prices_are_those_of_least_squares_under_the_con
     for s in {*asked, *tables}:
         ask = summing(sizes, s)
         found = release.estimates.marginal(s).ravel()
-        assert np.allclose(found, ask @ table, atol=1e-7 * (np.abs(ask @ table).max() + 1.0), rtol=0)
+        assert np.allclose(found, ask @ table, atol=1e-9 * (np.abs(ask @ table).max() + 1.0), rtol=0)
         variances = release.estimates.model.variances_of(Layout(declared.sizes, (s,)))
-        assert np.allclose(variances, np.diag(ask @ inverse @ ask.T), rtol=1e-6, atol=1e-9)
         expected = np.diag(ask @ inverse @ ask.T)
+        nothing = 1e-9 * expected.max(initial=0.0) + 1e-9  # of cells that are known, whose variance is 0
+        assert np.allclose(variances, expected, rtol=1e-9, atol=nothing)
         table_of = release.table(*(names[a] for a in s))
-        assert np.allclose(table_of["std"].to_numpy() ** 2, expected, rtol=1e-6, atol=1e-9)
+        assert np.allclose(table_of["std"].to_numpy() ** 2, expected, rtol=1e-9, atol=nothing)
     if residual:
         tables_below = {t for s in tables for k in range(len(s) + 1) for t in combinations(s, k)}
         assert not tables_below.intersection(part.sets)
-    dearest = max(
-        float(
-            sum((q[:, cell] ** 2 / (2 * np.array(v))).sum() for q, v in zip(queries, _by(part), strict=True))
-        )
-        for cell in range(prod(sizes))
+    charged = max(_cost(queries, part, cell) for cell in range(prod(sizes))) * rows**2
+    assert release.card.charged.rho == -(-charged.numerator * UNIT // charged.denominator)
+
+
+def _cost(queries: list[np.ndarray], part: Any, cell: int) -> Fraction:
+    """Sum of squares over twice the variances, of one row in a cell."""
+    each = zip(queries, part.noise.parameters, strict=True)
+    return sum(
+        (Fraction(int((q[:, cell].astype(int) ** 2).sum())) / (2 * Fraction(v)) for q, v in each), Fraction()
     )
-    charged = release.card.charged.rho / UNIT
-    assert dearest * rows**2 <= charged + 1e-12 and dearest * rows**2 > 0.999 * charged
 
 
-def _by(part: Any) -> list[list[float]]:
-    """The noise variances of each set."""
-    return [[float(p)] * n for p, n in zip(part.noise.parameters, part.noise.lengths, strict=True)]
+def statement_held(runs: int, folder: Path, strategy: str, off: float = 1.0) -> dict[tuple[str, int], float]:
+    """How often intervals of counts and shares hold, by rows of a group, where a table is stated as exact.
+
+    Nothing is dropped: rows without a category, or with another one, are counted under one of their own.
+    """
+    groups = {
+        ("a", "F"): 5,
+        ("a", "M"): 50,
+        ("b", "F"): 5000,
+        ("b", "M"): 5,
+        ("c", "F"): 50,
+        ("c", "M"): 5000,
+    }
+    ages = (5, 15, 25)
+    cells = [(*group, age) for group, size in groups.items() for age in ages for _ in range(size)]
+    odd = [(None, "F", 5)] * 7 + [("elsewhere", None, 99)] * 9
+    frame = pl.DataFrame([*cells, *odd], schema=["district", "sex", "age"], orient="row")
+    table = [
+        round(off * x)
+        for x in stated(
+            frame.with_columns(district=pl.col("district").replace("elsewhere", "")), "district", "sex"
+        )["figures"]
+    ]
+    declared = schema([{"attributes": ["district", "sex"], "figures": table, **REGISTER}])
+    session = opened(frame, declared, folder, ht.ZCDP(10_000))
+    names = ("district", "sex", "age")
+    workload = ht.Workload([names])
+    release = session.release(workload, budget=ht.ZCDP("0.2"), strategy=strategy)
+    (counts,) = open_counter(frame, declared).totals([Counting(release.answers.part.layout)])
+    exact = release.answers.part.exact(counts)
+    found = dict.fromkeys(((value, size) for value in ("count", "share(age)") for size in (5, 50, 5000)), 0.0)
+    for _ in range(runs):
+        if strategy == "auto":
+            again = session.release(workload, budget=ht.ZCDP("0.2"), strategy=strategy)
+        else:
+            again = replace(
+                release, answers=Answers(release.answers.part, noisy(exact, release.answers.part.noise))
+            )
+        for value in ("count", "share(age)"):
+            for row in again.table(*names, value=value).to_dicts():
+                size = groups.get((row["district"], row["sex"]), 0)
+                if size and row["age"] in ("0-9", "10-19", "20-29"):
+                    at = size if value == "count" else 1 / 3
+                    found[value, size] += (row["lower"] - 1e-9 <= at <= row["upper"] + 1e-9) / (6 * runs)
+    return found
+
+
+def _least(runs: int, errors: float) -> float:
+    """95% less so many standard errors; cells of a group share noise, so that a run counts as one of six."""
+    return 0.95 - errors * sqrt(0.05 * 0.95 / runs)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", ["residual-planner", "identity"])
+def test_intervals_hold_under_an_exact_statement_and_not_where_it_is_off(strategy: str, tmp_path: Path):
+    found = statement_held(60, tmp_path, strategy)
+    assert min(found.values()) >= _least(60, 4), found
+    (tmp_path / "off").mkdir()
+    assert statement_held(20, tmp_path / "off", strategy, 1.01)["count", 5000] < 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["residual-planner", "identity", "auto"])
+def test_intervals_hold_under_an_exact_statement_in_2000_runs(strategy: str, tmp_path: Path):
+    found = statement_held(2000, tmp_path, strategy)
+    print(strategy, {f"{value} {size}": round(share, 4) for (value, size), share in found.items()})
+    assert min(found.values()) >= _least(2000, 3), found
 
 
 def test_the_error_of_a_table_falls_by_the_share_of_its_cells_that_is_known():
