@@ -269,7 +269,7 @@ def test_two_curators_decide_together(
     for person in (clara, cleo):
         person.page.on("dialog", lambda dialog: dialog.accept())
     number = next(STEP)
-    raised = f"epsilon=80,delta=1e-9,pure={20 + number}"
+    raised = f"epsilon={60 + 2 * number},delta=1e-9,pure={20 + number}"
     for wanted in ("epsilon=99,delta=1e-9,pure=60", raised):
         page = clara.goes(f"{D}/budget")
         page.fill("#raise-budget", wanted)
