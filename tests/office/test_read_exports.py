@@ -27,6 +27,7 @@ from pysdmx.io import get_datasets, read_sdmx
 
 import hushtable as ht
 from hushtable.release.exports import EXPORT_FORMATS
+from in_r import in_r
 
 WORDS = st.sampled_from(
     ["a", "A", "b c", "b_c", "=1+1", "@x", "-5", "0012", 'say "x"', "a,b;c", "été", "性別", "x\ty", "<&>", "'", "_T",
@@ -158,3 +159,20 @@ def test_the_lines_of_the_readme_open_the_files(
         names: dict[str, Any] = {}
         exec("; ".join(statements), names)
         assert len(eval(last, names)) > 0
+
+
+@pytest.mark.parametrize("name", sorted(EXPORT_FORMATS))
+def test_the_line_for_r_opens_the_file(
+    name: str, tmp_path: Path, small_schema: ht.Schema, small_frame: pl.DataFrame
+) -> None:
+    session = ht.Session.open(small_frame, schema=small_schema, ledger=tmp_path / "l", budget=ht.ZCDP(1))
+    release = session.release(ht.Workload([("age", "sex")]), budget=ht.ZCDP("0.1"))
+    release.export(tmp_path / "x", name, tables=[("age", "sex")])
+    lines = (tmp_path / "x" / "README.txt").read_text("utf-8").splitlines()
+    rows = in_r(
+        next(line.split(":", 1)[1].strip() for line in lines if line.strip().startswith("R:")), tmp_path / "x"
+    )
+    texts = {text for row in rows for text in row.values()}
+    estimates = release.table("age", "sex")["estimate"]
+    numbers = [float(text) for text in texts if text.replace(".", "", 1).isdigit()]
+    assert all(min(abs(number - wanted) for number in numbers) < 0.51 for wanted in estimates)

@@ -20,6 +20,7 @@ import hushtable as ht
 from hushtable.cli.app import run
 from hushtable.errors import HushtableError
 from hushtable.release.exports import EXPORT_FORMATS
+from in_r import in_r
 
 SCHEMA = {
     "about": {
@@ -200,6 +201,29 @@ def test_the_lines_of_the_readme_open_the_files(
     frame = eval(last, names)
     assert isinstance(frame, pandas.DataFrame if tool == "pandas" else pl.DataFrame)
     assert frame.shape[0] == 1 and "estimate" in frame.columns
+
+
+def test_the_line_for_r_needs_nothing_but_r(tmp_path: Path) -> None:
+    """Also where a category is called NA, has a quote, or only looks like a number."""
+    schema = ht.Schema.from_dict(
+        {"attributes": {"a b": {"type": "categorical", "values": ["NA", 'say "x"', "été", "a,b"]}}}
+    )
+    frame = pl.DataFrame({"a b": ["NA", 'say "x"', "été", "a,b"] * 50})
+    session = ht.Session.open(frame, schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP(1))
+    release = session.release(ht.Workload([("a b",)]), budget=ht.ZCDP("0.1"), strategy="residual-planner")
+    release.export(tmp_path / "x", "csv", tables=[("a b",)])
+    table = release.table("a b")
+    line = line_of(tmp_path / "x" / "README.txt", "R")
+    rows = in_r(line, tmp_path / "x")
+    assert [row["a b"] for row in rows] == ["NA", 'say "x"', "été", "a,b"]
+    assert [float(row["estimate"]) for row in rows] == pytest.approx(table["estimate"].to_list())
+    names: dict[str, Any] = {}
+    exec("import pandas", names)
+    found = eval(
+        line_of(tmp_path / "x" / "README.txt", "pandas").split("; ")[1].replace('("', f'("{tmp_path}/x/'),
+        names,
+    )
+    assert found["a b"].to_list() == table["a b"].to_list()
 
 
 def line_of(readme: Path, tool: str) -> str:

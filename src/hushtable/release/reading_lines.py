@@ -25,20 +25,25 @@ def parquet_lines(file: str) -> ReadingLines:
     return ReadingLines(
         f"import pandas; pandas.read_parquet({path})",
         f"import polars; polars.read_parquet({path})",
-        f"arrow::read_parquet({path})",
+        r_line("arrow", f"arrow::read_parquet({path})"),
         EXCEL_INSTEAD,
     )
 
 
 def csv_lines(file: str) -> ReadingLines:
-    """Of a CSV file in UTF-8."""
+    """Of a CSV file in UTF-8; a category that is called NA is no missing value."""
     path = dumps(file)
     return ReadingLines(
-        f"import pandas; pandas.read_csv({path})",
+        f'import pandas; pandas.read_csv({path}, keep_default_na=False, na_values=[""])',
         f"import polars; polars.read_csv({path})",
-        f'read.csv({path}, check.names = FALSE, encoding = "UTF-8")',
+        f'read.csv({path}, check.names = FALSE, na.strings = "", encoding = "UTF-8")',
         f"Data > From Text/CSV > {file}, file origin 65001: Unicode (UTF-8)",
     )
+
+
+def r_line(package: str, call: str) -> str:
+    """A call for which a plain R does not suffice, with what to install once."""
+    return f'{call}  # once: install.packages("{package}")'
 
 
 def how_to_read(lines: ReadingLines) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushtable.release.exports.formats.export_format import ExportFile, FilePerTable
-from hushtable.release.reading_lines import EXCEL_INSTEAD, ReadingLines
+from hushtable.release.reading_lines import EXCEL_INSTEAD, ReadingLines, r_line
 
 if TYPE_CHECKING:
     from hushtable.release.exports.export_book import ExportBook
@@ -49,7 +49,9 @@ class JsonStatExport(FilePerTable):
         return ReadingLines(
             f"from pyjstat import pyjstat; {read}",
             f"import polars; from pyjstat import pyjstat; polars.from_pandas({read})",
-            f'rjstat::fromJSONstat(paste(readLines({path}, encoding = "UTF-8"), collapse = ""))',
+            r_line(
+                "rjstat", f'rjstat::fromJSONstat(paste(readLines({path}, encoding = "UTF-8"), collapse = ""))'
+            ),
             EXCEL_INSTEAD,
         )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hushtable.release.exports.formats.export_format import ExportFile, FilePerTable
-from hushtable.release.reading_lines import EXCEL_INSTEAD, ReadingLines
+from hushtable.release.reading_lines import EXCEL_INSTEAD, ReadingLines, r_line
 
 if TYPE_CHECKING:
     from hushtable.release.exports.column_sets import CellColumn
@@ -51,7 +51,7 @@ class PxExport(FilePerTable):
             f"from pyaxis import pyaxis; pyaxis.parse({path}, encoding='utf-8')['DATA']",
             f"import polars; from pyaxis import pyaxis; "
             f"polars.from_pandas(pyaxis.parse({path}, encoding='utf-8')['DATA'])",
-            f'as.data.frame(pxR::read.px({path}, encoding = "UTF-8"))',
+            r_line("pxR", f'as.data.frame(pxR::read.px({path}, encoding = "UTF-8"))'),
             EXCEL_INSTEAD,
         )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hushtable.lazily import Later
 from hushtable.release.exports.formats.export_format import ExportFile, ExportFormat, described
-from hushtable.release.reading_lines import ReadingLines
+from hushtable.release.reading_lines import ReadingLines, r_line
 from hushtable.texts import visible
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class WorkbookExport(ExportFormat):
             f"import pandas; pandas.read_excel({path}, sheet_name={sheet}, header={skipped})",
             f'import polars; polars.read_excel({path}, sheet_name={sheet}, engine="openpyxl", '
             f'read_options={{"header_row": {skipped}}})',
-            f"readxl::read_excel({path}, sheet = {sheet}, skip = {skipped})",
+            r_line("readxl", f"readxl::read_excel({path}, sheet = {sheet}, skip = {skipped})"),
             f"open {files[0].path}",
         )
 
