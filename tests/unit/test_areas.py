@@ -55,6 +55,14 @@ def test_a_file_is_read_with_its_columns_in_either_order(release, tmp_path, caps
     assert run(["table", "out", "sex", "--areas", "one.csv", "--area", "a"]) == 2
 
 
+def test_an_unknown_category_is_named_with_its_row(release, tmp_path):
+    (tmp_path / "bad.csv").write_text("county,h\n\na,East\nnowhere,East\n")
+    with pytest.raises(WorkloadError, match="'nowhere' in row 4 of the file"):
+        release.areas("bad.csv")
+    with pytest.raises(WorkloadError, match="'nowhere', number 2 of the area"):
+        release.area(["a", "nowhere"])
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [

@@ -85,6 +85,23 @@ def test_a_row_of_a_tree_file_that_ends_at_a_category_with_others_below_is_refus
     assert made.levels["down"].labels == ("N", "a", "S")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("up,down\nN,a\n\nS,a\n", "the down 'a' under two parents in row 4"),
+        ("up,down\nN,a\nN,b\nN,a\n", "the down 'a' twice in row 4"),
+        ("up,mid,down\nN,x,a\nS,x,b\n", "the mid 'x' under two parents in row 3"),
+        ("up;down\nN;a\n", "apart by semicolons. Write commas"),
+        ("up\tdown\nN\ta\n", "apart by tabs. Write commas"),
+    ],
+)
+def test_what_is_wrong_in_a_tree_file_is_named_with_its_row(tmp_path, text, said):
+    (tmp_path / "geo.csv").write_text(text)
+    with pytest.raises(SchemaError) as found:
+        ht.Schema.loads("attributes: {place: {type: categorical, tree: geo.csv}}", tmp_path)
+    assert said in str(found.value) and found.value.code == "schema.wrong-tree"
+
+
 def test_a_tree_file_is_read_beside_the_schema_and_kept_in_it(tmp_path):
     (tmp_path / "geo.csv").write_text(
         "region,state,county\nNorth,N1,a\nSouth,S1,d\nNorth,N2,c\nIsles,g,\nNorth,N1,b\nSouth,S1,e\n"
@@ -137,6 +154,8 @@ def test_the_order_of_a_tree_is_part_of_the_version():
         ({"type": "integer", "bounds": [0, 9], "levels": {"x": -1}}, "schema.wrong-type"),
         ({"type": "categorical", "values": ["A1"], "levels": {"x": 2, "y": 1}}, "schema.wrong-levels"),
         ({"type": "boolean", "levels": {"x": 1}}, "schema.unknown-field"),
+        ({"type": "integer", "bounds": [0, 29], "levels": {"x": 10, "y": 10, "z": 1}}, "schema.wrong-levels"),
+        ({**place(), "levels": ["region", "county"], "tree": {"N": [], "S": ["b"]}}, "schema.wrong-tree"),
     ],
 )
 def test_levels_that_are_none_are_refused_by_name(attribute, code):

@@ -11,7 +11,7 @@ import pytest
 import hushtable as ht
 from dense_levels import Dense, random_axes, random_workload
 from hushtable import linear
-from hushtable.errors import BudgetError, WorkloadError
+from hushtable.errors import BudgetError, HushtableError, WorkloadError
 from hushtable.marginals import Layout, ResolvedWorkload, accumulate, closure
 from hushtable.measurement import Answers, ResidualPart
 from hushtable.planning import budget_for, plan_residuals
@@ -279,3 +279,30 @@ def test_tables_of_first_levels_are_read_as_if_there_were_no_finer_ones():
     levels = fit_tables("maxent", from_answers(Answers(beside, noisy)), sets)
     for s in sets:
         np.testing.assert_allclose(levels.table(s), plain.table(s), rtol=1e-9, atol=1e-9)
+
+
+def test_a_budget_for_the_error_of_a_table_inside_one_that_is_asked_for(session):
+    """A coarser level, or fewer attributes: the plan by that budget has just the error that was wanted."""
+    workload = ht.Workload([("county", "sex")])
+    for names in (("region",), ("state", "sex"), ("sex",)):
+        wishes = [ht.release.Wish.parse(f"{','.join(names)}=10")]
+        rho = ht.release.budget_wanted(session.schema, workload, wishes)
+        model = session.plan(workload, budget=ht.ZCDP(rho)).noise.error_model()
+        key = tuple(sorted(session.schema.axes(names)))
+        assert model.half_widths([key])[0] == pytest.approx(10, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ("age=10", "nor inside"),
+        ("county,state=10", "two levels"),
+        ("age=10-19,sex=10", "is an interval"),
+        ("county,sex=0", "positive and finite"),
+        ("nowhere=10", "no attribute 'nowhere'"),
+    ],
+)
+def test_accuracies_that_cannot_be_wanted_are_refused_in_sentences_of_their_own(session, wish, said):
+    wishes = [ht.release.Wish.parse(wish)]
+    with pytest.raises(HushtableError, match=said):
+        ht.release.budget_wanted(session.schema, ht.Workload([("county", "sex")]), wishes)

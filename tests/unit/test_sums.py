@@ -223,12 +223,45 @@ def test_intervals_of_sums_and_quantiles_hold(session, release, runs):
         (lambda r: r.combine([{"sex": "F", "weight": -1e-200}]), "combine.size"),
         (lambda r: r.combine([{"pay": "[0, 100)", "age": "1", "weight": 1}]), "combine.not-measured"),
         (lambda r: r.replicates(0, "sex"), "replicates.number"),
+        (lambda r: r.replicates(2.5, "sex"), "replicates.number"),
+        (lambda r: r.combine(5), "combine.weights"),
+        (lambda r: r.area([]), "area.empty"),
+        (lambda r: r.area("ab"), "area.unknown"),
     ],
 )
 def test_what_cannot_be_summed_is_refused_by_name(release, ask, code):
     with pytest.raises(WorkloadError) as refused:
         ask(release)
     assert refused.value.code == code
+
+
+def test_a_text_is_one_category_of_an_area(release):
+    assert release.area("a").equals(release.area(["a"]))
+
+
+def test_an_interval_finer_than_the_released_level_says_so(session, capsys, tmp_path):
+    """Before the answers are read, and after."""
+    asked = ht.Workload([("four", "sex")])
+    coarse = session.release(asked, budget=ht.ZCDP("0.05"), strategy="residual-planner")
+    with pytest.raises(WorkloadError, match="whole bins of 'four', the finest level of 'age'") as refused:
+        coarse.range("age", 1, 6, by=("sex",))
+    assert refused.value.code == "range.bins"
+    coarse.save(tmp_path / "o")
+    assert run(["table", str(tmp_path / "o"), "age=1-6", "sex"]) == 2
+    assert "'four'" in capsys.readouterr().err
+    assert coarse.range("age", 4, 11, by=("sex",)).height == 2
+
+
+@pytest.mark.parametrize("level", ["name", "weight"])
+def test_a_level_that_is_called_like_a_column_of_weights_is_refused_there(tmp_path, level):
+    text = SCHEMA.replace("[region, district]", f"[{level}, district]")
+    opened = ht.Session.open(
+        people(200), schema=ht.Schema.loads(text), ledger=tmp_path / "l", budget=ht.ZCDP(9)
+    )
+    made = opened.release(ht.Workload([(level,)]), budget=ht.ZCDP("0.5"), strategy="residual-planner")
+    with pytest.raises(WorkloadError) as refused:
+        made.combine([{"name": "North", "weight": 1}])
+    assert refused.value.code == "combine.taken"
 
 
 def test_the_error_of_a_sum_grows_with_its_weights_up_to_the_largest(release):

@@ -13,7 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import hushtable as ht
 from dense_levels import Dense, random_axes, random_workload
 from hushtable.cli.app import run
-from hushtable.errors import SchemaError, UsageError
+from hushtable.errors import SchemaError, UsageError, WorkloadError
 from hushtable.marginals import Layout, sorted_sets
 from hushtable.microdata import WantedTables, joint_table, whole_from_cells, whole_from_records
 from hushtable.microdata.whole_loops import rounded_cells
@@ -62,6 +62,29 @@ def require_consistent(layout: Layout, counts: np.ndarray) -> None:
                     ]
                     told.append(np.rint(sums.T) @ layout.view(counts, s).ravel())
                 assert np.array_equal(told[0], told[1])
+
+
+def test_a_table_inside_a_published_one_is_its_sum_and_others_are_refused(people, tmp_path):
+    release = opened(people, tmp_path).release(
+        ht.Workload(TABLES), budget=ht.ZCDP("0.1"), strategy="residual-planner"
+    )
+    made = release.whole_numbers([("county", "decade")])
+    finest = made.table("county", "decade")
+    states = {"a": "N1", "b": "N1", "c": "N2", "d": "S1", "e": "S1", "f": "S1", "g": "g"}
+    summed = finest.with_columns(pl.col("county").cast(pl.String).replace_strict(states).alias("state"))
+    for names in (("state",), ("decade", "state"), ("decade",)):
+        shown = made.table(*names)
+        told = summed.group_by(*names).agg(pl.col("published").sum().alias("sum"))
+        both = shown.select(*(pl.col(n).cast(pl.String) for n in names), pl.exclude(*names)).join(
+            told.select(*(pl.col(n).cast(pl.String) for n in names), "sum"), on=list(names)
+        )
+        assert both.height == shown.height and both["published"].equals(both["sum"], check_names=False)
+        assert (shown["published_lower"] <= shown["published"]).all()
+        assert (shown["published"] <= shown["published_upper"]).all()
+    assert made.counts([]).tolist() == [finest["published"].sum()]
+    with pytest.raises(WorkloadError) as refused:
+        made.table("state", "sex")
+    assert refused.value.code == "whole.table"
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -253,6 +276,11 @@ def test_an_attribute_called_published_is_refused(tmp_path):
         ("quality: {A: 5%}", "schema.quality"),
         ("quality: {A: 10%, B: 5%, C: rest}", "schema.quality"),
         ("quality: {A: 5%, x: rest}", "schema.quality-mark"),
+        ("quality: {A: 5%, \N{CYRILLIC SMALL LETTER HA}: rest}", "schema.quality-mark"),
+        ("quality: {A: 5%, \N{SMALL ROMAN NUMERAL TEN}: rest}", "schema.quality-mark"),
+        ("quality: {A: 5%, Suppressed*: rest}", "schema.quality-mark"),
+        ("quality: {A: 5%, '(c)': rest}", "schema.quality-mark"),
+        ("quality: {A: 5%, 'A ': rest}", "schema.quality"),
         ("quality: {good: 5%, C: rest, small: 0}", "schema.quality"),
     ],
 )

@@ -47,10 +47,12 @@ def read_ask(position: int, axis: int, text: str, of_axis: Callable[[int], Attri
             codes = kind.codes_matching(part.strip())
         except LabelError:
             near = get_close_matches(text, (RANGES, PREFIXES), 1)
+            low, high = kind.bounds
             fix = (
                 f"Did you mean {near[0]!r}?" if near else "Write age=ranges, age=prefixes or age=18-64,65-99."
             )
-            raise _wrong(position, "asks for an interval that is not made of whole bins", fix) from None
+            what = f"asks for an interval that is not made of whole bins inside the bounds, {low} to {high}"
+            raise _wrong(position, what, fix) from None
         found.append((min(codes), max(codes)))
     return Ask(axis, INTERVALS, kind.regular, tuple(found))
 

@@ -9,6 +9,7 @@ from math import ceil, isfinite
 from typing import TYPE_CHECKING, cast
 
 from hushtable import planning
+from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
 from hushtable.planning.strategies import PlanOptions, Strategy, names_of, strategy_named
 from hushtable.privacy import UNIT
@@ -25,6 +26,8 @@ REFERENCE = 1e-6
 """A budget so small that discrete noise is as good as continuous."""
 CLOSE = 1e-9
 """Relative distance at which a budget counts as found, and by which it is raised to suffice: below what is printed."""
+MOST_NAMES = 20
+"""Names that a message lists: a line or two."""
 SCALINGS = 20
 """Times that a budget is scaled by the law of its errors, which holds after two or three where noise is wide; where it
 does not hold, bisection takes over."""
@@ -42,7 +45,8 @@ def budget_for(
 ) -> Fraction:
     """The smallest rho (``pure``: epsilon) at which every half-width in ``target`` is met.
 
-    ``target`` maps marginals of the workload (names or axis numbers) to half-widths at level ``1 - alpha``.  Variances
+    ``target`` maps marginals of the workload, or inside them, (names or axis numbers) to half-widths at level
+    ``1 - alpha``.  Variances
     scale as 1 / rho and Laplace widths as 1 / epsilon, so one plan at a reference budget gives the answer; it is
     rounded up to the ledger's grid and checked.  Raw counts move in whole steps: where they are wanted,
     bisection finds the budget.
@@ -116,15 +120,22 @@ def smallest_budget(start: float, enough: Callable[[float], bool]) -> float:
 
 def _resolved(workload: ResolvedWorkload, target: Target) -> dict[AttributeSet, float]:
     axis_of = {name: k for k, name in enumerate(workload.names)}
-    known = set(workload.sets)
+    sizes = Axes.of(workload.sizes)
     found: dict[AttributeSet, float] = {}
     for marginal, width in target.items():
-        axes = [axis_of.get(a, -1) if isinstance(a, str) else int(a) for a in marginal]
-        attributes = tuple(sorted(axes))
-        if attributes not in known:
+        strange = [a for a in marginal if isinstance(a, str) and a not in axis_of]
+        if strange:
             raise WorkloadError(
                 "planning.target",
-                "A target names a marginal that the workload does not have.",
+                f"A target names {strange[0]!r}, which is no attribute and no level.",
+                f"Choose among {', '.join(workload.names[:MOST_NAMES])}.",
+            )
+        axes = [axis_of[a] if isinstance(a, str) else int(a) for a in marginal]
+        attributes = tuple(sorted(axes))
+        if not sizes.is_set(attributes) or not any(sizes.tells(attributes, s) for s in workload.sets):
+            raise WorkloadError(
+                "planning.target",
+                "A target names a marginal that the workload does not have, nor inside one that it has.",
                 "Add it to the workload.",
             )
         if not (isfinite(width) and width > 0):

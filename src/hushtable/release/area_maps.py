@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hushtable.errors import WorkloadError
+from hushtable.release.outline import MOST_SHOWN
 
 if TYPE_CHECKING:
     from hushtable.release.outline import Outline
+
 
 AreaMap = Mapping[Any, str] | str | PathLike[str]
 """Areas by category, or a CSV file with a column of each."""
@@ -33,30 +35,36 @@ def areas_in(
     first.
     """
     if isinstance(given, Mapping):
-        name, pairs = "area", list(given.items())
+        name, pairs, rows = "area", list(given.items()), dict[Any, int]()
     else:
-        name, pairs = _read(Path(given), outline, attribute)
+        name, pairs, lines = _read(Path(given), outline, attribute)
+        rows = {leaf: line for (leaf, _), line in zip(reversed(pairs), reversed(lines), strict=True)}
     found: dict[str, list[Any]] = {}
     seen: dict[Any, str] = {}
     for leaf, area in pairs:
         if seen.setdefault(leaf, area) != area:
             raise _wrong(
-                "A category lies in two areas.", "Give each category one area, and other areas another file."
+                f"The category {str(leaf)[:MOST_SHOWN]!r} lies in two areas.",
+                "Give each category one area, and other areas another file.",
             )
         found.setdefault(str(area), []).append(leaf)
     if not found:
         raise _wrong("There is no area.", "Give a category and its area in each row.")
     for leaves in found.values():
-        outline.area(leaves, attribute)
+        outline.area(leaves, attribute, rows)
     return name, {area: list(dict.fromkeys(leaves)) for area, leaves in found.items()}
 
 
-def _read(file: Path, outline: Outline, attribute: str | None) -> tuple[str, list[tuple[Any, str]]]:
+def _read(
+    file: Path, outline: Outline, attribute: str | None
+) -> tuple[str, list[tuple[Any, str]], list[int]]:
+    """What the areas are called, each category with its area, and the rows that they stand in."""
     try:
         if file.stat().st_size > MOST_BYTES:
             raise _wrong(f"{file.name} is too large.", "Keep two columns.")
         with file.open(encoding="utf-8-sig", newline="") as text:
-            heads, *rows = [row for row in csv.reader(text) if row]
+            (_, heads), *numbered = [(n, row) for n, row in enumerate(csv.reader(text), 1) if row]
+            rows = [row for _, row in numbered]
     except (OSError, ValueError, csv.Error):
         raise _wrong(f"{file.name} cannot be read.", "Give a CSV file in UTF-8 with headings.") from None
     if len(heads) != 2 or any(len(row) != 2 for row in rows):
@@ -66,7 +74,8 @@ def _read(file: Path, outline: Outline, attribute: str | None) -> tuple[str, lis
     known = {*outline.schema.names, *outline.schema.attributes, *filter(None, [attribute])}
     turned = heads[1] in known and heads[0] not in known
     pairs = [(row[1], row[0]) if turned else (row[0], row[1]) for row in rows]
-    return heads[0] if turned else heads[1], cast("list[tuple[Any, str]]", pairs)
+    name = heads[0] if turned else heads[1]
+    return name, cast("list[tuple[Any, str]]", pairs), [line for line, _ in numbered]
 
 
 def checked_areas(outline: Outline, given: AreaMap, by: Sequence[str], attribute: str | None = None) -> None:

@@ -7,7 +7,7 @@ numbers, so that a slip is refused at once; what only the answers tell, whether 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from os import PathLike
@@ -32,6 +32,8 @@ from hushtable.schema import MAX_STORED_BYTES, Attribute, Binned, LabelError, Sc
 
 MOST_REPLICATES = 1000
 """Of one call: each takes as much memory as the tables themselves."""
+MOST_SHOWN = 60
+"""Letters of a misspelt category that a message repeats: half a line."""
 
 
 class Origin(NamedTuple):
@@ -164,8 +166,9 @@ class Outline:
         by, attribute, interval = self.asked(words, area, simultaneous=simultaneous)
         if attribute is not None:
             found = self.intervals(attribute, interval)
-            if not any(self._may_hold(self.sum_axes(axis, by)) for axis, _ in found):
-                raise self.no_interval(attribute, interval)
+            if not any(self._may_hold(tuple(sorted(self.sum_axes(axis, by)))) for axis, _ in found):
+                held = tuple(self.levels_by(attribute, by, self._may_hold))
+                raise self.no_interval(attribute, interval, None, held)
         elif area:
             self.sum_axes(self.area(area, tree)[0], by)
         else:
@@ -184,8 +187,29 @@ class Outline:
             if codes := _codes(kind, low, high):
                 yield axis, codes
 
-    def no_interval(self, attribute: str, low: Any, high: Any = None) -> WorkloadError:
-        """The refusal of an interval: of what is none, or of one that no table tells."""
+    def levels_by(
+        self, attribute: str, by: Sequence[str], tells: Callable[[AttributeSet], bool]
+    ) -> Iterator[tuple[int, Binned]]:
+        """The ordered levels of an attribute that some tables tell by others, the finest first."""
+        for axis, kind in self.ordered(attribute):
+            if tells(tuple(sorted(self.sum_axes(axis, by)))):
+                yield axis, kind
+
+    def no_interval(
+        self, attribute: str, low: Any, high: Any = None, held: Sequence[tuple[int, Binned]] = ()
+    ) -> WorkloadError:
+        """The refusal of an interval: of what is none, or of one that no table tells.
+
+        ``held``: the levels of the attribute that tables tell, the finest first.
+        """
+        if held and any(self.intervals(attribute, low, high)):
+            level = self.schema.names[held[0][0]]
+            return WorkloadError(
+                "range.bins",
+                f"The interval is not made of whole bins of {level!r}, the finest level of {attribute!r} that was "
+                "released by these others.",
+                f"Give ends of bins of {level!r}, as `hush table` shows them, or release a finer level.",
+            )
         if any(self.intervals(attribute, low, high)):
             return WorkloadError(
                 "range.table",
@@ -223,20 +247,28 @@ class Outline:
         if not any(self._may_hold(self.sum_axes(axis, by)) for axis, _ in self.ordered(attribute)):
             raise self.no_order(attribute)
 
-    def area(self, leaves: Collection[Any], attribute: str | None = None) -> tuple[int, tuple[int, ...]]:
-        """The axis and codes of some categories together, of the one attribute with a tree unless one is named."""
+    def area(
+        self, leaves: Collection[Any], attribute: str | None = None, rows: Mapping[Any, int] | None = None
+    ) -> tuple[int, tuple[int, ...]]:
+        """The axis and codes of some categories together, of the one attribute with a tree unless one is named.
+
+        A text is one category.  ``rows``: in which row of a file each of them stands.
+        """
         axis = self.schema.axis(self._tree() if attribute is None else attribute)
         held = self.schema.of_axis(axis)
         found: set[int] = set()
-        for place, leaf in enumerate(leaves, 1):
+        for place, leaf in enumerate([leaves] if isinstance(leaves, str) else leaves, 1):
             try:
                 found.update(held.codes_matching(leaf))
             except LabelError:
+                row = f" in row {rows[leaf]} of the file" if rows else f", number {place} of the area,"
                 raise WorkloadError(
                     "area.unknown",
-                    f"Category {place} of the area is none that {self.schema.names[axis]!r} has.",
+                    f"{str(leaf)[:MOST_SHOWN]!r}{row} is no category of {self.schema.names[axis]!r}.",
                     "Give labels as the table shows them, or name the attribute of the area.",
                 ) from None
+        if not found:
+            raise WorkloadError("area.empty", "The area has no category.", "Name one or more.")
         return axis, tuple(sorted(found))
 
     def check_weights(self, columns: Collection[str]) -> tuple[str, ...]:
@@ -246,6 +278,15 @@ class Outline:
                 "combine.weights",
                 "The weights have no column `weight`.",
                 "Give one row per cell with its weight.",
+            )
+        taken = [
+            c for c in ("weight", "name") if c in columns and c in {*self.schema.names, *self.schema.aliases}
+        ]
+        if taken:
+            raise WorkloadError(
+                "combine.taken",
+                f"The release has an attribute or a level {taken[0]!r}, and so do weights a column of that name.",
+                f"Combine releases whose schema calls it otherwise, with `column: {taken[0]}` in the attribute.",
             )
         names = tuple(c for c in columns if c not in ("weight", "name"))
         self.schema.axes(names)
@@ -330,7 +371,7 @@ def stored_schema(data: bytes) -> Schema:
 
 def checked_replicates(number: int) -> int:
     """How many draws of the noise somebody wants; refuses none and too many."""
-    if not 1 <= number <= MOST_REPLICATES:
+    if not hasattr(number, "__index__") or not 1 <= number <= MOST_REPLICATES:
         raise WorkloadError(
             "replicates.number", f"There can be 1 to {MOST_REPLICATES:,} replicates.", "Give for example 80."
         )

@@ -197,7 +197,7 @@ def combination_of(release: Release, weights: Any, alpha: float) -> ReleasedTabl
 
     Rows that share a ``name`` are one sum.
     """
-    frame = weights if isinstance(weights, pl.DataFrame) else pl.DataFrame(weights)
+    frame = weights if isinstance(weights, pl.DataFrame) else _frame(weights)
     names = release.outline.check_weights(frame.columns)
     if frame.is_empty():
         raise WorkloadError(
@@ -232,6 +232,18 @@ def _alone(release: Release, terms: Sequence[tuple[AttributeSet, Floats]]) -> tu
         return None
     ((key, weights),) = terms
     return release.estimates.marginal(key).ravel(), weights.ravel()
+
+
+def _frame(weights: Any) -> pl.DataFrame:
+    """A frame from what makes one."""
+    try:
+        return pl.DataFrame(weights)
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        raise WorkloadError(
+            "combine.weights",
+            "The weights are no table.",
+            "Give a frame, or a list of rows such as {'district': 'Elm', 'weight': 1}.",
+        ) from None
 
 
 def _terms(release: Release, rows: pl.DataFrame, names: Sequence[str]) -> list[tuple[AttributeSet, Floats]]:
@@ -304,7 +316,10 @@ def _interval(
     for axis, codes in release.outline.intervals(attribute, low, high):
         if release.estimates.measured(tuple(sorted(release.outline.sum_axes(axis, by)))):
             return axis, codes, _shown(release.schema.of_axis(axis), codes)
-    raise release.outline.no_interval(attribute, low, high)
+    tells = release.estimates.measured
+    raise release.outline.no_interval(
+        attribute, low, high, tuple(release.outline.levels_by(attribute, by, tells))
+    )
 
 
 def _shown(kind: Attribute, codes: Sequence[int]) -> str:

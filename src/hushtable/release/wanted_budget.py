@@ -11,7 +11,9 @@ from math import ceil, isfinite
 from typing import TYPE_CHECKING
 
 from hushtable import planning, release
+from hushtable.axes import Axes
 from hushtable.errors import WorkloadError
+from hushtable.marginals import marginal_label
 from hushtable.privacy import UNIT, ZCDP
 from hushtable.release.table_value import COUNT, MEAN, SUM, TableValue
 
@@ -41,9 +43,13 @@ def budget_wanted(
     """The smallest rho at which every wish is met, by a strategy whose errors are known beforehand."""
     if not schema.sums and all(wish.value.lower() == COUNT for wish in wishes):
         unit = float(schema.count_unit)
-        target = {wish.attributes: wish.half_width / unit for wish in wishes}
+        resolved, target = workload.resolve(schema), dict[tuple[str | int, ...], float]()
+        for wish in wishes:
+            axes = _axes(schema, resolved.sets, wish.attributes)
+            width = wish.half_width / unit
+            target[axes] = min(width, target.get(axes, width))
         return planning.budget_for(
-            workload.resolve(schema),
+            resolved,
             target,
             alpha=alpha,
             strategy=strategy,
@@ -75,7 +81,7 @@ def budget_wanted(
 def _excess(wish: Wish, plan: Plan, alpha: float) -> float:
     """The planned half-width relative to the wanted one."""
     value = TableValue.parse(wish.value, plan.schema)
-    attributes = _axes(plan, wish.attributes)
+    attributes = _axes(plan.schema, plan.workload.sets, wish.attributes)
     counts = plan.noise
     if not isinstance(counts, planning.BatchPlan):
         return 0.0
@@ -89,12 +95,27 @@ def _excess(wish: Wish, plan: Plan, alpha: float) -> float:
     return planning.normal_spread(alpha) * (own + beside) ** 0.5 / wish.half_width
 
 
-def _axes(plan: Plan, names: Sequence[str]) -> AttributeSet:
-    attributes = tuple(sorted(plan.schema.axes(names)))
-    if attributes not in plan.workload.sets:
+def _axes(schema: Schema, sets: Sequence[AttributeSet], names: Sequence[str]) -> AttributeSet:
+    """The axes of a table whose accuracy is wanted: one that is asked for, or that lies inside one."""
+    known = {*schema.names, *schema.aliases}
+    interval = next((name for name in names if "=" in name and name not in known), None)
+    if interval is not None:
         raise WorkloadError(
             "planning.target",
-            "A target names a marginal that the workload does not have.",
+            f"{interval!r} is an interval, and an accuracy is wanted of all cells of a table.",
+            "Name attributes or levels alone; a release tells the error of each interval.",
+        )
+    attributes, sizes = tuple(sorted(schema.axes(names))), Axes.of(schema.sizes)
+    if not sizes.is_set(attributes):
+        raise WorkloadError(
+            "planning.target",
+            "A target names an attribute twice, or two levels of it.",
+            "Name each attribute once, on the finer level.",
+        )
+    if not any(sizes.tells(attributes, s) for s in sets):
+        raise WorkloadError(
+            "planning.target",
+            f"The table {marginal_label(attributes, schema.names)} is not asked for, nor inside one that is.",
             "Add it to the workload.",
         )
     return attributes

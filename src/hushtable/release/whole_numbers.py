@@ -16,7 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Ints
-from hushtable.marginals import Layout, closure, marginal_label, sorted_sets
+from hushtable.errors import WorkloadError
+from hushtable.marginals import AttributeSet, Layout, closure, marginal_label, sorted_sets
 from hushtable.microdata import (
     MOST_JOINT,
     JointCells,
@@ -62,14 +63,19 @@ class WholeNumbers:
         return self.made.finished
 
     def counts(self, attributes: Sequence[str]) -> Ints:
-        """The whole numbers of one table, its attributes in the order asked for, flat."""
-        return self._of(self.made.counts, attributes)
+        """The whole numbers of one table, its attributes in the order asked for, flat.
+
+        A table that was not among those made is the sum of a finer one that was.
+        """
+        axes = self.release.check_table(attributes)
+        return self._ordered(self._numbers(tuple(sorted(axes)))[0], axes)
 
     def columns(self, attributes: Sequence[str]) -> list[pl.Series]:
         """``published``, ``published_lower`` and ``published_upper`` of one table."""
-        numbers = (self.made.counts, self.lower, self.upper)
+        axes = self.release.check_table(attributes)
+        numbers = self._numbers(tuple(sorted(axes)))
         names = ("published", "published_lower", "published_upper")
-        return [pl.Series(n, self._of(flat, attributes)) for n, flat in zip(names, numbers, strict=True)]
+        return [pl.Series(n, self._ordered(flat, axes)) for n, flat in zip(names, numbers, strict=True)]
 
     def table(self, *attributes: str) -> pl.DataFrame:
         """One table: attributes, the whole number with its interval, and the columns of ``Release.table``."""
@@ -105,11 +111,32 @@ class WholeNumbers:
         shown = self.distances()
         return html_card(repr(self).strip("<>"), {"finished": self.finished}, shown.columns, shown.rows())
 
-    def _of(self, flat: Ints, attributes: Sequence[str]) -> Ints:
-        axes = self.release.check_table(attributes)
+    def _numbers(self, key: AttributeSet) -> tuple[Ints, Ints, Ints]:
+        """The whole numbers of a table and their ends, flat; sums of a finer table have the released interval."""
         layout = self.made.layout
-        own = layout.at(flat, layout.index[tuple(sorted(axes))])
-        return reordered(own, self.release.schema, axes).astype(np.int64)
+        if key in layout.index:
+            own = layout.index[key]
+            return (
+                layout.at(self.made.counts, own),
+                layout.at(self.lower, own),
+                layout.at(self.upper, own),
+            )
+        finer = [s for s in layout.sets if layout.axes.tells(key, s)]
+        if not finer:
+            label = marginal_label(key, self.release.schema.names)
+            raise WorkloadError(
+                "whole.table",
+                f"The table {label} is not among those with whole numbers, nor inside one of them.",
+                "Name it where whole numbers are made: `release.whole_numbers(tables=[...])`.",
+            )
+        made = _summed(
+            layout, self.made.counts, min(finer, key=lambda s: layout.lengths[layout.index[s]]), key
+        )
+        found = self.release.columns((key,), self.alpha)
+        return made, *_widened(found.lower, found.upper, made)
+
+    def _ordered(self, flat: Ints, axes: Sequence[int]) -> Ints:
+        return reordered(flat.astype(np.float64), self.release.schema, axes).astype(np.int64)
 
 
 def whole_numbers_of(
@@ -130,9 +157,26 @@ def whole_numbers_of(
     weights = 1.0 / (spread**2 * np.repeat(layout.lengths, layout.lengths))
     wanted = WantedTables(layout, numbers.estimates, weights, shared_columns(schema.attributes))
     made = _made(release, wanted)
-    lower = np.minimum(np.floor(numbers.lower), made.counts).astype(np.int64)
-    upper = np.maximum(np.ceil(numbers.upper), made.counts).astype(np.int64)
+    lower, upper = _widened(numbers.lower, numbers.upper, made.counts)
     return WholeNumbers(release, alpha, made, lower, upper, numbers.estimates)
+
+
+def _widened(lower: Floats, upper: Floats, counts: Ints) -> tuple[Ints, Ints]:
+    """Released ends, rounded outwards and as far as the whole numbers lie."""
+    low = np.minimum(np.floor(lower), counts).astype(np.int64)
+    return low, np.maximum(np.ceil(upper), counts).astype(np.int64)
+
+
+def _summed(layout: Layout, flat: Ints, finer: AttributeSet, key: AttributeSet) -> Ints:
+    """The sums of a table over what a coarser one leaves out, flat."""
+    table = layout.view(flat, finer)
+    for k, axis in reversed(list(enumerate(finer))):
+        level = next((a for a in key if a in layout.axes.chains[axis]), -1)
+        cells = layout.axes[level] if level >= 0 else 1
+        made = np.zeros((cells, *np.delete(table.shape, k)), np.int64)
+        np.add.at(made, layout.axes.codes_above(axis, level), np.moveaxis(table, k, 0))
+        table = np.moveaxis(made, 0, k) if level >= 0 else made[0]
+    return table.reshape(-1)
 
 
 def _made(release: Release, wanted: WantedTables) -> WholeTables:

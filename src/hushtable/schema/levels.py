@@ -31,6 +31,9 @@ AUTO = "auto"
 MAX_TREE_BYTES = 16 * 2**20
 """Of a tree file: 400,000 leaves of forty letters, which take many times that in memory."""
 
+_OTHER_MARKS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What stands between the columns of files that are no CSV with commas."""
+
 TreePath = tuple[Any, ...]
 """A leaf of a tree with all that lie above it, one for each level."""
 
@@ -91,7 +94,7 @@ def tree_paths(fields: Fields, folder: Path | None) -> tuple[tuple[str, ...], li
     """Names of the levels and the leaves of `tree`, those under one parent together."""
     given = fields["tree"]
     if isinstance(given, str):
-        header, rows = _tree_file(fields, given, folder)
+        header, rows, numbers = _tree_file(fields, given, folder)
         names = _level_names(fields) if "levels" in fields else header
         if names != header:
             raise fields.error(
@@ -102,8 +105,8 @@ def tree_paths(fields: Fields, folder: Path | None) -> tuple[tuple[str, ...], li
             )
     else:
         names = _level_names(fields)
-        rows = _written_tree(fields, given, len(names))
-    return names, _checked_paths(fields, rows, names)
+        rows, numbers = _written_tree(fields, given, len(names)), ()
+    return names, _checked_paths(fields, rows, names, numbers)
 
 
 def levels_of_tree(made: Categorical, names: Sequence[str], paths: Sequence[TreePath]) -> Levels:
@@ -173,6 +176,13 @@ def levels_of_edges(fields: Fields, levels: Sequence[tuple[str, Binned, Any]]) -
                 "Choose widths that divide each other, counted from the lower bound.",
             )
         counts.append([end - first for first, end in pairwise(places)])
+        if wide.regular == fine.regular and fields.folder is not None:  # a finished release may have any
+            raise fields.error(
+                "schema.wrong-levels",
+                "levels",
+                f"have the same bins on {above!r} and {name!r}",
+                f"Leave {above!r} out, or give it wider bins.",
+            )
     made = levels[-1][1]
     coarser = tuple(replace(level, name=name) for name, level, _ in levels[:-1])
     names, widths = tuple(name for name, _, _ in levels), tuple(width for _, _, width in levels)
@@ -239,6 +249,10 @@ def _written_tree(fields: Fields, given: Any, depth: int) -> list[TreePath]:
     rows: list[TreePath] = []
 
     def walk(node: Any, above: TreePath) -> None:
+        if (_is_list(node) or is_mapping(node)) and not node and above:
+            raise _wrong_tree(
+                fields, f"has no category under {above[-1]!r}, which is a leaf without brackets"
+            )
         if node is None or ((_is_list(node) or is_mapping(node)) and not node):
             if not above:
                 raise _wrong_tree(fields, "is empty")
@@ -260,8 +274,13 @@ def _written_tree(fields: Fields, given: Any, depth: int) -> list[TreePath]:
     return [(*row, *[row[-1]] * (depth - len(row))) for row in rows]
 
 
-def _tree_file(fields: Fields, given: str, folder: Path | None) -> tuple[tuple[str, ...], list[TreePath]]:
-    """The levels and leaves of a CSV file; a leaf that ends early stands for itself on the finer levels."""
+def _tree_file(
+    fields: Fields, given: str, folder: Path | None
+) -> tuple[tuple[str, ...], list[TreePath], list[int]]:
+    """The levels and leaves of a CSV file, and the row of each leaf.
+
+    A leaf that ends early stands for itself on the finer levels.
+    """
     if folder is None:
         raise _wrong_tree(fields, "is a file, which a stored schema does not name")
     try:
@@ -272,10 +291,18 @@ def _tree_file(fields: Fields, given: str, folder: Path | None) -> tuple[tuple[s
         lines = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
     except (OSError, ValueError, csv.Error):
         raise _wrong_tree(fields, "is a file that cannot be read as UTF-8 text with commas") from None
-    lines = [line for line in lines if line]
-    header, rows = (tuple(lines[0]) if lines else ()), list[TreePath]()
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line]
+    header, rows = (tuple(numbered[0][1]) if numbered else ()), list[TreePath]()
     ends, above = dict[TreePath, int](), dict[TreePath, None]()
-    for number, line in enumerate(lines[1:], start=2):
+    other = next((mark for mark in _OTHER_MARKS if len(header) == 1 and mark in header[0]), None)
+    if other is not None:
+        raise fields.error(
+            "schema.wrong-tree",
+            "tree",
+            f"is a file whose columns stand apart by {_OTHER_MARKS[other]}",
+            "Write commas between its columns.",
+        )
+    for number, line in numbered[1:]:
         filled = [text for text in line if text]
         if len(line) != len(header) or not filled or line[: len(filled)] != filled:
             raise _wrong_tree(fields, f"is a file whose row {number} lacks a category above another one")
@@ -289,26 +316,39 @@ def _tree_file(fields: Fields, given: str, folder: Path | None) -> tuple[tuple[s
         )
     if not header or not all(header) or len(set(header)) < len(header) or not rows:
         raise _wrong_tree(fields, "is a file without a line of level names and a leaf in each further one")
-    return header, rows
+    return header, rows, [number for number, _ in numbered[1:]]
 
 
-def _checked_paths(fields: Fields, rows: list[TreePath], names: Sequence[str]) -> list[TreePath]:
-    """Leaves of one parent together, in the order of its first; a category lies under one parent only, and once."""
-    if len(set(rows)) < len(rows) or len({str(row[-1]) for row in rows}) < len(rows):
-        above: dict[str, TreePath] = {}
-        twice = any(above.setdefault(str(row[-1]), row[:-1]) != row[:-1] for row in rows)
-        raise _wrong_tree(fields, "has a leaf under two parents" if twice else "has a leaf twice")
+def _checked_paths(
+    fields: Fields, rows: list[TreePath], names: Sequence[str], numbers: Sequence[int]
+) -> list[TreePath]:
+    """Leaves of one parent together, in the order of its first; a category lies under one parent only, and once.
+
+    ``numbers``: the rows of a file that the leaves stand in.
+    """
+    above: dict[str, TreePath] = {}
+    for at, row in enumerate(rows):
+        if (before := above.get(str(row[-1]))) is not None:
+            where = "twice" if before == row[:-1] else "under two parents"
+            raise _wrong_tree(fields, f"has the {names[-1]} {str(row[-1])!r} {where}{_in_row(numbers, at)}")
+        above[str(row[-1])] = row[:-1]
     for depth in range(1, len(names)):
         if all(row[depth] == row[depth - 1] for row in rows):
             raise _wrong_tree(fields, f"has no category on the level {names[depth]!r}")
         parent: dict[str, TreePath] = {}
-        for row in rows:
+        for at, row in enumerate(rows):
             if parent.setdefault(str(row[depth]), row[:depth]) != row[:depth]:
-                raise _wrong_tree(fields, f"has a {names[depth]} under two parents")
+                named = f"{names[depth]} {str(row[depth])!r}"
+                raise _wrong_tree(fields, f"has the {named} under two parents{_in_row(numbers, at)}")
     for depth in range(len(names) - 1):
         first = {row[: depth + 1]: k for k, row in reversed(list(enumerate(rows)))}
         rows.sort(key=lambda row, d=depth, f=first: f[row[: d + 1]])
     return rows
+
+
+def _in_row(numbers: Sequence[int], at: int) -> str:
+    """Where a leaf stands in its file, if it has one."""
+    return f" in row {numbers[at]} of the file" if numbers else ""
 
 
 def _wrong_tree(fields: Fields, what: str) -> SchemaError:

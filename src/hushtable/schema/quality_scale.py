@@ -7,6 +7,7 @@ none is.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,8 +20,31 @@ SMALL = 100
 """Records that a smaller number is graded as if it had, unless ``small`` says otherwise: a relative error of next to
 nothing says nothing, its half-width does.  With less, more of them have the worst mark."""
 
-SUPPRESSED = frozenset({"x", "c", "s", "q", "conf", ":", "..", "-", "n.a."})
+SUPPRESSED = frozenset(
+    {
+        "x",
+        "c",
+        "s",
+        "q",
+        "conf",
+        ":",
+        "..",
+        "...",
+        "-",
+        "n.a.",
+        "n/a",
+        "na",
+        "n.p.",
+        "np",
+        "confidential",
+        "secret",
+    }
+)
 """Marks that mean, in tables of one office or another, that a number is not shown for the sake of secrecy."""
+_SUPPRESSED_STEMS = ("suppress", "withheld", "hidden", "not shown", "not published", "confidential")
+"""Words of such marks, whatever follows them."""
+_LOOK_ALIKE = str.maketrans("хсѕԛχсᴄꜱ×–—−․∶", "xcsqxccsx---.:")
+"""Letters and signs of other scripts that are read as those of the marks; others have forms that NFKC undoes."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +107,9 @@ def read_scale(document: Document, value: Any) -> QualityScale:
         )
     if isinstance(small, bool) or not isinstance(small, int | float) or small <= 0:
         raise given.error("schema.quality", "quality", "has a `small` that is no positive number", "Use 100.")
-    wrong = [mark for mark in marks if mark.strip().lower() in SUPPRESSED]
+    if len({mark.strip() for mark in marks}) < len(marks):
+        raise given.error("schema.quality", "quality", "has two marks that read alike", example)
+    wrong = [mark for mark in marks if _means_suppressed(mark)]
     if wrong:
         raise given.error(
             "schema.quality-mark",
@@ -92,6 +118,13 @@ def read_scale(document: Document, value: Any) -> QualityScale:
             "Take another letter: every number is shown.",
         )
     return QualityScale("own", marks, tuple(limit for limit in limits if limit is not None), float(small))
+
+
+def _means_suppressed(mark: str) -> bool:
+    """Whether readers take a mark for one of a number that was left out, also in letters that only look like it."""
+    read = unicodedata.normalize("NFKC", mark).lower().translate(_LOOK_ALIKE)
+    shown = "".join(letter for letter in read if unicodedata.category(letter) != "Cf").strip()
+    return shown in SUPPRESSED or shown.strip("()[]") in SUPPRESSED or shown.startswith(_SUPPRESSED_STEMS)
 
 
 def _share(entry: Any) -> float | None:
