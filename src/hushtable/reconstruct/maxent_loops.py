@@ -96,7 +96,8 @@ def fit_line(base: Any, s: float, total: float, a: float, logs: Any) -> float:
     for b in range(base.size):  # numba takes longer to compile base.max() than this whole loop
         top = max(top, base[b])
     if top == -np.inf or total <= 0.0:
-        logs[:] = -np.inf
+        for b in range(base.size):
+            logs[b] = -np.inf
         return 0.0
     high = total + s * math.log(total) - top
     low = total / base.size + s * math.log(total / base.size) - top
@@ -126,7 +127,8 @@ def scale_to_margins(x: Any, margins: Any, sweeps: int) -> None:
     n1, n2 = x.shape
     sums = np.empty(n2)
     for _ in range(sweeps):
-        sums[:] = 0.0
+        for b in range(n2):
+            sums[b] = 0.0
         for a in range(n1):
             t = 0.0
             for b in range(n2):
@@ -187,7 +189,9 @@ def scale_to_faces(p: Any, ab: Any, ac: Any, bc: Any, sweeps: int) -> None:
     over_b, over_a = np.empty((n1, n3)), np.empty((n2, n3))
     for _ in range(sweeps):
         gap, total = 0.0, 0.0
-        over_b[:] = 0.0
+        for a in range(n1):
+            for c in range(n3):
+                over_b[a, c] = 0.0
         for a in range(n1):
             for b in range(n2):
                 t = 0.0
@@ -203,7 +207,9 @@ def scale_to_faces(p: Any, ab: Any, ac: Any, bc: Any, sweeps: int) -> None:
             for c in range(n3):
                 gap += abs(ac[a, c] - over_b[a, c])
                 over_b[a, c] = ac[a, c] / over_b[a, c] if over_b[a, c] > EMPTY else 0.0
-        over_a[:] = 0.0
+        for b in range(n2):
+            for c in range(n3):
+                over_a[b, c] = 0.0
         for a in range(n1):
             for b in range(n2):
                 for c in range(n3):

@@ -137,7 +137,9 @@ def put_chain(around: Any, i: int, middle: int, j: int, pairs: Any, out: Any) ->
     left = table_of(pairs, around.places[i, middle])
     right = table_of(pairs, around.places[middle, j])
     between = one_way(around.ones, middle)
-    out[:] = 0.0
+    for a in range(n1):
+        for b in range(n2):
+            out[a, b] = 0.0
     for c in range(between.size):
         share = 1.0 / max(between[c], EMPTY)
         for a in range(n1):
