@@ -222,10 +222,26 @@ def steps_of(task: Any, table: int, axis: int, code: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def is_ruled_out(codes: Any, rules: Any) -> bool:
+    """Whether a rule names the categories of a joint cell on all axes; ``rules[r, k, code]``."""
+    for r in range(rules.shape[0]):
+        k = 0
+        while k < codes.size and rules[r, k, codes[k]]:
+            k += 1
+        if k == codes.size:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def polish_records(
-    records: Any, shape: Any, task: Any, state: Any, limits: tuple[int, int, float]
+    records: Any, shape: Any, task: Any, state: Any, limits: tuple[int, int, float], rules: Any
 ) -> tuple[int, bool]:
-    """The same over records, each of which may take another category of one attribute."""
+    """The same over records, each of which may take another category of one attribute.
+
+    Where there are ``rules`` it may take one of two at once, or it could not get from one side of a rule to another;
+    none moves to where a rule forbids.
+    """
     passes, quiet, tolerance = limits
     wanted, weights, sums = task[3], task[4], task[5]
     tables, axes, calm = task[2].size - 1, shape.size, 0
@@ -235,11 +251,23 @@ def polish_records(
         for r in range(records.shape[0]):
             k = min(int(uniform(state) * axes), axes - 1)
             before, other = records[r, k], min(int(uniform(state) * shape[k]), shape[k] - 1)
-            if other == before:
+            m, second, kept = k, other, before
+            if rules.shape[0] > 0:
+                if axes > 1 and uniform(state) < 0.5:
+                    m = (k + 1 + min(int(uniform(state) * (axes - 1)), axes - 2)) % axes
+                    kept, second = records[r, m], min(int(uniform(state) * shape[m]), shape[m] - 1)
+                records[r, k], records[r, m] = other, second
+                forbidden = is_ruled_out(records[r], rules)
+                records[r, k], records[r, m] = before, kept
+                if forbidden:
+                    continue
+            if other == before and second == kept:
                 continue
             change = 0.0
             for t in range(tables):
                 move = steps_of(task, t, k, other) - steps_of(task, t, k, before)
+                if m != k:
+                    move += steps_of(task, t, m, second) - steps_of(task, t, m, kept)
                 here[t] = there[t] = 0
                 if move != 0:
                     here[t] = place(task, records[r], t)
@@ -249,7 +277,7 @@ def polish_records(
                     change += weights[a] * (1.0 - 2.0 * (sums[a] - wanted[a]))
             if change < 0.0:
                 gained -= change
-                records[r, k] = other
+                records[r, k], records[r, m] = other, second
                 for t in range(tables):
                     if there[t] != here[t]:
                         sums[here[t]] -= 1

@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.arrays import Floats, Ints
 from hushtable.marginals import Layout
@@ -93,16 +94,20 @@ def whole_from_cells(wanted: WantedTables, start: Floats, possible: Floats, seed
 
 
 def whole_from_records(
-    wanted: WantedTables, records: Ints, *, still: bool = False, seed: object = 0
+    wanted: WantedTables, records: Ints, rules: NDArray[np.bool_] | None = None, seed: object = 0
 ) -> WholeTables:
-    """From whole records, by the codes of every attribute's finest level; with ``still`` none is moved."""
+    """From whole records, by the codes of every attribute's finest level; none is moved to where a rule forbids.
+
+    ``rules[r, k, code]``: whether rule r names a category of joint axis k.
+    """
     held = wanted.joint.places(np.asarray(records, np.int64))
     task = _task(wanted, wanted.joint, np.zeros(wanted.layout.cells, np.int64))
     _count(task, held)
-    if still or not len(held):
+    if not len(held):
         return WholeTables(wanted.layout, task.sums, 0, False)
     shape, state = np.array(wanted.joint.shape, np.int64), seeded.seeded("whole", seed)
-    done, finished = polish_records(held, shape, task, state, _limits(wanted, len(held)))
+    given = np.zeros((0, len(shape), 0), np.bool_) if rules is None else rules
+    done, finished = polish_records(held, shape, task, state, _limits(wanted, len(held)), given)
     return WholeTables(wanted.layout, task.sums, done, bool(finished))
 
 

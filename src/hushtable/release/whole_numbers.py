@@ -182,7 +182,7 @@ def _summed(layout: Layout, flat: Ints, finer: AttributeSet, key: AttributeSet) 
 def _made(release: Release, wanted: WantedTables) -> WholeTables:
     schema = release.schema
     if wanted.joint.cells > MOST_JOINT:
-        return whole_from_records(wanted, generated_records(release), still=bool(schema.impossible))
+        return whole_from_records(wanted, generated_records(release), _rules(schema, wanted.joint))
     inside = closure(wanted.layout.sets, schema.sizes)
     fitted = modelled_tables(release, inside, afresh=not all(map(release.holds, inside)))
     start = joint_table(wanted, np.maximum(fitted.estimate_all(wanted.layout), 0.0))
@@ -194,16 +194,29 @@ def _possible(schema: Schema, joint: JointCells) -> NDArray[np.float64]:
 
     All are possible where the rules would leave none.
     """
-    axes = {joint.sizes.owners[a]: a for axis in joint.axes for a in axis.axes}
     never = np.zeros(joint.shape, bool)
-    for rule in schema.impossible:
-        levels = [(axes.get(joint.sizes.owners[leaf], -1), leaf, codes) for leaf, codes in rule.codes]
-        if any(level < 0 for level, _, _ in levels):
-            continue
+    for rule in _rules(schema, joint):
         ruled = np.ones((1,) * len(joint.shape), bool)
-        for level, leaf, codes in levels:
-            outside = ~np.isin(np.arange(joint.sizes[leaf]), codes)
-            reached = np.bincount(joint.sizes.codes_above(leaf, level)[outside], minlength=joint.sizes[level])
-            ruled = ruled & joint.spread(reached == 0, (level,))
+        for k, size in enumerate(joint.shape):
+            along = [1] * len(joint.shape)
+            along[k] = size
+            ruled = ruled & rule[k, :size].reshape(along)
         never |= ruled
     return np.ones(joint.shape) if never.all() else np.where(never, 0.0, 1.0)
+
+
+def _rules(schema: Schema, joint: JointCells) -> NDArray[np.bool_]:
+    """Which categories of each joint axis a rule names in full; rules of attributes that no table has are left out."""
+    axes = {joint.sizes.owners[a]: (k, a) for k, axis in enumerate(joint.axes) for a in axis.axes}
+    found = [np.zeros((0, len(joint.shape), max(joint.shape, default=0)), bool)]
+    for rule in schema.impossible:
+        if any(joint.sizes.owners[leaf] not in axes for leaf, _ in rule.codes):
+            continue
+        named = np.ones((1, *found[0].shape[1:]), bool)
+        for leaf, codes in rule.codes:
+            k, level = axes[joint.sizes.owners[leaf]]
+            outside = ~np.isin(np.arange(joint.sizes[leaf]), codes)
+            reached = np.bincount(joint.sizes.codes_above(leaf, level)[outside], minlength=joint.sizes[level])
+            named[0, k, : joint.shape[k]] &= joint.spread(reached == 0, (level,)).reshape(-1)
+        found.append(named)
+    return np.concatenate(found)
