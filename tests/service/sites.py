@@ -100,4 +100,6 @@ class Site:
 def _toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + "}"
     return str(value) if isinstance(value, int | float | list) else f'"{value}"'
