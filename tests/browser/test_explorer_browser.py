@@ -147,6 +147,7 @@ def test_a_third_attribute_is_held_fixed_in_a_grid_and_listed_in_bars(published:
     table = ht.Release.load(published).table("sex", "age", "car")
     page.select_option("#explorer-1-fixed-14", label="true")
     page.wait_for_function("document.querySelector('#explorer-1-fixed-14')?.value === '1'")
+    assert page.inner_text("#explorer caption").endswith("by sex and age, car: true")
     lines = rows_of(saved(opened, "csv")[1])
     expected = table.filter(pl.col("car") == "true" if table["car"].dtype == pl.String else pl.col("car"))
     assert [number(line["estimate"]) for line in lines] == pytest.approx(
@@ -158,6 +159,19 @@ def test_a_third_attribute_is_held_fixed_in_a_grid_and_listed_in_bars(published:
     page.wait_for_selector("#explorer .more", state="detached")
     assert page.locator("#explorer tbody tr.inner").count() == table.height
     assert_readable(opened)
+    page.close()
+
+
+def test_names_of_rows_stay_where_they_are_when_a_wide_grid_is_moved(published: Path, browser: Any) -> None:
+    opened = Opened(browser, published / "report.html", 390, 844, after="#table=car,age,sex")
+    page = opened.page
+    shown(opened, "car,age,sex")
+    assert ", sex: " in page.inner_text("#explorer caption"), "what is held fixed is said, on paper too"
+    moved = "(box) => { box.scrollLeft = 250; return [...box.querySelectorAll('tr > th:first-child')].map((cell) => "
+    moved += "cell.getBoundingClientRect().left - box.getBoundingClientRect().left); }"
+    box = page.locator("#explorer .scroll")
+    assert box.evaluate("(box) => box.scrollWidth - box.clientWidth") >= 250
+    assert max(map(abs, box.evaluate(moved))) <= 1
     page.close()
 
 

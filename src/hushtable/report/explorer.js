@@ -167,7 +167,10 @@ hushtable.explore = (() => {
     caption(shares) {
       const { axes, show } = this.state;
       const what = visible(this.about.unit);
-      const by = axes.length ? ` by ${this.names(axes).join(" and ")}` : ", all together";
+      const held = this.state.view === "grid" ? axes.slice(2) : [];
+      const free = axes.slice(0, axes.length - held.length);
+      const only = held.map((axis) => `, ${this.label(axis)}: ${visible(this.store.attributes[axis].labels[this.state.fixed[axis]])}`).join("");
+      const by = (axes.length ? ` by ${this.names(free).join(" and ")}` : ", all together") + only;
       const of = { count: "", total: ", percent of the total", row: `, percent of each ${this.label(axes[0] ?? 0)}`, column: `, percent of each ${this.label(axes[1] ?? 0)}` }[show];
       return `${what[0].toUpperCase()}${what.slice(1)}${by}${shares ? of : ""}`;
     }

@@ -39,7 +39,8 @@ def coverage_section(view: View) -> Section | None:
             "upper": [one.upper for one in found],
         }
     )
-    also = {"reason": ("Reason", "{}"), "rows": ("Rows", "{:,.0f}")}
+    whole = {name: (name.capitalize(), "{:,.0f}") for name in ("rows", "lower", "upper")}
+    also = {"reason": ("Reason", "{}"), **whole}
     grid = Grid("coverage", "Rows that were dropped or changed", data, data.height > 20, also=also)
     return Section("coverage", "What is left out", tuple(text), grids=(grid,))
 

@@ -16,7 +16,9 @@ from hushtable.report.sections.tables_section import overlap_score
 from hushtable.report.theme import RED, bars, chart, finished, histogram, tips
 from hushtable.report.view import View
 
-GENERATED = "generated"
+GENERATED, MICRODATA = "generated", "microdata"
+EITHER = "either"
+"""Where records lie as near to a table as its own noise: the table is never the worse source."""
 MOST_COMPARED = 100_000
 """Cells of a domain on which all fits are tried for the comparison."""
 
@@ -57,8 +59,11 @@ def tables_data(found: Explanation) -> pl.DataFrame:
         schema_overrides=dict.fromkeys(_DEVIATIONS, pl.Float64),
         infer_schema_length=None,
     )
-    return frame.sort("rms_deviation", descending=True, nulls_last=True).select(
-        "marginal", "cells", *_DEVIATIONS, "l1_share", "read_from"
+    near = pl.col("read_from").replace({MICRODATA: EITHER})
+    return (
+        frame.with_columns(near)
+        .sort("rms_deviation", descending=True, nulls_last=True)
+        .select("marginal", "cells", *_DEVIATIONS, "l1_share", "read_from")
     )
 
 

@@ -69,12 +69,8 @@ def _records(view: View) -> list[tuple[str, str, str]]:
     if found is None:
         return []
     near, whole = found.agreeing, len(found.tables)
-    part = (
-        f"in {near:,} of {whole:,} tables; read the others from the tables"
-        if near < whole
-        else "in all tables"
-    )
-    error = f"as near to the tables as their noise {part}"
+    part = f"{near:,} of {whole:,} tables; read the others from the tables" if near < whole else "all tables"
+    error = f"that of the tables: the difference is within their noise in {part}"
     return [("The same counts, from records", MICRODATA, error)]
 
 

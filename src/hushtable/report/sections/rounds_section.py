@@ -14,6 +14,10 @@ _ALSO: dict[str, Heading] = {"marginal": ("Table chosen", "{:,}")}
 _MAY_BE_EMPTY = ("marginal", "epsilon")
 """Of a strategy that chooses nothing privately these hold nothing, and a reader would wonder what is missing."""
 
+_BESIDE = (
+    "Beside the counts: totals of columns and counts of what is left out, where the schema asks for them."
+)
+
 _TIMELINE = 2
 """A release that measured all in one round has no course to show: its one bar would say 100%."""
 
@@ -37,7 +41,7 @@ def rounds_section(view: View) -> Section | None:
     return Section(
         "rounds",
         "How the budget was spent, round by round",
-        (_looking(data),),
+        (_looking(data), *([_BESIDE] if data["action"].is_in(["beside the counts"]).any() else [])),
         figures=(figure,),
         grids=(grid,),
     )
