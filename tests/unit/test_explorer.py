@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import hushtable as ht
+from hushtable.arrays import Floats
 from hushtable.release import QUALITY_FLAGS, quality_column
-from hushtable.report import public
+from hushtable.report import packed, public
 from hushtable.report.explorer import explorer_pages
 from hushtable.report.public import public_report
 from hushtable.report.view import ALPHA, View
@@ -61,6 +62,12 @@ WAYS = [
 ]
 
 
+def near(kept: Floats, true: Floats, step: float, finer: int) -> bool:
+    """Half a step; a whole one where the nearest is half of a shown step, which could be rounded either way."""
+    halves = np.mod(np.rint(true / step), finer) * 2 == finer
+    return bool((np.abs(kept - true) <= np.where(halves, step, step / 2) + 1e-9).all())
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("strategy", "reconstruct", "budget"), WAYS)
 def test_every_table_and_every_total_is_there_with_its_ends(
@@ -68,7 +75,8 @@ def test_every_table_and_every_total_is_there_with_its_ends(
 ) -> None:
     out = saved(tmp_path, budget, strategy=strategy, reconstruct=reconstruct)
     release = ht.Release.load(out)
-    found = tables_of(explorer_data(public_report(out).html()))
+    data = explorer_data(public_report(out).html())
+    found, finer = tables_of(data), index_of(data)["finer"]
     assert {names for names, table in found.items() if table["asked"]} == set(release.marginals)
     assert {(), ("region",), ("town",), ("sex",), ("region", "sex")} <= found.keys()
     for names, table in found.items():
@@ -76,7 +84,11 @@ def test_every_table_and_every_total_is_there_with_its_ends(
         step = table["step"]
         noise = (true["upper"] - true["lower"]).mean() / 4
         assert step <= max(0.01, noise / 2) and step <= 1
-        assert np.abs(table["estimate"] - true["estimate"].to_numpy()).max() <= step / 2 + 1e-9
+        estimate = true["estimate"].to_numpy()
+        half = (
+            np.mod(np.rint(estimate / step), finer) * 2 == finer
+        )  # of a shown step: the next on its own side is kept
+        assert (np.abs(table["estimate"] - estimate) <= np.where(half, step, step / 2) + 1e-9).all()
         assert table["lower"].min() >= 0
         words = [QUALITY_FLAGS[code].name for code in table["flags"]]
         assert words == quality_column(true, 0.05).to_list()
@@ -86,7 +98,7 @@ def test_every_table_and_every_total_is_there_with_its_ends(
             assert (table["lower"] <= true["lower"].to_numpy() + 1e-9).all()
             assert (table["upper"] >= true["upper"].to_numpy() - 1e-9).all()
         else:
-            assert np.abs(table["unbiased"] - true["unbiased"].to_numpy()).max() <= step / 2 + 1e-9
+            assert near(table["unbiased"], true["unbiased"].to_numpy(), step, finer)
             assert np.allclose(table["std"], true["std"].to_numpy(), rtol=1e-5)
             assert (table["far"] > 1.5 * table["reach"]).all()
 
@@ -105,6 +117,17 @@ def test_ends_are_kept_finer_than_they_are_shown_unless_there_are_very_many(
         assert table["step"] * index_of(data)["finer"] == pytest.approx(1), "what is shown is whole"
         off.append(max(np.abs(table[end] - true[end].to_numpy()).max() for end in ("lower", "upper")))
     assert off[0] <= 0.006 < off[1] <= 0.501
+
+
+def test_a_kept_number_is_shown_as_the_true_one_would_be() -> None:
+    """Rounded twice, 12.4976 would be 12.50 and then 13."""
+    true = np.concatenate(
+        [np.random.default_rng(3).normal(0.0, 50.0, 20_000), [12.4976, -3.5024, 0.4999, -0.5001]]
+    )
+    kept = packed._kept(true * packed.FINER, packed.FINER)
+    assert (np.rint(kept / packed.FINER) == np.rint(true)).all()
+    assert (np.abs(kept / packed.FINER - true) <= 1.5 / packed.FINER).all()
+    assert (np.rint(np.rint(true * packed.FINER) / packed.FINER) != np.rint(true)).any(), "the case occurs"
 
 
 @pytest.mark.long

@@ -58,12 +58,12 @@ class Packed:
         finer = FINER if cells.layout.cells < MANY_CELLS else 1
         steps = _steps(cells, finer)
         step = np.repeat(steps, lengths)
-        estimate = np.rint(cells.estimate / step)
+        estimate = _kept(cells.estimate / step, finer)
         known = np.repeat(cells.known, lengths)
         columns = (
             quality_codes(cells.estimate, cells.lower, cells.upper, alpha),
             estimate,
-            np.where(known, np.rint(np.where(known, cells.unbiased, 0.0) / step) - estimate, 0.0),
+            np.where(known, _kept(np.where(known, cells.unbiased, 0.0) / step, finer) - estimate, 0.0),
             estimate - np.floor(np.minimum(cells.lower / step, estimate)),
             np.ceil(np.maximum(cells.upper / step, estimate)) - estimate,
         )
@@ -125,6 +125,13 @@ class Packed:
             return None
         _, places, classes = np.unique(np.round(stds, 9), return_index=True, return_inverse=True)
         return places.astype(np.int64), classes.astype(np.int64)
+
+
+def _kept(values: Floats, finer: int) -> Floats:
+    """The nearest whole numbers, but never half of a shown step: which way that is rounded, the true value says."""
+    whole = np.rint(values)
+    halves = (np.mod(2.0 * whole, 2.0 * finer) == finer) & (finer > 1)
+    return whole + np.where(halves, np.sign(values - whole), 0.0)
 
 
 def _steps(cells: Cells, finer: int) -> Floats:
