@@ -21,7 +21,7 @@ from bench.adaptive.tables import DELTA, MEMORY, Table
 from hushtable.kernel.draw import Confidential
 from hushtable.marginals import Layout
 from hushtable.measurement import Answers, Measure, Purse, Reply
-from hushtable.planning import STRATEGIES, AdaptivePlan, PlanOptions, State, plan_residuals
+from hushtable.planning import STRATEGIES, AdaptivePlan, NoisePlan, PlanOptions, State, plan_residuals
 from hushtable.privacy import rho_from
 from hushtable.reconstruct import RECONSTRUCTIONS, LocalTables, StateFits, fit_tables, from_answers
 
@@ -85,13 +85,18 @@ def adaptive_rounds(plan: AdaptivePlan, reconstruction: str, table: Table, clock
 
 
 def measure(table: Table, strategy: str, reconstruction: str, rho: Fraction, clock: Clock) -> Measured:
-    """Noisy residuals by a strategy."""
-    if strategy != "residual-planner":
-        plan = STRATEGIES[strategy].gaussian(table.workload, rho, 1, PlanOptions())
-        assert isinstance(plan, AdaptivePlan)
+    """Noisy integers by a strategy."""
+    return measured_by(
+        STRATEGIES[strategy].gaussian(table.workload, rho, 1, PlanOptions()), reconstruction, table, clock
+    )
+
+
+def measured_by(plan: NoisePlan, reconstruction: str, table: Table, clock: Clock) -> Measured:
+    """Noisy integers by a plan, adaptive or not."""
+    if isinstance(plan, AdaptivePlan):
         return adaptive_rounds(plan, reconstruction, table, clock)
-    plan = plan_residuals(table.workload, rho=rho)
-    return [(Measure(plan.part), Confidential(table.source).measure(Measure(plan.part))())]
+    asked = Measure(plan.part)
+    return [(asked, Confidential(table.source).measure(asked)())]
 
 
 def expected_errors(table: Table, rho: Fraction) -> dict[str, Any]:
@@ -131,9 +136,8 @@ def disagreement(table: Table, estimates: np.ndarray) -> float:
 def fit(table: Table, measured: Measured, reconstruction: str) -> dict[str, Any]:
     """Errors and time of one reconstruction."""
     clock = Clock()
-    estimates = from_answers(
-        Answers.pooled(table.sizes, [Answers(request.part, values) for request, values in measured])
-    )
+    found = [Answers(request.part, values) for request, values in measured]
+    estimates = from_answers(found[0] if len(found) == 1 else Answers.pooled(table.sizes, found))
     flat = fit_tables(reconstruction, estimates, table.workload.closure).estimate_all(table.answered)
     times = {"fit_elapsed": clock.elapsed, "fit_processor": clock.processor}
     differ = disagreement(table, flat) if reconstruction == "maxent" and not table.sampled else 0.0

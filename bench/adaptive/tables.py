@@ -1,4 +1,4 @@
-"""A benchmark table: its codes, its three-way workload, the tables that errors are taken of, and their true counts.
+"""A benchmark table: its codes, its workload of all tables of one order, and their true counts.
 
 Where all tables do not fit, errors are of a fixed random sample of them.
 """
@@ -40,7 +40,7 @@ class Rows:
 
 @dataclass
 class Table:
-    """A named table with all its three-way marginals as workload."""
+    """A named table with all its marginals of one order, three if nothing is said, as workload."""
 
     name: str
     sizes: tuple[int, ...]
@@ -49,9 +49,9 @@ class Table:
     workload: ResolvedWorkload
 
     @classmethod
-    def load(cls, name: str) -> Table:
+    def load(cls, name: str, order: int = 3) -> Table:
         sizes, columns = load(name)
-        sets = tuple(combinations(range(len(sizes)), 3))
+        sets = tuple(combinations(range(len(sizes)), order))
         workload = ResolvedWorkload(sets, (Fraction(1),) * len(sets), tuple(sizes))
         return cls(name, tuple(sizes), Rows(columns), len(columns[0]), workload)
 

@@ -5,18 +5,21 @@
 Every run of a peer is a process with a limit of processor seconds; one that reaches it, or fails, is a row with its
 reason.  Errors are mean L1 over tables divided by the records (2 is the most), of one to four attributes; of more than
 ``SAMPLED`` tables of a kind, of a fixed random sample.  The real rows that no synthesizer saw, judged as if they were
-records, are the row ``real``.  Figures stay in ``bench/out`` between runs and what is there is not run again;
-``peers_page`` makes a page of them.
+records, are the row ``real``.  Rows stay in ``bench/history/peers.json``, and what is there is not run again;
+``peers_page`` makes a page of them and adds their means to the history.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,13 +33,15 @@ import numpy as np
 
 from bench.peers.environments import DPMM, JUDGE, OPENDP, SMARTNOISE, Environment, Unavailable
 from bench.peers.peer_tables import MAKERS, SplitTable
-from bench.shared.places import OUT
+from bench.shared.places import ROOT
 from hushtable.kernel.tabulate import tabulate
 from hushtable.marginals import Layout
 from hushtable.privacy import rho_from
 
 CHILDREN = Path(__file__).resolve().parent / "children"
 DELTA = Fraction(1, 10**9)
+MOST_ANSWERED = 20_000_000
+"""Cells of three-way tables above which released ones are not compared: a frame of each would take minutes."""
 MODEL_MB = 50
 """Largest graphical model, as in aim-grem's experiments."""
 SAMPLED = 300
@@ -45,7 +50,11 @@ PATIENCE = 4
 """Elapsed seconds after which a run is ended, per second of processor time: others use the machine too."""
 JUDGING = 600
 """Processor seconds for a classifier and a report, which take about twenty."""
+TELLING = 10
+"""Letters of a line above which it says why a child failed; shorter ones close brackets."""
 OWN = "Hushtable"
+ROWS = ROOT / "bench" / "history" / "peers.json"
+"""Every run, so that it need not be run again."""
 
 
 @dataclass(frozen=True)
@@ -75,32 +84,39 @@ PEERS = (
 
 @dataclass(frozen=True)
 class Tabled:
-    """The tables that errors are taken of, by order, with their true counts."""
+    """The sets of attributes that errors are taken of, by order, and the tables that a peer may answer itself."""
 
     table: SplitTable
-    layouts: dict[int, Layout]
-    truths: dict[int, np.ndarray]
+    sets: dict[int, tuple[tuple[int, ...], ...]]
 
     @classmethod
     def of(cls, table: SplitTable) -> Tabled:
-        layouts = {order: Layout(table.sizes, _sets(len(table.sizes), order)) for order in (1, 2, 3, 4)}
-        truths = {order: counted(table.seen, layout) for order, layout in layouts.items()}
-        return cls(table, layouts, truths)
+        return cls(table, {order: _sets(len(table.sizes), order) for order in (1, 2, 3, 4)})
+
+    @property
+    def answered(self) -> tuple[tuple[int, ...], ...]:
+        """Three-way tables that are compared as they were released: all of them, or none where they are too large."""
+        return self.sets[3] if Layout(self.table.sizes, self.sets[3]).cells <= MOST_ANSWERED else ()
 
     def errors(self, records: np.ndarray) -> dict[str, float]:
         """Mean L1 over the rows for each order, the records scaled to as many."""
-        scale = len(self.table.seen) / len(records)
         return {
-            f"{order}-way": self._mean(order, counted(records, layout) * scale)
-            for order, layout in self.layouts.items()
+            f"{order}-way": float(np.mean([self._apart(records, axes) for axes in sets]))
+            for order, sets in self.sets.items()
         }
 
-    def of_answers(self, answers: np.ndarray) -> float:
-        """Mean L1 over the rows of three-way tables."""
-        return self._mean(3, answers)
+    def _apart(self, records: np.ndarray, axes: tuple[int, ...]) -> float:
+        """L1 of two tables over the rows, from occupied cells alone: the others are empty on both sides."""
+        sizes = tuple(self.table.sizes[k] for k in axes)
+        cells = [np.ravel_multi_index(tuple(codes[:, axes].T), sizes) for codes in (self.table.seen, records)]
+        found, at = np.unique(np.concatenate(cells), return_inverse=True)
+        here, there = (np.bincount(part, minlength=len(found)) for part in np.split(at, [len(cells[0])]))
+        return float(np.abs(here / len(cells[0]) - there / len(cells[1])).sum())
 
-    def _mean(self, order: int, counts: np.ndarray) -> float:
-        gaps = np.add.reduceat(np.abs(counts - self.truths[order]), self.layouts[order].offsets[:-1])
+    def of_answers(self, answers: np.ndarray) -> float:
+        """Mean L1 over the rows of released three-way tables."""
+        layout = Layout(self.table.sizes, self.answered)
+        gaps = np.add.reduceat(np.abs(answers - counted(self.table.seen, layout)), layout.offsets[:-1])
         return float(gaps.mean()) / len(self.table.seen)
 
 
@@ -122,26 +138,30 @@ def counted(codes: np.ndarray, layout: Layout) -> np.ndarray:
 
 
 def run_child(command: list[str], limit: float) -> dict[str, float]:
-    """Processor seconds, elapsed seconds and memory of a child; its reason where it did not end well."""
+    """Processor seconds, elapsed seconds and gigabytes of a child; its reason where it did not end well."""
 
     def limited() -> None:
+        os.setsid()
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
 
-    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=limit * PATIENCE, preexec_fn=limited, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"ended after {limit * PATIENCE:.0f} s") from None
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    if done.returncode:
-        if processor >= limit:
-            raise Unavailable(f"ended after {limit:.0f} s of processor time")
-        said = [line for line in done.stderr.strip().splitlines() if line.strip()]
-        raise Unavailable(f"it failed: {said[-1].strip()[:200] if said else done.returncode}")
-    return {"processor": processor, "elapsed": time.monotonic() - started}
+    started = time.monotonic()
+    with tempfile.TemporaryFile("w+") as said:
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, preexec_fn=limited)
+        too_long = threading.Timer(limit * PATIENCE, os.killpg, (child.pid, signal.SIGKILL))
+        too_long.start()
+        try:
+            _, status, used = os.wait4(child.pid, 0)
+        finally:
+            too_long.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+        processor, elapsed = used.ru_utime + used.ru_stime, time.monotonic() - started
+        if child.returncode:
+            if child.returncode == -signal.SIGXCPU or processor >= limit or elapsed >= limit * PATIENCE:
+                raise Unavailable(f"ended after {processor:.0f} s of processor time")
+            said.seek(0)
+            lines = [line for line in said.read().splitlines() if len(line.strip()) > TELLING]
+            raise Unavailable(f"it failed: {lines[-1].strip()[:200] if lines else child.returncode}")
+    return {"processor": processor, "elapsed": elapsed, "memory": used.ru_maxrss / 2**20}
 
 
 def one_run(peer: Peer, tabled: Tabled, epsilon: Fraction, seed: int, limit: float) -> dict[str, Any]:
@@ -157,7 +177,7 @@ def one_run(peer: Peer, tabled: Tabled, epsilon: Fraction, seed: int, limit: flo
             "rho": float(rho_from(epsilon=epsilon, delta=DELTA)),
             "seed": seed,
             "model_mb": MODEL_MB,
-            "tables": tabled.layouts[3].sets,
+            "tables": tabled.answered,
         } | {part: str(folder / f"{part}.npy") for part in ("codes", "held", "records", "answers")}
         job["judged"] = str(folder / "judged.json")
         np.save(job["codes"], tabled.table.seen)
@@ -228,7 +248,7 @@ def main() -> None:
         "--peers", nargs="+", default=[p.name for p in PEERS], choices=[p.name for p in PEERS]
     )
     parser.add_argument("--limit", type=float, default=900, help="processor seconds of a run")
-    parser.add_argument("--out", type=Path, default=OUT / "peers.json")
+    parser.add_argument("--out", type=Path, default=ROWS)
     given = parser.parse_args()
     kept = Kept(given.out)
     tables = {name: Tabled.of(SplitTable.of(name)) for name in given.tables}

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.shared.made_tables import made
 from bench.shared.places import DATA
 
 Table = tuple[tuple[int, ...], list[np.ndarray]]
@@ -31,8 +32,10 @@ def data_folder() -> Path:
 
 
 def load(name: str) -> Table:
-    """A stand-in (``acs``, ``loans``) or a table that is stored as CSV (``adult``, ``adult_full``, ...)."""
-    return _standin(name) if name in STANDINS else _stored(name)
+    """A stand-in (``acs``, ``loans``), a made-up one (``chain16``), or one that is stored as CSV (``adult``, ...)."""
+    if name in STANDINS:
+        return _standin(name)
+    return made(name) or _stored(name)
 
 
 def _standin(name: str) -> Table:

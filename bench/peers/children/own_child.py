@@ -32,7 +32,8 @@ def main() -> None:
         release = session.release(ht.Workload.all_marginals(schema, order=3), budget=budget)
     np.save(job["records"], release.microdata().select(names).to_numpy().astype(np.int64))
     answers = [release.table(*(names[k] for k in axes))["estimate"].to_numpy() for axes in job["tables"]]
-    np.save(job["answers"], np.concatenate(answers))
+    if answers:
+        np.save(job["answers"], np.concatenate(answers))
 
 
 main()
