@@ -28,7 +28,6 @@ from numba.core import typed_passes as typed
 from numba.core import untyped_passes as untyped
 from numba.core.registry import cpu_target
 
-from hushtable.lowering import Lower
 from hushtable.watching import tell
 
 _IMPORT = re.compile(
@@ -85,18 +84,7 @@ class _Linked(_Code):
 
 
 @compiler_machinery.register_pass(mutates_CFG=True, analysis_only=False)
-class _Lowering(typed.NativeLowering):
-    """Writes code as ``lowering`` does."""
-
-    _name = "lowering"
-
-    @property
-    def lowering_class(self) -> Any:
-        return Lower
-
-
-@compiler_machinery.register_pass(mutates_CFG=True, analysis_only=False)
-class _Linking(_Lowering):
+class _Linking(typed.NativeLowering):
     """Writes code without making it executable."""
 
     _name = "linking"
@@ -114,7 +102,7 @@ class _Outer(compiler.CompilerBase):
     """How numba compiles a loop that Python calls."""
 
     code: type[_Code] = _Code
-    lowering: Any = _Lowering
+    lowering: Any = typed.NativeLowering
 
     def define_pipelines(self) -> list[Any]:
         state: Any = self.state
@@ -190,47 +178,21 @@ class _Compiling(event.Listener):
 _register("numba:compile", _Compiling())
 
 
-def _remember() -> None:
+def _remember(context: Any) -> None:
     """Let numba look once for what an operator gives: it tries dozens of meanings each time."""
-    functions: Any = types.Function
-    look, known = functions.get_call_type, dict[Any, tuple[Any, dict[Any, Any]]]()
+    resolve, known = context.resolve_function_type, dict[Any, Any]()
 
-    def remembered(function: Any, context: Any, arguments: Any, keywords: Any) -> Any:
-        if keywords or context is not cpu_target.typing_context:
-            return look(function, context, arguments, keywords)
-        kinds = tuple(
-            arguments
-        )  # with constants: numba decides while it compiles whether two of them are equal
-        _, found = known.setdefault(id(function), (function, {}))
-        signature = found.get(kinds)
-        if signature is None:
-            signature = look(function, context, arguments, keywords)
-            if signature and function.get_impl_key(signature) is function.typing_key:  # depends on no option
-                found[kinds] = signature
-        return signature
+    def remembered(function: Any, arguments: Any, keywords: Any) -> Any:
+        key = None if keywords or not isinstance(function, types.Function) else (function, tuple(arguments))
+        found = known.get(key) or resolve(function, arguments, keywords)
+        if key and found and function.get_impl_key(found) is function.typing_key:  # depends on no option
+            known[key] = found
+        return found
 
-    functions.get_call_type = remembered
+    context.resolve_function_type = remembered
 
 
-def _compare_at_once() -> None:
-    """Let numba compare options as they are stored, not by asking for each of forty: it does so for each meaning."""
-    flags: Any = compiler.Flags
-    defaults: dict[str, Any] = {name: option.default for name, option in flags.options.items()}
-    number = hash(flags())  # numba's is that of the names alone
-
-    def equal(one: Any, other: Any) -> Any:
-        if type(one) is not type(other):
-            return NotImplemented
-        return one._values == other._values or defaults | one._values == defaults | other._values
-
-    def numbered(_: Any) -> int:
-        return number
-
-    flags.__eq__, flags.__hash__ = equal, numbered
-
-
-_remember()
-_compare_at_once()
+_remember(cpu_target.typing_context)
 
 
 def _kept(function: Callable[..., Any]) -> Any:
