@@ -8,13 +8,15 @@ many rows.  It is declared, or follows from replicate weights, whose tables a sh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hushtable.arrays import Floats
 from hushtable.schema.dialect import Dialect
 from hushtable.schema.fields import Fields, is_mapping
 from hushtable.schema.replicate_weights import ReplicateWeights, read_replicates
 from hushtable.schema.row_weight import RowWeight
+
+if TYPE_CHECKING:
+    from hushtable.arrays import Floats
 
 NOISE_ALONE = (
     "The file is a sample: intervals cover the noise alone, and not the error of sampling, so that they are for what "
