@@ -131,7 +131,7 @@ DECLARED = [
     ("query.tau-unreadable", [*CHECK, *PAID, "--query", "COUNT", "--tau", "zz"]),
     ("query.unknown-decider", [*CHECK, *PAID, "--query", "COUNT", "--tau", "5", "--decider", "nope"]),
     ("choose.one-option", ["choose", *GIVEN, *PAID, "--orders", "1"]),
-    ("planning.target", [*PLAN, "--want", "zz=5"]),
+    ("schema.unknown-attribute", [*PLAN, "--want", "zz=5"]),
     ("planning.target", [*PLAN, "--want", "age,sex=0"]),
     ("planning.strategy", [*PLAN, "--want", "age,sex=5", "--strategy", "aim"]),
     ("query.unreadable", [*CHECK, *PAID, "--tau", "5", "--query", "COUNT WHERE age ="]),
