@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import ipaddress
 import re
@@ -52,6 +53,14 @@ def test_a_guessed_idempotency_key_is_of_no_use(tmp_path: Path) -> None:
     assert again.content == secret.content and ledger.spent("anna") == ht.PureDP("0.1").limit
 
 
+def packed_of(table: pl.DataFrame) -> bytes:
+    """A Parquet file, packed small."""
+    file = io.BytesIO()
+    table.write_parquet(file, compression="zstd")
+    assert len(file.getvalue()) < 10_000
+    return file.getvalue()
+
+
 def test_a_small_file_with_billions_of_values_is_refused_and_only_the_newest_files_are_kept(
     tmp_path: Path,
 ) -> None:
@@ -62,12 +71,23 @@ def test_a_small_file_with_billions_of_values_is_refused_and_only_the_newest_fil
     bomb = io.BytesIO()
     pl.select(pl.repeat("F", 3_000_000).alias("sex")).write_parquet(bomb)
     assert len(bomb.getvalue()) < 100_000
+    long = pl.repeat("F" * 20_000, 1000, eager=True).alias("sex").to_frame()
+    lists = pl.select(pl.lit([["F"] * 1000]).alias("sex"))
     for content, code in (
         (bomb.getvalue(), "upload.too-many-values"),
+        (packed_of(long), "upload.too-many-values"),
+        (packed_of(pl.DataFrame({"sex": [b"F" * 500_000] * 3})), "upload.too-many-values"),
+        (packed_of(lists), "upload.format"),
+        (packed_of(pl.DataFrame({"sex": [{"a": "F"}]})), "upload.format"),
         (b"PAR1 is not enough", "upload.format"),
     ):
         answer = inside.ask("anna", "POST", place, content=content, headers=packed)
         assert (answer.status_code, answer.json()["code"]) == (422, code)
+    born = [dt.date(2000, 1, 1)] * 100_000
+    many = pl.DataFrame({"sex": ["F", None] * 50_000, "a.b": list(range(100_000)), "born": born})
+    file = io.BytesIO()
+    many.with_columns(pl.col("sex").cast(pl.Categorical).alias("town")).write_parquet(file)
+    assert inside.ask("anna", "POST", place, content=file.getvalue(), headers=packed).status_code == 201
     sent = [
         inside.ask("anna", "POST", place, content=b"sex\nF\n", headers={"content-type": "text/csv"}).json()
         for _ in range(KEPT_UPLOADS + 3)

@@ -10,6 +10,7 @@ import pytest
 from inside import Inside
 from sites import Site
 
+import hushtable as ht
 from hushtable.errors import RefusedError
 from hushtable.privacy import Cost
 from hushtable.service import Role
@@ -94,6 +95,59 @@ def test_what_is_left_does_not_move_between_handing_in_and_the_end_of_the_slot(t
     time.sleep(max(0.0, handed.json()["ready"] - time.time()) + 0.05)
     after = inside.ask("anna", "GET", f"{P}/remaining").json()
     assert before != waiting == charged == after
+
+
+def test_nothing_that_an_analyst_reads_moves_when_a_worker_charges_somebody_elses_job(tmp_path: Path) -> None:
+    site = Site(tmp_path, budget=ht.ApproxDP(epsilon=10, delta="1e-9"))
+    for name in ("anna", "amir"):
+        site.let_in(name, Role.ANALYST, grant="epsilon=2,delta=1e-9")
+    inside = Inside(site)
+
+    def handed(name: str, route: str, body: dict[str, object]) -> dict[str, object]:
+        told = inside.spend(name, f"{P}/{route}", body).json()
+        time.sleep(max(0.0, told["begins"] - time.time()) + 0.01)
+        return told
+
+    options = {"options": ["- [sex]\n", "- [sex, town]\n"], "budget": "rho=0.001"}
+    own = handed("amir", "choices", options)
+    inside.work()
+    time.sleep(max(0.0, own["ready"] - time.time()) + 0.05)
+    told = inside.ask("amir", "GET", f"{P}/jobs/{own['id']}").json()
+    checked = {
+        "query": "COUNT",
+        "synthetic": {"upload": site.upload("amir")},
+        "tau": 9,
+        "budget": "rho=0.001",
+    }
+    reads = [
+        "",
+        "/remaining",
+        "/releases",
+        "/choices",
+        f"/choices/{told['made']}",
+        "/jobs",
+        f"/jobs/{own['id']}/result",
+    ]
+
+    def seen() -> list[str]:
+        plans = [inside.ask("amir", "POST", f"{P}/checks/plan", json=checked).text]
+        return plans + [inside.ask("amir", "GET", f"{P}{place}").text for place in reads]
+
+    theirs = handed("anna", "releases", {"order": 1, "budget": "rho=0.001", "strategy": "identity"})
+    before = seen()
+    assert inside.work() == 1
+    assert seen() == before and time.time() < theirs["ready"], "charged, and its slot has not ended"
+    left = inside.ask("amir", "GET", f"{P}/remaining").json()
+    assert (
+        f"rho={left['rho']}" in inside.ask("amir", "GET", f"{P}/choices/{told['made']}").json()["remaining"]
+    )
+    for place in ("finish", "check"):
+        body = {"option": 1} if place == "finish" else checked
+        route = f"choices/{told['made']}/finish" if place == "finish" else "checks"
+        mine = handed("amir", route, body)
+        inside.work()
+        time.sleep(max(0.0, mine["ready"] - time.time()) + 0.05)
+        assert "remaining" not in inside.ask("amir", "GET", f"{P}/jobs/{mine['id']}/result").json()
 
 
 def test_a_job_is_cancelled_until_a_public_time_whether_a_worker_is_there_or_not(tmp_path: Path) -> None:

@@ -352,6 +352,17 @@ class Desk:
             )
         return released.ChoiceView(self.ledger, choice, schema=self.schema)
 
+    def choice_told(self, choice: str) -> dict[str, Any]:
+        """How a choice stands; who may not see the ledger gets no head, and what is left for them.
+
+        Both of the ledger's own move with everybody's spends, at the moment when a worker charges one.
+        """
+        told = self.choice(choice).to_dict()
+        if self.access.role in ROUTES["ledger"].reach:
+            return told
+        stamp = {name: value for name, value in told["card"]["ledger"].items() if name != "head"}
+        return told | {"remaining": str(self.remaining()), "card": told["card"] | {"ledger": stamp}}
+
     def choices(self, after: str) -> Listed:
         """Choices within reach, newest first."""
         found = self.service.jobs.listed(self.dataset.name, self.access.only, after, MOST_LISTED, "choose")

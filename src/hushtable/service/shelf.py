@@ -6,7 +6,6 @@ Everything here was paid for before, or came from outside: it may be read by the
 from __future__ import annotations
 
 import hashlib
-import io
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from hushtable.errors import UsageError
 from hushtable.outputs import whole_file
 from hushtable.service.jobs import ServiceJob
 from hushtable.service.storage import Record, Storage, new_id
+from hushtable.service.unpacking import require_readable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,9 +35,6 @@ KEPT_FILES, LARGEST_KEPT = 256, 1 << 20
 larger files reading is not what takes long."""
 KEPT_UPLOADS = 20
 """Synthetic files of one person in one dataset: the newest are kept, so that nobody fills the disk."""
-LEAST_BYTES = 2
-"""Bytes of a value in a CSV file: a digit and a comma.  A Parquet file, which may be packed a million times smaller,
-holds no more values than the largest CSV file could, or it would fill the memory when it is read."""
 T = TypeVar("T")
 
 
@@ -139,7 +136,7 @@ class Shelf:
         if ending not in ("csv", "parquet"):
             raise UsageError("upload.format", "A synthetic file is CSV or Parquet.", "Send text/csv.")
         if ending == "parquet":
-            _require_readable(content, megabytes * 2**20 // LEAST_BYTES)
+            require_readable(content, megabytes * 2**20)
         made, digest = new_id(), hashlib.sha256(content).hexdigest()
         with whole_file(self._folder / "synthetic" / f"{made}.{ending}") as file:
             file.write(content)
@@ -189,24 +186,6 @@ class Recent(Generic[T]):
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return found
-
-
-def _require_readable(content: bytes, most: int) -> None:
-    """Refuse what is no Parquet, and what holds too many values, by what the file says of itself."""
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        told: Any = pyarrow.parquet.read_metadata(io.BytesIO(content))
-        values = int(told.num_rows) * int(told.num_columns)
-    except (pyarrow.ArrowException, OSError, ValueError):
-        raise UsageError("upload.format", "The file is no Parquet.", "Send CSV or Parquet.") from None
-    if values > most:
-        raise UsageError(
-            "upload.too-many-values",
-            f"The file holds more than {most:,} values.",
-            "Send fewer rows, or only the columns of the schema.",
-        )
 
 
 def _digest(place: Path) -> str:

@@ -97,7 +97,7 @@ def choices(request: Request, dataset: str, cursor: str = "") -> Response:
 
 
 def choice_show(request: Request, dataset: str, choice: str) -> Response:
-    return told(desk_of(request).choice(choice).to_dict())
+    return told(desk_of(request).choice_told(choice))
 
 
 def jobs(request: Request, dataset: str, cursor: str = "", kind: str | None = None) -> Response:

@@ -36,6 +36,11 @@ class JobOutcome(NamedTuple):
     told: dict[str, Any]
     made: str | None = None
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the person is told: not what was left when a worker came to it, which says what it had done by then."""
+        return {name: value for name, value in self.told.items() if name != "remaining"}
+
 
 def release(tools: JobTools) -> JobOutcome:
     """``Session.release``, and its bundle on the shelf."""

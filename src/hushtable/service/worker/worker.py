@@ -199,7 +199,7 @@ class Worker:
                 raise RefusedError("dataset.absent", "There is no such dataset.", "It was removed.")
             session = self._session(dataset, job.spender)
             outcome = KINDS[job.kind](JobTools(session, dataset, self.service.shelf, job, self._telling(job)))
-            answer = JobAnswer(200, json.dumps(outcome.told), outcome.made)
+            answer = JobAnswer(200, json.dumps(outcome.shown), outcome.made)
         except SourceError as error:  # its text may name the place of the data
             log.error("job %s: %s", job.id, error.code)
             self._lose(job.dataset)

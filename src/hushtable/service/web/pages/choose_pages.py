@@ -70,7 +70,7 @@ def choice_page(request: Request, dataset: str, choice: str) -> Response:
         "choice.html.j2",
         tab="choose",
         view=view,
-        told=view.to_dict(),
+        told=desk.choice_told(choice),
         open_now=open_now,
         figure=figure,
         charts={} if figure is None else report.drawn_figures([figure]),
