@@ -126,6 +126,38 @@ def test_a_backup_beside_newer_payloads_is_refused(inside: Inside, tmp_path: Pat
     assert caught.value.code == "restore.older"
 
 
+def test_closed_a_ledger_can_be_read_and_raised_beside_newer_payloads_which_are_put_aside(
+    inside: Inside, tmp_path: Path
+) -> None:
+    inside.made("clara", f"{P}/releases", RELEASE)
+    make_backup(config_of(inside), tmp_path / "backup")
+    for _ in range(3):
+        inside.made("clara", f"{P}/releases", RELEASE)
+    kept = tmp_path / "people.ledger.payloads"
+    shutil.copytree(kept, tmp_path / "kept")
+    lose(inside)
+    shutil.copytree(tmp_path / "kept", kept)
+    restore_backup(config_of(inside), tmp_path / "backup", closed=True)
+    ledger = ht.Ledger.open(tmp_path / "people.ledger")
+    assert ledger.remaining() == ht.privacy.Cost.ZERO and ledger.verify().ok
+    ledger.raise_budget(ht.PureDP(2000))
+    aside = tmp_path / "people.ledger.newer-payloads"
+    assert {file.name for file in [*kept.iterdir(), *aside.iterdir()]} >= {
+        file.name for file in (tmp_path / "kept").iterdir()
+    }
+    session = ht.Session.open(
+        tmp_path / "data" / "people.csv", schema=tmp_path / "schema.yaml", ledger=ledger.path
+    )
+    workload = ht.Workload.all_marginals(session.schema, order=1)
+    for _ in range(4):
+        session.release(workload, budget=ht.PureDP("0.1"), strategy="identity")
+    assert ht.Ledger.open(tmp_path / "people.ledger").verify().ok
+    lose(inside)
+    with pytest.raises(RefusedError) as caught:
+        restore_backup(config_of(inside), tmp_path / "backup")
+    assert caught.value.code == "restore.older", "what was put aside is still known to be newer"
+
+
 def test_a_backup_beside_a_newer_release_is_refused_and_answers_of_a_choice_tell_too(
     inside: Inside, tmp_path: Path
 ) -> None:

@@ -35,6 +35,8 @@ from hushtable.service.storage import storage_at
 FORMAT = "hushtable-backup-1"
 MANIFEST = "backup.json"
 PAYLOADS = ".payloads"
+NEWER = ".newer-payloads"
+"""The end of the name of a folder for payloads of entries that a closed ledger beside them does not have."""
 RESTORING = ".restoring"
 """The end of the name of what is not whole yet."""
 
@@ -90,7 +92,8 @@ def restore_backup(
     ``known`` are heads, and folders of releases, that were seen since; a ledger without them is older than
     what was spent.  So is one beside which newer payloads lie.  A ledger in PostgreSQL that is there and goes on from
     the copy stays as it is, with what was spent since.  With ``closed``, each ledger comes back with no budget
-    left: what is there can be read, and nothing be spent until a curator raises it.  Sign-ins and tokens end.
+    left: what is there can be read, and nothing be spent until a curator raises it; newer payloads beside it are put
+    aside.  Sign-ins and tokens end.
     """
     try:
         manifest = json.loads((backup / MANIFEST).read_text(encoding="utf-8"))
@@ -155,10 +158,14 @@ def _require_newest(found: dict[str, Ledger], places: dict[str, str], heads: lis
     for name, ledger in found.items():
         if not _is_file(places[name]):
             continue  # there an entry and its payload are written, and removed, together
-        beside = Path(f"{places[name]}{PAYLOADS}")
-        own = {file.name for file in Path(f"{ledger.path}{PAYLOADS}").glob("*.bin")}
-        if {file.name for file in beside.glob("*.bin")} - own:
+        own = Path(f"{ledger.path}{PAYLOADS}")
+        if _others(places[name], own) or list(Path(f"{places[name]}{NEWER}").glob("*.bin")):
             raise _older("a payload beside it")
+
+
+def _others(place: str, own: Path) -> list[Path]:
+    """Payloads beside a ledger's place that the copy does not have."""
+    return [file for file in Path(f"{place}{PAYLOADS}").glob("*.bin") if not (own / file.name).exists()]
 
 
 def _require_no_other(beside: Path, own: Path) -> None:
@@ -184,6 +191,12 @@ def _put_ledger(copy: Path, address: str, *, closed: bool) -> None:
     if closed:
         close_ledger(str(beside))
     payloads = Path(f"{beside}{PAYLOADS}")
+    for file in _others(
+        address, payloads
+    ):  # of a later state: the ledger would be refused as older than they are
+        aside = Path(f"{address}{NEWER}")
+        aside.mkdir(mode=0o700, exist_ok=True)
+        file.replace(aside / file.name)
     if payloads.exists():
         shutil.copytree(payloads, f"{place}{PAYLOADS}", dirs_exist_ok=True)
     beside.replace(place)
