@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -45,6 +46,28 @@ def test_a_raise_a_schema_and_a_publication_wait_for_a_second_curator(inside: In
     assert inside.ask("clara", "GET", P).json()["budget"] == "epsilon=2000"
     assert "Yew" in inside.ask("clara", "GET", P).text
     assert [one["id"] for one in inside.ask("rosa", "GET", f"{P}/releases").json()["items"]] == [release]
+
+
+def test_the_budget_page_keeps_what_waits_apart_from_what_was_decided(inside: Inside) -> None:
+    made = [
+        inside.ask("clara", "POST", f"{P}/ledger/raise", json={"budget": f"epsilon={total}"}).json()[
+            "proposal"
+        ]
+        for total in (2000, 3000, 4000)
+    ]
+    inside.ask("carl", "POST", f"{P}/proposals/{made[0]}/approve")
+    inside.ask("carl", "POST", f"{P}/proposals/{made[1]}/reject")
+
+    def parts() -> dict[str, str]:
+        page = inside.ask("carl", "GET", "/datasets/people/budget").text
+        return dict(re.findall(r'<section><h2 id="(proposals|decided)">(.*?)</section>', page, re.DOTALL))
+
+    assert "epsilon=4000" in parts()["proposals"]
+    assert all(f"epsilon={total}" not in parts()["proposals"] for total in (2000, 3000))
+    assert "agreed to" in parts()["decided"] and "rejected" in parts()["decided"]
+    assert "epsilon=4000" not in parts()["decided"] and "/approve" not in parts()["decided"]
+    inside.ask("clara", "POST", f"{P}/proposals/{made[2]}/reject")
+    assert list(parts()) == ["decided"]
 
 
 def test_a_change_that_cannot_be_made_when_it_is_agreed_to_stays_open(inside: Inside) -> None:

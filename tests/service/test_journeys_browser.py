@@ -291,7 +291,7 @@ def test_two_curators_decide_together(
         page.click(f"{waiting} >> button:text-is('Agree')")
     cleo.ready()
     assert shown in page.inner_text(limit) and page.locator(waiting).count() == 0
-    assert "rejected" in page.inner_text("#proposals ~ .cards")
+    assert "rejected" in page.inner_text("#decided ~ .cards")
     program = Visitor(running.url, where.tokens["clara"])
     handed = program.spend(
         "/v1/datasets/people/releases", {"order": 1, "budget": "rho=0.001"}, f"for two {number}"

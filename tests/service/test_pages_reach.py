@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from inside import Inside
+from sites import Site
 from test_roles import CHOICE, MEMBERS, OWNERS, RELEASE, P, Things, expected, thing_of, things_in
 
+import hushtable as ht
 from hushtable.service import Audience, Role
 from hushtable.service.web.pages import PAGES
 
@@ -138,3 +144,46 @@ def test_a_step_of_somebody_elses_choice_takes_nothing(things: Things) -> None:
     assert things.inside.ask("amir", "GET", f"{P}/choices/{made}").json() == before
     assert seen(things, "amir", "step_form", "fresh").status_code == 200
     assert things.inside.ask("amir", "GET", f"{P}/choices/{made}").json()["state"] == "abandoned"
+
+
+def test_a_choice_tells_its_options_apart_where_they_coincide_and_leads_to_its_tables_once(
+    tmp_path: Path,
+) -> None:
+    site = Site(tmp_path, settings={"slots": False}, budget=ht.ZCDP(1))
+    site.let_in("amir", Role.ANALYST, grant="rho=0.5")
+    inside = Inside(site)
+    options = {"options": ["- [sex]\n", "- [town]\n"], "budget": "rho=0.1"}
+    made = inside.made("amir", f"{P}/choices", options)
+    place = f"/datasets/people/choices/{made}"
+    page = inside.ask("amir", "GET", place).text
+    [charts] = re.findall(r'<script type="application/json" class="charts">(.*?)</script>', page, re.DOTALL)
+    lines = json.loads(html.unescape(charts))["specs"]["signal"]
+    assert "total" in page, "two tables without an attribute in common share their total"
+    told = [layer["encoding"] for layer in lines.get("layer", [lines])]
+    assert all({one["strokeDash"]["field"], one["shape"]["field"]} == {"option"} for one in told)
+    dashes, shapes = (told[0][name]["scale"]["range"] for name in ("strokeDash", "shape"))
+    assert len({*map(str, dashes)}) > 1 and len({*shapes}) > 1
+    handed = inside.spend("amir", f"{P}/choices/{made}/finish", {"option": 1})
+    inside.work()
+    part = inside.ask("amir", "GET", f"/datasets/people/jobs/{handed.json()['id']}").text
+    release = inside.ask("amir", "GET", handed.headers["location"]).json()["made"]
+    link = f'href="/datasets/people/releases/{release}"'
+    assert (part + inside.ask("amir", "GET", place).text).count(link) == 1
+
+
+def test_the_form_for_members_takes_a_role_away_and_no_unknown_role_does(things: Things) -> None:
+    service = things.inside.service
+    service.users.set_role(service.users.add("guest"), "people", Role.READER)
+
+    def sent(role: str) -> int:
+        secret, csrf = service.users.sign_in(service.users.named("clara"))
+        headers = {"cookie": f"hush={secret}", "x-csrf-token": csrf}
+        form = {"person": "guest", "role": role}
+        client = things.inside.client(follow_redirects=False)
+        return client.post("/datasets/people/budget/members", headers=headers, data=form).status_code
+
+    page = things.inside.ask("clara", "GET", "/datasets/people/budget").text
+    offered = re.findall(r'<option value="([^"]*)"', page[page.index('id="member-role"') :])
+    assert set(offered) == {*Role, "none"}
+    assert sent("king") == sent("") == 422 and service.users.members("people")["guest"] is Role.READER
+    assert sent("none") == 303 and "guest" not in service.users.members("people")

@@ -21,10 +21,12 @@ from hushtable.service.managing import Manager
 from hushtable.service.roles import ROUTES, Role
 from hushtable.service.web.guard import caller_in, desk_of
 from hushtable.service.web.pages.form_fields import FormText
-from hushtable.service.web.pages.frame import elsewhere, page, page_router
+from hushtable.service.web.pages.frame import elsewhere, not_a_form, page, page_router
 
 MOST_SPENDS = 100
 """Spends that a page lists; the export has all."""
+NO_ROLE = "none"
+"""What the form sends to take a role away: a field that is empty is not sent."""
 NOTES = Path(__file__).parent / "proofs"
 """A link to the notes of the repository, so that an installed service has them too."""
 
@@ -77,7 +79,9 @@ def raise_form(request: Request, dataset: str, budget: FormText) -> Response:
 
 
 def member_form(request: Request, dataset: str, person: FormText, role: FormText) -> Response:
-    Manager(desk_of(request)).set_role(person, Role(role) if role in list(Role) else None)
+    if role != NO_ROLE and role not in list(Role):
+        raise not_a_form("role")
+    Manager(desk_of(request)).set_role(person, None if role == NO_ROLE else Role(role))
     return elsewhere(request, f"/datasets/{dataset}/budget")
 
 

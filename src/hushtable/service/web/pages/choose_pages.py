@@ -113,8 +113,8 @@ def _common(view: ChoiceView) -> list[BarTable]:
     tables: list[BarTable] = []
     for names in common.marginals[:2]:
         one = common.released_table(*names)
-        name = " x ".join(one.attributes)
-        cells = one.frame.select(one.attributes).rows()
+        name = " x ".join(one.attributes) or "total"
+        cells = one.frame.select(one.attributes).rows() or [(name,)] * one.frame.height
         data = one.frame.select("estimate", "lower", "upper").with_columns(cell=_cells(cells))
         tables.append(report.BarTable(f"common-{len(tables)}", name, name, one.promise, data, one.alpha))
     return tables
