@@ -29,6 +29,37 @@ def scheme_of(address: object, known: Container[str]) -> str | None:
     return scheme if found[2] or scheme in known else None
 
 
+def place_in(address: str) -> str:
+    """Where a table of a lake or of Spark lies: the same for each of its kinds, versions and options.
+
+    A table that is named in a catalog gets a URL of its own, which is no path; other data stay as they are.
+
+    >>> place_in("spark:delta:/lake/people/?version=7"), place_in("s3://lake/people?partitions=year")
+    ('/lake/people/', 's3://lake/people')
+    >>> place_in("iceberg:/lake/people/metadata/v1.metadata.json"), place_in("people.csv")
+    ('/lake/people', 'people.csv')
+    >>> place_in("iceberg:register.people?catalog=office"), place_in("spark:parquet.`/lake/people`")
+    ('iceberg://register.people', '/lake/people')
+    """
+    found = _IN_LAKE.fullmatch(address)
+    if found is None:
+        return address
+    kind, place = (found["kind"] or "").lower(), found["files"] or found["bucket"] or found["place"]
+    if found["table"] or (kind == "iceberg" and not place.endswith(".metadata.json")):
+        return f"{kind or 'spark'}://{found['table'] or place}"
+    place = re.sub(r"^file:(//[^/]*)?(?=/)", "", place)
+    folder = place.rpartition("/")[0]
+    return folder.removesuffix("/metadata") if kind == "iceberg" and folder.endswith("/metadata") else place
+
+
+_IN_LAKE = re.compile(
+    r"(?:spark:(?://)?)?(?P<kind>delta|iceberg|parquet):(?://(?=/))?(?P<place>[^?]+)(?:\?.*)?"
+    r"|(?P<bucket>s3[an]?://[^?]+)(?:\?.*)?"
+    r"|spark:(?://)?\s*(?:`?(?:parquet|orc)`?\s*\.\s*`(?P<files>.+)`\s*|(?P<table>.+))",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
 def name_of(data: object) -> str:
     """What data are called: no folder, no server, no password.
 

@@ -136,6 +136,47 @@ def test_files_of_a_pattern_and_of_a_list_are_refused(old, tmp_path):
     assert may_rehearse("c/part.csv") and not may_rehearse("b/*.csv") and not may_rehearse("*/part.csv")
 
 
+def test_a_folder_of_a_lake_is_refused_by_any_address_and_from_anywhere(old, tmp_path, monkeypatch):
+    for year in (2014, 2015):
+        (tmp_path / f"lake/year={year}").mkdir(parents=True)
+        old.write_parquet(f"lake/year={year}/part.parquet")
+    session = ht.Session.open("parquet:lake", schema="town.yaml", ledger="l", budget=ht.ZCDP(1))
+    session.release(ht.Workload([("region",)]), budget=ht.ZCDP("0.1"), strategy="residual-planner")
+    for name in ("lake", "lake?partitions=year", "./lake/", f"{tmp_path}/lake/year=2015"):
+        assert not may_rehearse(f"parquet:{name}")
+    assert not may_rehearse("lake/year=2014/part.parquet")
+    (tmp_path / "other").mkdir()
+    schema, ledger = (tmp_path / "town.yaml").read_text(), str(tmp_path / "l")
+    (tmp_path / "other" / "town.yaml").write_text(schema)
+    monkeypatch.chdir(tmp_path / "other")
+    assert not may_rehearse("parquet:../lake", ledger) and not may_rehearse(
+        f"parquet:{tmp_path}/lake", ledger
+    )
+
+
+@pytest.mark.parametrize(
+    ("opened", "asked"),
+    [
+        ("delta:/lake/people", "delta:/lake/people?version=0"),
+        ("spark:delta:/lake/people?version=3", "delta:/lake/people/"),
+        ("delta:/lake/people", "delta:file:///lake/people"),
+        ("spark:parquet.`/lake/people`", "parquet:/lake/people?partitions=year"),
+        ("delta:s3://lake/people", "spark:delta:s3://lake/people?version=1"),
+        ("s3://lake/people", "s3://lake/people?partitions=year"),
+        ("iceberg:register.people?catalog=office", "spark:iceberg:register.people?snapshot=1"),
+        ("iceberg:/lake/people/metadata/v1.metadata.json", "iceberg:/lake/people/metadata/v2.metadata.json"),
+        ("spark:register.people", "SPARK:register.people"),
+    ],
+)
+def test_a_table_with_versions_is_known_by_its_place(opened, asked, tmp_path, monkeypatch):
+    known = ht.ledger.KnownData(tmp_path / "l")
+    known.remember(opened)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert known.knows(asked) and known.knows(opened)
+    assert not any(map(known.knows, ("delta:/lake/pupils", "iceberg:register.pupils", "spark:pupils")))
+
+
 @pytest.mark.parametrize(
     ("ledger", "code"), [("misspelt", "ledger.missing"), ("town.yaml", "ledger.foreign")]
 )

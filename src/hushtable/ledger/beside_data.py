@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
-from hushtable.addresses import scheme_of
+from hushtable.addresses import place_in, scheme_of
 
 ODD = (OSError, ValueError, RuntimeError)
 """What paths raise that cannot be: zero bytes, loops of links, names in no encoding."""
@@ -25,7 +25,7 @@ def files_named(data: object) -> Iterator[Path]:
         for each in cast("list[object]", data):
             yield from files_named(each)
     elif isinstance(data, str | os.PathLike):
-        path = os.fspath(cast("str | os.PathLike[str]", data))
+        path = place_in(os.fspath(cast("str | os.PathLike[str]", data)))
         if scheme_of(path, ()) is None:
             yield Path(path)
             with suppress(*ODD):

@@ -15,7 +15,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import cast
 
-from hushtable.addresses import name_of, scheme_of
+from hushtable.addresses import name_of, place_in, scheme_of
 from hushtable.errors import RefusedError
 from hushtable.ledger.beside_data import ODD, BesideData, files_named
 from hushtable.ledger.ledger import Ledger
@@ -136,12 +136,12 @@ def _require_note(data: object, ledger: Address) -> None:
 
 
 def _places(data: object) -> Iterator[str]:
-    """Addresses as they are given, and paths without links and steps back."""
+    """Addresses as they are given, those of lakes without their versions, and paths without links and steps back."""
     if isinstance(data, list | tuple):
         for each in cast("list[object]", data):
             yield from _places(each)
     elif isinstance(data, str | os.PathLike):
-        path = os.fspath(cast("str | os.PathLike[str]", data))
+        path = place_in(os.fspath(cast("str | os.PathLike[str]", data)))
         yield path if scheme_of(path, ()) is not None else str(Path(path).resolve())
 
 
