@@ -10,7 +10,7 @@ from __future__ import annotations
 from hushtable.planning import STRATEGIES
 from hushtable.release.card import Card
 from hushtable.release.spend_kinds import CHOOSE
-from hushtable.release.table_value import SUM, value_kind
+from hushtable.release.table_value import RATE, SUM, value_kind
 
 ALPHA = 0.05
 """Of all intervals that are listed without being asked for, in bundles, on cards and in reports: 95%, as custom has it
@@ -95,7 +95,10 @@ def value_promise(card: Card, value: str, alpha: float = 0.05) -> str:
     told = told.replace("the true count", f"the true {value}", 1)
     if total:
         return told
-    return f"{told} A group that may be empty has the whole range that the schema declares, or nearly so."
+    which = (
+        "that may be empty, or whose divisor may be 0," if value_kind(value) == RATE else "that may be empty"
+    )
+    return f"{told} A group {which} has the whole range that the schema declares, or nearly so."
 
 
 def _foreseen(strategy: str) -> bool:

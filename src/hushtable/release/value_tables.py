@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAY_BE_EMPTY = "may be empty"
 """Said of a group whose count cannot be told from 0: a ratio in it can be anything that the schema allows."""
+MAY_BE_ZERO = "divisor may be 0"
+"""The same of a group in which that holds for the total that is divided by: how many rows it has says nothing."""
 NOTE = "note"
 
 
@@ -59,6 +61,12 @@ class CellTotals:
     covariance: Floats
     lower: Floats
     upper: Floats
+
+    @property
+    def negative(self) -> CellTotals:
+        """The same with the other sign."""
+        swapped = -self.upper, -self.lower
+        return CellTotals(-self.fitted, -self.estimate, self.variance, -self.covariance, *swapped)
 
 
 class ValueTables:
@@ -96,7 +104,7 @@ class ValueTables:
         return ValueNumbers(estimate, np.sqrt(total.variance), *ends, np.zeros(len(estimate)))
 
     def _ratios(self, value: TableValue, key: AttributeSet) -> ValueNumbers:
-        low, high = self._range(value)
+        low, high, signed = *self._range(value), self._signed(value)
         part, whole, pair = self._pair(value, key)
         if self.exact:
             lower, upper = pair.fieller(normal_spread(self._alpha), low, high)
@@ -104,16 +112,16 @@ class ValueTables:
             lower, upper = self._mean_ends(self._summed(value.first), key, whole)
         else:
             ends = (part.lower, part.upper), (whole.lower, whole.upper)
-            lower, upper = ratios_of_intervals(*ends, low, high)
+            lower, upper = ratios_of_intervals(*ends, low, high, signed=signed)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = part.fitted / whole.fitted
-        inside = np.isfinite(ratio) & (whole.fitted > 0.0)
+        inside = np.isfinite(ratio) & ((whole.fitted > 0.0) | signed)
         middle = (low + high) / 2.0 if np.isfinite(low + high) else np.nan
         estimate = np.clip(np.where(inside, ratio, middle), low, high)
-        nothing = whole.lower <= 0.0
+        nothing = (whole.lower <= 0.0) & ((whole.upper >= 0.0) | (not signed))
         return ValueNumbers(
             estimate,
-            pair.std(),
+            pair.std(signed=signed),
             np.fmin(lower, estimate),
             np.fmax(upper, estimate),
             nothing.astype(np.float64),
@@ -135,14 +143,36 @@ class ValueTables:
             return sums[value.first].bounds
         if value.kind == RATE:
             (a, b), (c, d) = sums[value.first].bounds, sums[value.second].bounds
-            if c > 0:
+            if c > 0 or d < 0:
                 ends = [x / y for x in (a, b) for y in (c, d)]
                 return min(ends), max(ends)
-            return (0.0, inf) if a >= 0 and c >= 0 else (-inf, inf)
-        signed = value.second and min(sums[value.second].bounds) < 0 < max(sums[value.second].bounds)
-        return (-inf, inf) if signed else (0.0, 1.0)
+            above, below = (
+                (a >= 0 and c >= 0) or (b <= 0 and d <= 0),
+                (a >= 0 and d <= 0) or (b <= 0 and c >= 0),
+            )
+            return (0.0 if above else -inf), (0.0 if below else inf)
+        return (-inf, inf) if self._signed(value) else (0.0, 1.0)
+
+    def _divisor(self, value: TableValue) -> SummedColumn | None:
+        """The column whose total is divided by; None where that is a count."""
+        return self._release.schema.sums[value.second] if value.second else None
+
+    def _signed(self, value: TableValue) -> bool:
+        """Whether what is divided by can be above 0 and below."""
+        column = self._divisor(value)
+        return column is not None and column.bounds[0] < 0.0 < column.bounds[1]
 
     def _pair(self, value: TableValue, key: AttributeSet) -> tuple[CellTotals, CellTotals, NoisyPair]:
+        """What is divided, by what, and both with their noise; both with the other sign where the second has no number
+        above 0."""
+        part, whole, pair = self._as_summed(value, key)
+        column = self._divisor(value)
+        if column is None or column.bounds[1] > 0.0:
+            return part, whole, pair
+        turned = NoisyPair(-pair.part, -pair.whole, pair.part_variance, pair.whole_variance, pair.covariance)
+        return part.negative, whole.negative, turned
+
+    def _as_summed(self, value: TableValue, key: AttributeSet) -> tuple[CellTotals, CellTotals, NoisyPair]:
         half = self._alpha / 2.0
         if value.kind == SHARE:
             return self._share(value, key, half)
@@ -276,7 +306,11 @@ def value_table(release: Release, attributes: Sequence[str], written: str, alpha
     notes = (
         []
         if NOTE in schema.names
-        else [pl.Series(NOTE, np.where(empty, MAY_BE_EMPTY, "").tolist(), pl.String)]
+        else [
+            pl.Series(
+                NOTE, np.where(empty, MAY_BE_ZERO if value.second else MAY_BE_EMPTY, "").tolist(), pl.String
+            )
+        ]
     )
     adjusted: list[pl.Series] = []
     if value.kind == SUM and adjusts(schema):
