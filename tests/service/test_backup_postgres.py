@@ -185,3 +185,26 @@ def test_backups_that_are_taken_while_the_worker_works_are_of_one_moment(
             "no later moment in the ledger than in the tables"
         )
         assert kept <= {place.name for place in (copy / "folder" / "releases").iterdir()}
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["before the tables", "between tables and ledger"])
+def test_what_is_spent_while_a_backup_is_taken_is_in_no_part_of_it(
+    inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early: bool
+) -> None:
+    """A copy of tables and ledger by two snapshots would have the spend in one of them alone."""
+    first = inside.made("clara", f"{P}/releases", RELEASE)
+    head, fetched = ledger_of(inside).head, backup_copies.fetch_tables
+
+    def spending(connection: Any, target: Path) -> None:
+        if early:
+            inside.made("clara", f"{P}/releases", RELEASE)
+        fetched(connection, target)
+        if not early:
+            inside.made("clara", f"{P}/releases", RELEASE)
+
+    monkeypatch.setattr(backup_copies, "fetch_tables", spending)
+    report = make_backup(config_of(inside), tmp_path / "backup")
+    assert report.heads == {"people": head} and ledger_of(inside).head != head
+    with closing(sqlite3.connect(tmp_path / "backup" / "service.db")) as tables:
+        assert tables.execute("SELECT id, state FROM job").fetchall() == [(first, "done")]
+        assert tables.execute("SELECT id FROM kept_release").fetchall() == [(first,)]
