@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 
 import httpx
+from inside import Inside
 from sites import Site
 
 import hushtable as ht
@@ -54,3 +55,25 @@ def test_quantities_logs_and_an_end_that_loses_nothing(tmp_path: Path) -> None:
         answer = site.visitor(again, "anna").done(late)
     assert answer.status_code == 200
     assert ht.Ledger.open(site.ledger_of("people")).spent("anna").xi == 2 * ht.PureDP("0.25").limit.xi
+
+
+def test_a_ledger_that_is_gone_or_was_replaced_is_refused_without_its_place(tmp_path: Path) -> None:
+    site = Site(tmp_path, settings={"slots": False})
+    site.let_in("anna", Role.ANALYST, grant="epsilon=1")
+    inside, ledger = Inside(site), tmp_path / "people.ledger"
+    assert inside.ask("anna", "GET", "/v1/datasets/people/remaining").status_code == 200
+    kept = ledger.read_bytes()
+    for state in ("gone", "foreign", "replaced"):
+        ledger.unlink()
+        if state == "foreign":
+            ledger.write_bytes(b"no ledger at all")
+        if state == "replaced":
+            ht.Ledger.create(ledger, ht.PureDP(1))
+        for place in ("/v1/datasets/people/remaining", "/datasets/people/budget", "/datasets/people/left"):
+            answer = inside.ask("anna", "GET", place)
+            assert answer.status_code in (409, 503) and "cannot be used at the moment" in answer.text, (
+                answer.text
+            )
+            assert str(tmp_path) not in answer.text
+        ledger.unlink(missing_ok=True)
+        ledger.write_bytes(kept)

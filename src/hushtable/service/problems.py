@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hushtable.errors import BudgetExhausted, HushtableError, SourceError, UsageError
+from hushtable.errors import BudgetExhausted, HushtableError, RefusedError, SourceError, UsageError
 
 PASSING = frozenset(
     {
@@ -37,6 +37,31 @@ _STATUS = {
     "serve.data-unreadable": 503,
     "internal.unexpected": 500,
 }
+_PLACED = frozenset(
+    f"ledger.{name}"
+    for name in [
+        "connection-lost",
+        "database",
+        "exists",
+        "foreign",
+        "hard-link",
+        "is-folder",
+        "locked",
+        "missing",
+        "no-fsync",
+        "not-allowed",
+        "payload-damaged",
+        "pooler",
+        "read-only",
+        "replaced",
+        "symlink",
+        "unreachable",
+        "unreadable",
+        "unsure",
+        "unwritable",
+    ]
+)
+"""Codes of what is wrong with a ledger, in words that name its file or server: those are the operator's alone."""
 RETRY = 5
 """Seconds after which a client may try again what passes by itself: longer than a restart of a worker or server."""
 
@@ -54,12 +79,24 @@ def status_of(error: HushtableError) -> int:
     return 422 if isinstance(error, UsageError) else 409
 
 
+def without_place(error: HushtableError) -> HushtableError:
+    """The same without the file or the server of a ledger in its words."""
+    if error.code not in _PLACED:
+        return error
+    return RefusedError(
+        error.code,
+        "The ledger of this dataset cannot be used at the moment.",
+        "Try again in a while, or ask its curator to look at it with `hush ledger verify`.",
+    )
+
+
 def problem(error: HushtableError, status: int | None = None) -> dict[str, Any]:
     """The body of a problem."""
+    status, error = status or status_of(error), without_place(error)
     return {
         "type": f"urn:hushtable:error:{error.code}",
         "title": error.message,
-        "status": status or status_of(error),
+        "status": status,
         "code": error.code,
         "detail": f"{error.message} {error.fix}".strip(),
         "fix": error.fix,

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from hushtable.errors import HushtableError, RefusedError, UsageError
 from hushtable.report import environment, script_json
-from hushtable.service.problems import status_of
+from hushtable.service.problems import status_of, without_place
 from hushtable.service.roles import Role
 from hushtable.service.web.guard import admit, caller_of, service_of
 from hushtable.service.web.pages.page_routes import PAGES
@@ -125,11 +125,12 @@ def refused(request: Request, error: HushtableError) -> Response:
     """A refusal as a page, or as a sentence in the place of a part; whoever is not signed in is asked to."""
     if error.code == "auth.required":
         return elsewhere(request, "/sign-in")
+    status, error = status_of(error), without_place(error)
     if is_part(request):
         return page(request, "refused-part.html.j2", error=error)
     if not hasattr(request.state, "caller"):
         request.state.caller = caller_of(request)
-    return page(request, "refused.html.j2", status_of(error), error=error)
+    return page(request, "refused.html.j2", status, error=error)
 
 
 def not_a_form(field: str) -> UsageError:
