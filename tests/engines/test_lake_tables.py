@@ -140,6 +140,7 @@ def test_tables_with_other_features_and_absent_ones_are_refused(tmp_path: Path) 
     url = numbers(tmp_path / "d", range(10))
     assert refused(f"{url}?version=7") == "source.no-version"
     assert refused(f"{url}?version=x") == refused(f"{url}?other=1") == "source.bad-url"
+    assert refused(f"{url}?version=²") == refused(f"{url}?version=٣") == "source.bad-url"
     assert refused(f"delta:{tmp_path / 'nowhere'}") == "source.no-table"
     write_deltalake(
         tmp_path / "mapped",

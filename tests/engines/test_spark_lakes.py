@@ -209,6 +209,32 @@ def test_partitions_of_iceberg_and_files_without_numbers(
     assert counted(f"spark:{url}") == counted(url) == counted(pa.table({"n": [9, 2], "m": [9, 1]}))
 
 
+def test_files_of_which_nobody_says_what_their_columns_are_spend_nothing(
+    use: Use, catalog: SqlCatalog, tmp_path: Path
+) -> None:
+    """Neither numbers in the files nor names in the table: they must not count as if they were null."""
+    made = catalog.create_table("lake.q", schema=pa.schema([("n", pa.int64()), ("m", pa.int64())]))
+    pq.write_table(pa.table({"m": [9, 1], "n": [9, 2]}), tmp_path / "plain.parquet")
+    made.add_files([str(tmp_path / "plain.parquet")])
+    url, key = "iceberg:lake.q?catalog=town", "schema.name-mapping.default"
+    assert counted(f"spark:{url}") == counted(url)
+    for known in ('[{"field-id": 1, "names": ["n"]}]', None):
+        with made.transaction() as change:
+            change.remove_properties(key) if known is None else change.set_properties({key: known})
+        assert refused(f"spark:{url}") == refused(url) == "source.unreadable"
+        opened = ht.Session.open(f"spark:{url}", schema=BOTH, ledger=tmp_path / "l", budget=ht.ZCDP(1))
+        with pytest.raises(HushtableError):
+            opened.release(ht.Workload.all_marginals(BOTH, order=1), budget=ht.ZCDP(0.5))
+    assert not ht.Ledger.open(tmp_path / "l").reservations()
+
+
+def test_a_column_that_a_file_has_in_other_letters_is_refused(use: Use, tmp_path: Path) -> None:
+    """Spark's own readers would find it, others would take it for null."""
+    write_deltalake(tmp_path / "d", pa.table({"n": [1, 2]}))
+    pq.write_table(pa.table({"N": [1, 2]}), DeltaTable(tmp_path / "d").file_uris()[0])
+    assert refused(f"spark:delta:{tmp_path / 'd'}", PLAIN) == "source.unreadable"
+
+
 def test_deleted_people_are_refused_before_anything_is_spent(
     use: Use, catalog: SqlCatalog, tmp_path: Path
 ) -> None:

@@ -358,7 +358,7 @@ def test_a_command_by_itself_finds_its_session(where: str, sparks: Sparks, tmp_p
 
 @pytest.mark.parametrize("inside", ["_delta_log/00000000000000000000.json", "metadata/v1.metadata.json"])
 def test_files_of_tables_with_versions_are_refused_by_name(
-    inside: str, sparks: Sparks, tmp_path: Path
+    inside: str, sparks: Sparks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They hold rows that were deleted."""
     pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "t.parquet")
@@ -372,6 +372,20 @@ def test_files_of_tables_with_versions_are_refused_by_name(
     for below in ("", "/p=1", "/p=1/t.parquet", "/link", "/*"):
         assert refused(f"spark:parquet.`{tmp_path}{below}`") == "source.versioned-folder"
     assert refused(f"spark:PARQUET.`file:{tmp_path}/p=1`") == "source.versioned-folder"
+    for kind in (
+        "`parquet`.",
+        " parquet . ",
+        "parquet/* a. */./**/",
+        "-- a\nparquet.",
+        "`Parquet` -- `a`\n .",
+    ):
+        assert refused(f"spark:{kind}`{tmp_path}` ") == "source.versioned-folder"
+    monkeypatch.chdir(tmp_path.parent)
+    assert refused(f"spark:parquet.`{tmp_path.name}/p=1`") == "source.versioned-folder"
+    assert refused("spark:parquet.nowhere") == "source.no-table"
+    (tmp_path / "empty").mkdir()
+    (tmp_path / inside).unlink()
+    assert refused(f"spark:parquet.`{tmp_path / 'empty'}`") == "source.no-table"
 
 
 def test_a_table_of_the_catalog_that_is_files_of_a_table_with_versions_is_refused(

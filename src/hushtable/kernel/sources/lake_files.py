@@ -105,18 +105,30 @@ class LakeFiles:
 
     def _names(self, schema: Any) -> list[str | None]:
         """What each column is called in a file; None where it is not there."""
-        ids = {int(known.metadata[_ID]): known.name for known in schema if _ID in (known.metadata or {})}
-        if not ids:
-            ids = {self.numbers[name]: name for name in schema.names if name in self.numbers}
-        there = set(schema.names)
+        numbered = any(column.number is not None for column in self.columns)
+        ids = self._ids(schema) if numbered else {}
         return [
             None
             if not column.in_files
-            else (column.name if column.name in there else None)
+            else _same(column.name, schema.names)
             if column.number is None
             else ids.get(column.number)
             for column in self.columns
         ]
+
+    def _ids(self, schema: Any) -> dict[int, str]:
+        """Names in a file by the numbers of columns; a column whose number nobody knows is not one of nulls."""
+        ids = {int(known.metadata[_ID]): known.name for known in schema if _ID in (known.metadata or {})}
+        if not ids and set(schema.names) - set(self.numbers):
+            raise _unreadable()
+        return ids or {self.numbers[name]: name for name in schema.names}
+
+
+def _same(name: str, there: Sequence[str]) -> str | None:
+    """The name, if a file has it; in other letters, where some readers find it and others do not, it is refused."""
+    if name not in there and name.lower() in {other.lower() for other in there}:
+        raise _unreadable()
+    return name if name in there else None
 
 
 def _target(kind: Any) -> Any:

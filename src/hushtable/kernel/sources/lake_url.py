@@ -37,7 +37,7 @@ class LakeUrl:
         found = self.options.get(option)
         if found is None:
             return None
-        if not found.isdigit():
+        if not (found.isascii() and found.isdigit()):
             text = f"The {option} of the table is not a whole number."
             raise UsageError("source.bad-url", text, f"Write ?{option}=N.")
         return int(found)

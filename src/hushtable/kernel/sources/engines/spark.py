@@ -208,7 +208,8 @@ def _refuse_versions(session: Any, name: str) -> None:
     place = _place(session, name)
     if place is None:
         return
-    if (path := place.removeprefix("file:")).startswith("/"):  # where a server is elsewhere, nothing is there
+    path = place.removeprefix("file:")
+    if path.startswith("/") or ":" not in path:  # where a server is elsewhere, nothing is there
         refuse_versioned_files([Path(path)])
 
     def holds(folder: str, ending: str) -> bool:
@@ -222,13 +223,13 @@ def _refuse_versions(session: Any, name: str) -> None:
 
 def _place(session: Any, name: str) -> str | None:
     """Where the files of a table are, if it is nothing but files."""
-    named = re.fullmatch(rf"(?:{'|'.join(_FILES)})\.`(.+)`", name, re.IGNORECASE)
-    if named is not None:
-        return named[1]
+    named = _NAMED_FILES.fullmatch(name)
+    if named is not None and named["quoted"]:
+        return named["quoted"].replace("``", "`")
     try:
         rows = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     except Exception:  # there is no such table, or it is of a catalog that tells nothing
-        return None
+        return None if named is None else named["plain"]
     told = {row[0]: row[1] for row in rows}
     return told.get("Location") if str(told.get("Provider")).lower() in _FILES else None
 
@@ -241,6 +242,12 @@ def _resolved(frame: Any) -> Any:
 
 _FILES = ("parquet", "orc")
 """Kinds of tables that are files and no more; Delta and Iceberg write these."""
+_GAP = r"(?:\s|/\*.*?\*/|--[^\n]*(?:\n|$))*"
+_NAMED_FILES = re.compile(
+    rf"{_GAP}(?P<tick>`?)(?:{'|'.join(_FILES)})(?P=tick){_GAP}\.{_GAP}(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+)){_GAP}",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A folder of files as Spark's parser takes it: with quotes, blanks and comments wherever these may be."""
 
 
 def _arrow_type(kind: Any) -> Any:

@@ -11,12 +11,14 @@ from hushtable.errors import HushtableError, SourceError
 _NO_TABLE = (
     "TABLE_OR_VIEW_NOT_FOUND",
     "PATH_NOT_FOUND",
+    "UNABLE_TO_INFER_SCHEMA",
     "PARSE_SYNTAX_ERROR",
     "SCHEMA_NOT_FOUND",
     "CATALOG_NOT_FOUND",
     "REQUIRES_SINGLE_PART_NAMESPACE",
 )
-"""The last one is what the session's own catalog says of ``a.b.c`` where there is no catalog ``a``."""
+"""``UNABLE_TO_INFER_SCHEMA`` is said of a folder without files of the kind that was named; the last one is what the
+session's own catalog says of ``a.b.c`` where there is no catalog ``a``."""
 _AGAIN = "Nothing more was spent; check that Spark runs, its memory and its logs, and type the command again."
 _MEMORY = re.compile(
     r"source\.no-memory|OutOfMemory|OOMKilled|^[\w.]*MemoryError|memory limits|exit(ed with)? code:? 52\b",
