@@ -312,6 +312,14 @@ def test_what_rests_on_a_statement_is_said_beside_it(
     assert release.table("sex")["std"].to_list() == [0.0] * 4
 
 
+def test_attributes_that_are_no_names_are_refused():
+    for name in (["sex"], {"sex": 1}, 2025, None):
+        known = {"attributes": [name], "figures": [1, 2], **REGISTER}
+        with pytest.raises(HushtableError) as refused:
+            ht.Schema.from_dict({"known": [known], "attributes": ATTRIBUTES})
+        assert refused.value.code == "schema.known-attribute"
+
+
 def test_a_total_of_these_very_rows_is_an_invariant_and_the_guarantee_is_said_to_be_conditional(
     tmp_path: Path,
 ):

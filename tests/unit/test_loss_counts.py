@@ -187,9 +187,21 @@ def test_error_bars_hold_as_often_as_they_say(tmp_path: Path):
 def test_init_proposes_it_and_shares_that_cannot_be_are_refused(tmp_path: Path, capsys: Any):
     frame_of([("F", 30, "a", 1.0)] * 60).write_csv(tmp_path / "d.csv")
     assert "\ncoverage: 1%" in draft(tmp_path / "d.csv")
-    for told in ("0%", "60%", "1", 1, True, "x", {"reasons": 2}, {"share": "1%", "reasons": 0}):
+    for told in (
+        "0%",
+        "60%",
+        "nan%",
+        "1%%",
+        "1",
+        1,
+        True,
+        "x",
+        {"reasons": 2},
+        {"share": "1%", "reasons": 0},
+    ):
         with pytest.raises(HushtableError) as refused:
             schema(coverage=told)
+        assert "`coverage" in str(refused.value)
         assert refused.value.code in ("schema.wrong-share", "schema.missing-field", "schema.wrong-type")
     for told in ("1%", "0.5%", 0.02, {"share": "2%", "reasons": 5}):
         declared = schema(coverage=told)

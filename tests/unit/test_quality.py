@@ -68,3 +68,17 @@ def test_a_released_table_has_a_word_for_every_cell(
 def test_marks_names_and_states_differ() -> None:
     for field in ("name", "mark", "status", "meaning"):
         assert len({getattr(flag, field) for flag in QUALITY_FLAGS}) == len(QUALITY_FLAGS)
+
+
+@given(
+    st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)).map(sorted),
+    st.sampled_from([0.01, 0.05, 0.5]),
+)
+def test_the_word_of_a_value_is_the_same_with_the_other_sign(cell: list[float], alpha: float) -> None:
+    """Of means and totals; what reaches zero is near it, and nothing else is."""
+    lower, estimate, upper = (np.array([x]) for x in cell)
+    (code,) = quality_codes(estimate, lower, upper, alpha, counts=False)
+    (other,) = quality_codes(-estimate, -upper, -lower, alpha, counts=False)
+    assert code == other
+    hidden = QUALITY_FLAGS[code].name == "near-zero"
+    assert hidden == bool(upper[0] > lower[0] and lower[0] <= 0 <= upper[0])

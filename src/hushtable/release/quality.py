@@ -69,11 +69,22 @@ def relative_errors(estimate: Floats, lower: Floats, upper: Floats, alpha: float
     return np.where(error > 0, relative, 0.0)
 
 
-def quality_codes(estimate: Floats, lower: Floats, upper: Floats, alpha: float) -> NDArray[np.int8]:
-    """Number of the flag in ``QUALITY_FLAGS`` for every cell."""
+def quality_codes(
+    estimate: Floats, lower: Floats, upper: Floats, alpha: float, *, counts: bool = True
+) -> NDArray[np.int8]:
+    """Number of the flag in ``QUALITY_FLAGS`` for every cell.
+
+    Of means, shares and the like (not ``counts``) a half is not next to nothing, and numbers below 0 are as good as
+    others of their size.
+    """
+    if not counts:
+        below = estimate < 0
+        lower, upper = np.where(below, -upper, lower), np.where(below, -lower, upper)
+        estimate = np.abs(estimate)
     relative = relative_errors(estimate, lower, upper, alpha)
     codes = np.searchsorted(np.array([CAUTION_ABOVE, UNRELIABLE_ABOVE]), relative, side="left")
-    hidden = (upper > lower) & ((lower < ZERO_BELOW) | (estimate <= 0))
+    reaches = lower < ZERO_BELOW if counts else lower <= 0
+    hidden = (upper > lower) & (reaches | (estimate <= 0))
     return np.where(hidden, QUALITY_FLAGS.index(NEAR_ZERO), codes).astype(np.int8)
 
 
@@ -89,8 +100,8 @@ def grade_column(scale: QualityScale, table: pl.DataFrame, value: str, alpha: fl
     return pl.Series("grade", scale.marks).gather(codes)
 
 
-def quality_column(table: pl.DataFrame, alpha: float) -> pl.Series:
+def quality_column(table: pl.DataFrame, alpha: float, *, counts: bool = True) -> pl.Series:
     """The names of the flags of a frame with ``estimate``, ``lower`` and ``upper``."""
     numbers = [table[name].to_numpy() for name in ("estimate", "lower", "upper")]
-    codes = quality_codes(numbers[0], numbers[1], numbers[2], alpha)
+    codes = quality_codes(numbers[0], numbers[1], numbers[2], alpha, counts=counts)
     return pl.Series("quality", [flag.name for flag in QUALITY_FLAGS]).gather(codes)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from hushtable.errors import HushtableError
 from hushtable.privacy import exact_number
 from hushtable.schema.attribute import Attribute, Binned
 from hushtable.schema.fields import Fields, is_integer, is_mapping, is_number
@@ -80,7 +81,7 @@ def read_share(fields: Fields, name: str, given: Any) -> Fraction:
             share = exact_number(text, "share")
         else:
             share = Fraction(0)
-    except ValueError:
+    except (ValueError, HushtableError):
         share = Fraction(0)
     if not 0 < share <= MOST_SHARE:
         raise fields.error(

@@ -173,7 +173,7 @@ def _read_file(fields: Fields) -> tuple[list[str], list[tuple[list[str], str]]]:
 
 def _axes_of(fields: Fields, place: str, names: Sequence[Any], schema: Schema) -> list[int]:
     for name in names:
-        if name not in schema.names and name not in schema.aliases:
+        if not isinstance(name, str) or (name not in schema.names and name not in schema.aliases):
             hint = suggestion(str(name), schema.names)
             raise fields.error("schema.known-attribute", place, "names an attribute that there is not", hint)
     axes = [schema.axis(name) for name in names]

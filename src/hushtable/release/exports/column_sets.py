@@ -99,6 +99,8 @@ class WithErrors(ColumnSet):
     graded: ClassVar[str] = "estimate"
     """The number that the grade is of, which ``lower`` and ``upper`` are the interval of."""
     first: ClassVar[tuple[CellColumn, ...]] = ()
+    counts: ClassVar[bool] = True
+    """Whether the numbers are counts, of which less than a half is next to nothing."""
 
     def measures(self, taken: Sequence[str]) -> tuple[CellColumn, ...]:
         flags = tuple(flag.name for flag in QUALITY_FLAGS)
@@ -146,7 +148,7 @@ class WithErrors(ColumnSet):
         return _free("quality", taken)
 
     def columns(self, table: pl.DataFrame, taken: Sequence[str], alpha: float) -> list[pl.Series]:
-        words = {self.quality(taken): quality_column(table, alpha)}
+        words = {self.quality(taken): quality_column(table, alpha, counts=self.counts)}
         if self.scale is not None:
             words[_free("grade", taken)] = grade_column(self.scale, table, self.graded, alpha)
         return [
@@ -201,6 +203,7 @@ class OfValue(WithErrors):
 
     name = "value"
     summary = "estimate, standard error and interval of a total, mean, share or rate"
+    counts = False
 
     def measures(self, taken: Sequence[str]) -> tuple[CellColumn, ...]:
         listed = (

@@ -143,7 +143,8 @@ class ExportBook:
             "The numbers are differentially private: noise was added on purpose, to protect the people in the data. "
             f"Price: {self.card}.",
             f"Protected is {self.card.unit}.",
-            f"Estimate: {estimate}.",
+            f"{'Estimate' if self.value == COUNT else 'Counts behind the estimates'}: {estimate}.",
+            *(note for note in (self.card.counted, self.card.fixed) if note is not None),
             self._promise,
             *((MODELLED,) if modelled else ()),
             *(() if self.whole is None else (WHOLE if self.whole.finished else WHOLE_LIMITED,)),
@@ -163,7 +164,7 @@ class ExportBook:
     @property
     def _grades(self) -> tuple[str, ...]:
         scale = self.columns.scale
-        if scale is None:
+        if scale is None or self.value != COUNT:
             return ()
         marks = zip(scale.marks, scale.meanings, strict=True)
         least = f"{scale.small:,.0f}"
