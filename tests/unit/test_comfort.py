@@ -321,3 +321,12 @@ def test_a_release_has_its_place_on_the_curve(desk: Path, capsys: pytest.Capture
     (place,) = ht.release.curve_of(release).places
     assert isclose(place.point_error, release.table("age", "sex")["std"][0])
     assert isclose(place.sum_error, release.table()["std"][0])
+
+
+def test_a_wrong_default_is_told_the_names_that_are_typed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hush.toml").write_text('[defaults]\nspendr = "amy"\n')
+    assert run(["plan"]) != 0
+    said = capsys.readouterr().err
+    assert " as," in said
+    assert "spender" not in said

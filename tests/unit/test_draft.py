@@ -346,3 +346,52 @@ def test_words_for_yes_no_and_nothing(tmp_path: Path) -> None:
     assert smokes.kind == "boolean" and smokes.nulls == ("k.A.",) and smokes.null == "category"
     assert seen.kind == "boolean" and seen.nulls == ()
     assert preflight(tmp_path / "d.csv", schema=schema).lost == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k{}@mail.example",
+        "@user{}",
+        "https://example.org/u{}",
+        "+49 30 12345{}",
+        "(212) 555-01{}",
+        "020 7946 00{}",
+        "123-45-67{}",
+        "DE89 3704 0044 0532 01{}",
+        "10.0.0.{}",
+        "00:1b:44:11:3a:{}",
+        "Lindenweg {}",
+        "Bahnhofstr. {}a",
+        "{} Mill Road",
+        "{} rue Haute",
+        "via Roma {}",
+        "52.51{}, 13.40{}",
+    ],
+)
+def test_frequent_ways_to_reach_people_are_left_out_under_any_name(text: str, tmp_path: Path) -> None:
+    rows = [f'"{text.format(row % 20 + 10, row % 20 + 10)}",{"FM"[row % 2]}' for row in range(400)]
+    (tmp_path / "reached.csv").write_text("\n".join(["c,sex", *rows]) + "\n")
+    draft = draft_schema(tmp_path / "reached.csv")
+    assert text.format(10, 10) not in draft
+    assert "# c is left out: its values look like addresses, telephones or numbers of somebody" in draft
+
+
+@pytest.mark.parametrize(
+    "text", ["Ward {}", "01.1.1.{}", "20-{}", "A{}", "Type {} b", "{}-49 years", "2020/{}", "01/{}/2020 am"]
+)
+def test_frequent_codes_are_drafted(text: str, tmp_path: Path) -> None:
+    rows = [f"{text.format(row % 20 + 10)},{'FM'[row % 2]}" for row in range(400)]
+    (tmp_path / "codes.csv").write_text("\n".join(["c,sex", *rows]) + "\n")
+    assert "# c is left out" not in draft_schema(tmp_path / "codes.csv")
+
+
+@pytest.mark.parametrize(
+    "name", ["Kundennummer", "CUSTOMER_NO", "patient_nr", "NHSNumber", "IPAddress", "lname"]
+)
+def test_names_of_columns_of_persons_in_compounds_and_capitals(name: str, tmp_path: Path) -> None:
+    rows = [f"x{row % 5},{'FM'[row % 2]}" for row in range(400)]
+    (tmp_path / "named.csv").write_text("\n".join([f"{name},sex", *rows]) + "\n")
+    assert f"# {name} is left out: its name says that it points to persons" in draft_schema(
+        tmp_path / "named.csv"
+    )

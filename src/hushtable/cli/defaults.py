@@ -38,6 +38,8 @@ OTHERS = (
 )
 KEYS = (*PATHS, *OTHERS)
 """What may have a default: what stays the same from command to command.  Nothing that writes, ends or pays again."""
+_TYPED = tuple("as" if name == "spender" else name for name in KEYS)
+"""The same as a curator types them."""
 
 
 def defaults_for(context: click.Context, arguments: Sequence[str]) -> dict[str, Any]:
@@ -96,12 +98,12 @@ def _read(file: Path) -> Mapping[str, Any]:
     for key, value in cast("dict[str, Any]", table).items():
         name = "spender" if key == "as" else key
         if name not in KEYS:
-            near = get_close_matches(name, KEYS, n=1)
+            near = get_close_matches(key, _TYPED, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
             raise UsageError(
                 "usage.defaults",
                 f"{FILE} has a default that no command takes.{meant}",
-                f"Known: {', '.join(KEYS)}.",
+                f"Known: {', '.join(_TYPED)}.",
             )
         found[name] = _placed(file.parent, value) if name in PATHS else value
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from unicodedata import combining, normalize
 
 from hushtable.kernel.first_names import FIRST_NAMES
@@ -24,16 +25,20 @@ DIFFERENT = 0.5
 
 _LISTED = (
     # names
-    """name names surname lastname firstname forename fullname middlename username nickname maidenname vorname nachname
-    familienname prenom prénom nom apellido apellidos nombre cognome nome initials signature contact alias """
+    """name names surname lastname firstname forename fullname middlename username nickname maidenname lname fname
+    vorname nachname familienname geburtsname prenom prénom nom apellido apellidos nombre cognome nome initials
+    signature contact alias """
     # places
     """address addr adresse direccion dirección indirizzo street strasse straße rue lat lon lng long latitude longitude
-    coordinates geom geometry """
+    coordinates geom geometry anschrift wohnadresse hausnummer straßenname strassenname """
     # ways to reach somebody
-    """email mail phone telephone telefon tel mobile cell fax url website login """
+    """email mail phone telephone telefon tel mobile cell fax url website login emailadresse mailadresse
+    telefonnummer handynummer mobilnummer rufnummer telefono teléfono correo """
     # numbers of somebody, and of what belongs to somebody
     """ssn nino nhs passport iban account card licence license plate vin imei ip mac uuid guid id ids identifier kennung
-    tailnum ticket cabin """
+    tailnum ticket cabin mrn kundennummer personalnummer personennummer personnummer sozialversicherungsnummer svnr ahv
+    versichertennummer steuernummer matrikelnummer ausweisnummer kontonummer codicefiscale bsn pesel dni cpf custno
+    custid empno """
     # what somebody wrote
     """comment comments note notes remark remarks bemerkung bemerkungen text message"""
 )
@@ -53,6 +58,8 @@ _PEOPLE = frozenset(_PEOPLE_LISTED.split())
 """Words for people: a column of that name that tells many apart is a number of theirs."""
 _NUMBERS = frozenset(("id", "ids", "identifier", "kennung", "uuid", "guid", "ssn", "nino", "nhs", "passport"))
 """Words for a number of somebody."""
+_COUNTED = frozenset(("no", "nr", "num", "number", "nummer", "numero", "numéro"))
+"""Words that, right behind a word for people, make a number of somebody of it."""
 MANY = 50
 """Different values from which on such a column is taken for a number of persons, and not for a group of them."""
 NAMED = 0.3
@@ -65,17 +72,47 @@ _TITLES = frozenset(_TITLES_LISTED.split())
 """Words before a first name."""
 
 
+_REACHED = re.compile(
+    r"""[^\s@]+@[^\s@]+\.\w+ | @\w+ | (https?://|www\.)\S+  # mail, accounts, links
+    | \+\d[\d\ ()/.-]{6,}\d | \(?\d{3}\)?[\ .-]\d{3}[\ .-]\d{4} | \(?0\d{1,4}[\ /)-]\ ?\d{3,}([\ -]\d+)*  # telephones
+    | \d{3}-\d{2}-\d{4} | [a-z]{2}\d{2}(\ ?[a-z0-9]{4}){2,7}(\ ?[a-z0-9]{1,4})?  # insurance, bank accounts
+    | (0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3} | [0-9a-f]{2}([:-][0-9a-f]{2}){5}  # computers
+    | [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12} | -?\d{1,3}\.\d{3,}[,;\ ]\ ?-?\d{1,3}\.\d{3,}  # uuids, places
+    | .*(str\.?|straße|strasse|weg|gasse|platz|allee)\ \d+\ ?[a-z]?  # streets with a number
+    | \d+[a-z]?,?\ (.*\ )?(street|st\.?|road|rd\.?|avenue|ave\.?|lane|drive)
+    | \d+,?\ (bis\ )?(rue|avenue|boulevard|place)\ .+ | (via|calle|rua|piazza)\ .+\ \d+""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""How people are reached, and numbers of them; a code such as 01.1.1.1 begins with a zero, and no computer's does."""
+
+
 def points_by_name(name: str) -> bool:
-    """Whether a column's name has such a word in it.
+    """Whether a column's name has such a word in it, or one for people with one for a number behind it.
 
     >>> points_by_name("PassengerId"), points_by_name("last name"), points_by_name("region"), points_by_name("width")
     (True, True, False, False)
+    >>> points_by_name("IPAddress"), points_by_name("CUSTOMER_NO"), points_by_name("Kundennummer")
+    (True, True, True)
     """
-    return not _WORDS.isdisjoint(_parts(name))
+    parts = _parts(name)
+    numbered = any(who in _PEOPLE and what in _COUNTED for who, what in pairwise(parts))
+    return numbered or not _WORDS.isdisjoint(parts)
 
 
 def _parts(name: str) -> list[str]:
-    return re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).casefold())
+    apart = re.sub(r"([a-z])([A-Z])|([A-Z]{2})([A-Z][a-z]{2})", r"\1\3 \2\4", normalize("NFC", name))
+    return re.findall(r"[^\W\d_]+", apart.casefold())
+
+
+def reach_people(texts: Collection[str]) -> bool:
+    """Whether most texts look like a way to reach somebody, or a number of somebody.
+
+    >>> reach_people(["10.0.0.7", "10.0.0.8"]), reach_people(["+49 30 1234510"]), reach_people(["Lindenweg 3"])
+    (True, True, True)
+    >>> reach_people(["01.1.1.1", "01.1.1.2"]), reach_people(["Ward 3"]), reach_people(["Mill Lane", "Station"])
+    (False, False, False)
+    """
+    return sum(_REACHED.fullmatch(text.strip()) is not None for text in texts) > DIFFERENT * len(texts)
 
 
 def name_people(texts: Collection[str], *, called: str = "") -> bool:
@@ -133,6 +170,8 @@ def why_left_out(profile: Profile, *, listed: bool) -> str | None:
     listed_texts = [text for text, rows in (counts or {}).items() if rows >= FREQUENT]
     if name_people(listed_texts, called=profile.name):
         return "its values look like names of people"
+    if reach_people(listed_texts):
+        return "its values look like addresses, telephones or numbers of somebody"
     if counts is None:
         return "it has too many different values; an identifier or free text?"
     if sum(rows for rows in counts.values() if rows >= FREQUENT) < COVERED * profile.filled:
