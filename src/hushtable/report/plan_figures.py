@@ -62,7 +62,7 @@ def profile_figure(planned: PlannedQuestion) -> Figure:
 
 DASHES = [[1, 0], [7, 5], [2, 4], [10, 3, 2, 3]]
 SHAPES = ["circle", "cross", "triangle-up", "diamond"]
-"""Lines of options: one that lies upon another leaves it to be seen, also without colour."""
+"""Lines of options: one that lies upon another leaves it to be seen."""
 
 
 def signal_figure(view: ChoiceView) -> Figure:
@@ -87,8 +87,8 @@ def signal_figure(view: ChoiceView) -> Figure:
             color=alt.Color(
                 "option:N", title=None, scale=alt.Scale(range=list(KINDS)), legend=alt.Legend(columns=1)
             ),
-            strokeDash=alt.StrokeDash("option:N", title=None, scale=alt.Scale(range=DASHES)),
-            shape=alt.Shape("option:N", title=None, scale=alt.Scale(range=SHAPES)),
+            strokeDash=alt.StrokeDash("option:N", legend=None, scale=alt.Scale(range=DASHES)),
+            shape=alt.Shape("option:N", legend=None, scale=alt.Scale(range=SHAPES)),
             tooltip=tips("option:N", "ratio:O", ("share:Q", ".0%"), ("at_least:Q", ".0%")),
         )
     )
