@@ -18,7 +18,7 @@ from hushtable.privacy import exact_number
 from hushtable.schema.attribute import Attribute, Real
 from hushtable.schema.dialect import Dialect
 from hushtable.schema.fields import Fields, is_mapping, is_number, key_text
-from hushtable.schema.row_weight import real_column
+from hushtable.schema.row_weight import nearest_steps, real_column
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,8 @@ else:
 
 MOST_STEPS = 2**26
 """A documented limit: steps between the bounds.  With 2^36 rows, sums of larger numbers would leave 64 bits."""
+MOST_EXACT = 10**15
+"""Halves between steps of a fraction whose numbers are larger are not decided as decimals, which have 15 digits."""
 MOST_SUMS = 100
 """A documented limit: each sum is one more set of tables that the budget is split among."""
 
@@ -87,7 +89,9 @@ class SummedColumn:
 
     def whole(self, numbers: Floats) -> Ints:
         """The integer of each value: to the next step, halves upward, inside the bounds, from the middle."""
-        steps = np.floor(np.nan_to_num(numbers) / float(self.resolution) + 0.5)
+        given, grid = np.clip(np.nan_to_num(numbers), *self.bounds), self.resolution
+        fine = 1 < grid.denominator <= MOST_EXACT and grid.numerator <= MOST_EXACT
+        steps = nearest_steps(given, grid) if fine else np.floor(given / float(grid) + 0.5)
         inside = np.clip(steps, self.low, self.high).astype(np.int64)
         return self.halves * inside - (self.low + self.high) * self.halves // 2
 
