@@ -115,6 +115,34 @@ def test_a_table_is_picked_sorted_searched_and_taken_along(published: Path, brow
     page.close()
 
 
+@pytest.mark.parametrize(
+    ("strategy", "note", "sums"),
+    [
+        ("identity", "no sharper than a sum", "is such a sum"),
+        ("residual-planner", "sharper than a sum", "smaller"),
+    ],
+)
+def test_totals_are_called_sharper_only_where_they_are(
+    strategy: str, note: str, sums: str, tmp_path: Path, browser: Any
+) -> None:
+    frame = pl.DataFrame({name: [size * r % 3 for r in range(300)] for name, size in (("a", 1), ("b", 5))})
+    schema = {"attributes": {name: {"type": "categorical", "values": ["0", "1", "2"]} for name in ("a", "b")}}
+    session = ht.Session.open(frame, schema=schema, ledger=tmp_path / "l", budget=ht.ZCDP("0.2"))
+    workload = ht.Workload([("a", "b")] if strategy == "identity" else [("a", "b"), ("a",), ("b",)])
+    release = session.release(workload, budget=ht.ZCDP("0.2"), strategy=strategy)
+    release.save(tmp_path / "out")
+    own, added = release.table()["std"][0], sqrt((release.table("a", "b")["std"] ** 2).sum())
+    assert isclose(own, added) == (strategy == "identity")
+    write_report(tmp_path / "out")
+    opened = Opened(browser, tmp_path / "out" / "report.html", after="#table=a,b")
+    shown(opened, "a,b")
+    assert f"Totals are {note}" in (text := opened.page.inner_text("#explorer")) or f", {note}" in text
+    assert ("no sharper" in text) == (strategy == "identity")
+    task = opened.page.locator("tr", has_text="A sum of many cells of one table")
+    assert sums in task.inner_text()
+    opened.page.close()
+
+
 def test_bars_have_axes_from_zero_zoomed_and_logarithmic(published: Path, browser: Any) -> None:
     opened = Opened(browser, published / "report.html", after="#table=district")
     page = opened.page

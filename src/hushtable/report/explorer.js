@@ -302,6 +302,13 @@ hushtable.explore = (() => {
 
     #level(table) { return `${Number((100 * table.level).toFixed(1))}%`; }
 
+    // Where every cell is measured alone, a total has the noise of all of its cells.
+    #aboutTotals(cells, totals) {
+      const noise = (table) => table.std.reduce((sum, v) => sum + v * v, 0);
+      if (cells.known && totals.known && noise(totals) > 0.999 * noise(cells)) return "Totals are no sharper than a sum of cells: they have the noise of all of them.";
+      return "Totals are released numbers of their own, sharper than a sum of cells. Cells add up to them only up to noise and rounding.";
+    }
+
     // Only what belongs to the numbers that are shown.
     #drawNotes({ cells, rowTotals }) {
       const notes = [];
@@ -317,7 +324,7 @@ hushtable.explore = (() => {
       if (!cells.shares) said(this.about.promise);
       else if (cells.fieller) said("The interval of a percentage takes in the errors of both numbers and what they have in common (Fieller's method). It holds as often as those of counts.");
       else said(`The interval of a percentage is the widest that the bounds of both numbers allow; it holds with ${this.#level(cells)} or more where theirs do.`);
-      if (rowTotals) said("Totals are released numbers of their own, sharper than a sum of cells. Cells add up to them only up to noise and rounding.");
+      if (rowTotals) said(this.#aboutTotals(cells, rowTotals));
       for (const note of this.about.notes) said(visible(note));
       this.notes.replaceChildren(...notes);
     }

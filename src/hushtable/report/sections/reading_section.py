@@ -80,7 +80,7 @@ def _beyond(view: View) -> list[tuple[str, str, str]]:
         (
             "A sum of many cells of one table",
             TABLES,
-            "the table of fewer attributes has it with a smaller error; add cells only where there is none",
+            _sums(view),
         ),
         (
             f"A question about more than {most} attributes at once, or a model trained on records",
@@ -89,6 +89,16 @@ def _beyond(view: View) -> list[tuple[str, str, str]]:
         ),
         ("Anything about one person, or about a handful", NEITHER, "the noise hides it; that is the purpose"),
     ]
+
+
+def _sums(view: View) -> str:
+    """Whether a total is sharper than its cells added up: it is not, where every cell was measured alone."""
+    whole = _number(view.release.table()["std"][0])
+    known = view.marginals.filter(pl.col("measured") == FULLY)
+    added = known.select((pl.col("cells") * pl.col("std") ** 2).max()).item()
+    if added is not None and whole**2 > 0.999 * added:
+        return "that of the table of fewer attributes, which is such a sum; it grows with the root of their number"
+    return "the table of fewer attributes has it with a smaller error; add cells only where there is none"
 
 
 def _number(value: Any) -> float:
