@@ -93,11 +93,15 @@ def test_columns_are_found_by_number_where_they_have_one(tmp_path: Path) -> None
     swapped = pa.table({"b": [1], "a": [2], "c": [3]}, schema=numbered(b=1, a=2, c=9))
     parts = [
         written(tmp_path / "1.parquet", swapped),
-        written(tmp_path / "2.parquet", pa.table({"x": [5], "b": [6]})),
+        written(tmp_path / "2.parquet", pa.table({"x": [5]})),
     ]
-    files = LakeFiles.of([LakeColumn("a", pa.int64(), 1), LakeColumn("b", pa.int64(), 2)], parts, {"x": 1})
-    found = sorted(rows_of(files), key=str)
+    columns = [LakeColumn("a", pa.int64(), 1), LakeColumn("b", pa.int64(), 2)]
+    found = sorted(rows_of(LakeFiles.of(columns, parts, {"x": 1})), key=str)
     assert found == [{"a": 1, "b": 2}, {"a": 5, "b": None}]
+    unknown = [written(tmp_path / "3.parquet", pa.table({"x": [5], "b": [6]}))]
+    with pytest.raises(SourceError) as refused:
+        rows_of(LakeFiles.of(columns, unknown, {"x": 1}))
+    assert refused.value.code == "source.unreadable", "whether it is column 2, nobody says"
 
 
 @pytest.mark.parametrize(
