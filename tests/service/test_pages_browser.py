@@ -120,7 +120,7 @@ def test_an_analyst_looks_at_what_is_common_and_takes_an_option(
     assert right["x"] + right["width"] <= WIDTHS[device][0], "what decides is in sight"
     amir.looks("choice-open")
     page.click("button[aria-label='Take option 1']")
-    page.wait_for_selector("#answer .good a", timeout=PATIENCE)
+    page.wait_for_selector("#answer .good", timeout=PATIENCE)
     page.wait_for_selector(".tile-value:has-text('finished')")
     assert page.locator("button[aria-label='Take option 1']").count() == 0
     assert "finished" in page.inner_text(".tiles") and "Saved" in page.inner_text(".tiles")

@@ -61,7 +61,6 @@ def profile_figure(planned: PlannedQuestion) -> Figure:
 
 
 DASHES = [[1, 0], [7, 5], [2, 4], [10, 3, 2, 3]]
-SHAPES = ["circle", "cross", "triangle-up", "diamond"]
 """Lines of options: one that lies upon another leaves it to be seen."""
 
 
@@ -73,6 +72,7 @@ def signal_figure(view: ChoiceView) -> Figure:
         for ratio, share, low in one.shares
     ]
     data = pl.DataFrame(rows)
+    legend = alt.Legend(columns=1)  # one for colour and dash: they are merged where all is alike
     lines = (
         chart(data)
         .mark_line(point=True)
@@ -84,11 +84,8 @@ def signal_figure(view: ChoiceView) -> Figure:
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(domain=[0, 1]),
             ),
-            color=alt.Color(
-                "option:N", title=None, scale=alt.Scale(range=list(KINDS)), legend=alt.Legend(columns=1)
-            ),
-            strokeDash=alt.StrokeDash("option:N", legend=None, scale=alt.Scale(range=DASHES)),
-            shape=alt.Shape("option:N", legend=None, scale=alt.Scale(range=SHAPES)),
+            color=alt.Color("option:N", title=None, scale=alt.Scale(range=list(KINDS)), legend=legend),
+            strokeDash=alt.StrokeDash("option:N", title=None, scale=alt.Scale(range=DASHES), legend=legend),
             tooltip=tips("option:N", "ratio:O", ("share:Q", ".0%"), ("at_least:Q", ".0%")),
         )
     )
