@@ -160,10 +160,10 @@ def test_a_choice_tells_its_options_apart_where_they_coincide_and_leads_to_its_t
     lines = json.loads(html.unescape(charts))["specs"]["signal"]
     assert "total" in page, "two tables without an attribute in common share their total"
     told = [layer["encoding"] for layer in lines.get("layer", [lines])]
-    assert all({one["strokeDash"]["field"], one["shape"]["field"]} == {"option"} for one in told)
-    assert all({one["strokeDash"]["legend"], one["shape"]["legend"]} == {None} for one in told), "one legend"
-    dashes, shapes = (told[0][name]["scale"]["range"] for name in ("strokeDash", "shape"))
-    assert len({*map(str, dashes)}) > 1 and len({*shapes}) > 1
+    assert all({one["strokeDash"]["field"], one["color"]["field"]} == {"option"} for one in told)
+    for part in ("legend", "title"):
+        assert all(one["strokeDash"][part] == one["color"][part] for one in told), "one legend"
+    assert len({*map(str, told[0]["strokeDash"]["scale"]["range"])}) > 1
     handed = inside.spend("amir", f"{P}/choices/{made}/finish", {"option": 1})
     inside.work()
     part = inside.ask("amir", "GET", f"/datasets/people/jobs/{handed.json()['id']}").text
