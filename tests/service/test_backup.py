@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -181,9 +183,9 @@ def test_a_backup_beside_a_newer_release_is_refused_and_answers_of_a_choice_tell
     assert caught.value.code == "restore.older" and "known head" in caught.value.message
 
 
-def test_backups_that_are_taken_while_the_worker_works_can_all_be_restored(
-    inside: Inside, tmp_path: Path
-) -> None:
+@contextmanager
+def releasing(inside: Inside) -> Iterator[None]:
+    """While somebody releases tables, one after the other."""
     stop = threading.Event()
 
     def busy() -> None:
@@ -193,11 +195,18 @@ def test_backups_that_are_taken_while_the_worker_works_can_all_be_restored(
     thread = threading.Thread(target=busy)
     thread.start()
     try:
-        for number in range(4):
-            make_backup(config_of(inside), tmp_path / f"backup-{number}")
+        yield
     finally:
         stop.set()
         thread.join()
-    for number in range(4):
-        copy = tmp_path / f"backup-{number}"
+
+
+def test_backups_that_are_taken_while_the_worker_works_can_all_be_restored(
+    inside: Inside, tmp_path: Path
+) -> None:
+    copies = [tmp_path / f"backup-{number}" for number in range(4)]
+    with releasing(inside):
+        for copy in copies:
+            make_backup(config_of(inside), copy)
+    for copy in copies:
         assert ht.Ledger.open(copy / "people.ledger").verify().ok

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from inside import Inside
+from test_backup import RELEASE, P, config_of, releasing
 from test_postgres_service import site_on
 
 import hushtable as ht
 from hushtable.errors import RefusedError
-from hushtable.service import Role, ServeConfig, Service, backup_copies, make_backup, restore_backup
-
-P = "/v1/datasets/people"
-RELEASE = {"order": 1, "budget": "epsilon=0.1", "strategy": "identity"}
+from hushtable.service import Role, Service, backup_copies, make_backup, restore_backup
 
 
 @pytest.fixture
@@ -26,10 +23,6 @@ def inside(server: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Insid
     site = site_on(server, tmp_path, name, slots=False)
     site.let_in("clara", Role.CURATOR)
     return Inside(site)
-
-
-def config_of(inside: Inside) -> ServeConfig:
-    return ServeConfig.load(inside.site.folder / "hush.toml")
 
 
 def lose(inside: Inside, server: Any, *, ledger: bool = True) -> None:
@@ -156,22 +149,11 @@ def test_backups_that_are_taken_while_the_worker_works_are_of_one_moment(
     inside: Inside, tmp_path: Path
 ) -> None:
     """Whatever the copy's jobs say was charged is in the copy's ledger, to the entry, and nothing is torn."""
-    stop = threading.Event()
-
-    def busy() -> None:
-        while not stop.is_set():
-            inside.made("clara", f"{P}/releases", RELEASE)
-
-    thread = threading.Thread(target=busy)
-    thread.start()
-    try:
-        for number in range(4):
-            make_backup(config_of(inside), tmp_path / f"backup-{number}")
-    finally:
-        stop.set()
-        thread.join()
-    for number in range(4):
-        copy = tmp_path / f"backup-{number}"
+    copies = [tmp_path / f"backup-{number}" for number in range(4)]
+    with releasing(inside):
+        for copy in copies:
+            make_backup(config_of(inside), copy)
+    for copy in copies:
         ledger = ht.Ledger.open(copy / "people.ledger")
         assert ledger.verify().ok
         with closing(sqlite3.connect(copy / "service.db")) as tables:
